@@ -339,6 +339,79 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ fine and coarse levels apart
+ */
+
+static int is_gpu(const struct bench_options *bench) {
+    const struct device *device;
+    return device_find(bench->device, &device) == FACET_OK && device_has_memory(device);
+}
+
+/* One solve with geometric multigrid, coarse levels on the given device. */
+static facet_status solve_split(const struct bench_options *bench, int cells, int p, const char *coarse,
+                                facet_report *report) {
+    facet_status status = FACET_OK;
+    facet_context *context = NULL;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    facet_solver *solver = NULL;
+    facet_options options;
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1.0, 1.0}, .cells = {cells, cells}, .shape = "quad"};
+    facet_options_default(&options, sizeof options);
+    options.operator_name = "mapped";
+    options.degree = p;
+    options.method = "cg";
+    options.preconditioner = "gmg";
+    options.coarse_device = coarse;
+    options.postprocess = 0;
+    TRY(facet_context_create(bench->device, &context));
+    TRY(facet_mesh_create_box(context, &box, &mesh));
+    TRY(facet_problem_create(context, mesh, FACET_DIFFUSION, &problem));
+    TRY(facet_problem_set_source(problem, "1"));
+    TRY(facet_problem_set_dirichlet(problem, "rest", "0"));
+    TRY(facet_solver_create(problem, &options, &solver));
+    for (int i = 0; i < 2; i++) TRY(facet_solver_solve(solver, NULL, NULL)); /* the second counts */
+    TRY(facet_solver_report(solver, report));
+done:
+    facet_solver_destroy(&solver);
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+    facet_context_destroy(&context);
+    return status;
+}
+
+/* fabien2017, section 7: fine levels on the accelerator, coarse ones on the host. */
+static facet_status split_levels(const struct bench_options *bench) {
+    facet_status status = FACET_OK;
+    struct table *table = NULL;
+    static const char *const headers[] = {"cells",      "p",        "unknowns", "coarse levels",
+                                          "iterations", "setup ms", "solve ms"};
+    static const char *const places[] = {"same", "cpu"};
+    TRY(table_create(7, headers, &table));
+    for (int cells = 64; cells <= (bench->quick ? 64 : 256); cells *= 2)
+        for (int p = 2; p <= 8; p *= 2)
+            for (int k = 0; k < 2; k++) {
+                facet_report report = {.size = sizeof report};
+                TRY(solve_split(bench, cells, p, places[k], &report));
+                table_cell(table, "%d^2", cells);
+                table_cell(table, "%d", p);
+                table_cell(table, "%lld", (long long)report.trace_unknowns);
+                table_cell(table, "%s", k == 0 ? bench->device : "cpu");
+                table_cell(table, "%d", report.iterations);
+                table_cell(table, "%.1f", 1e3 * report.seconds[FACET_PHASE_SETUP]);
+                table_cell(table, "%.1f", 1e3 * report.seconds[FACET_PHASE_SOLVE] / 2.0);
+            }
+    TRY(bench_emit(bench, "fabien2017-split",
+                   "fabien2017, section 7: conjugate gradients to 1e-10 with geometric multigrid on squares, "
+                   "all levels on the device, or the coarse ones on the host (coarse_device); a solve is the "
+                   "mean of two.",
+                   table));
+done:
+    table_destroy(&table);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------ under refinement */
 
 static facet_status count(const struct bench_options *bench, const struct trial_domain *d, int p,
@@ -416,7 +489,7 @@ facet_status bench_fabien2017_multigrid(const struct bench_options *options) {
     with.tau = bench_tau(options);
     TRY(cycles(&with, last));
     TRY(operators(&with, last));
-    TRY(full_cycles(&with, last));
+    TRY(is_gpu(&with) ? split_levels(options) : full_cycles(&with, last));
     TRY(refinement(options, options->tau, "gmg-refinement",
                    "Conjugate gradients with a V-cycle of geometric multigrid to 1e-10: iterations on n x n "
                    "(solids: n x n x n) bricks, noise on the right, and with K in a chessboard of coarse "

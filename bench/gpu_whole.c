@@ -1,5 +1,6 @@
-/* What a user waits for on boxes: `facet solve` from exec to exit, on the device given by --device and on the
- * processors beside it, with values and the report and without files. Every run is a process of its own. */
+/* What a user waits for on boxes, and on boxes cut into tets: `facet solve` from exec to exit, on the device
+ * given by --device and on the processors beside it, with values and the report and without files. Every run
+ * is a process of its own. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,17 +18,22 @@ struct whole {
     int cells, degree;
     double goal; /* seconds; 0: none */
     int beside;  /* the processors do it too */
+    int tets;    /* six of every cell */
 };
 static const struct whole wholes[] = {
     {"hdg, additive", "method: hdg", "method: cg, preconditioner: additive, rtol: 1.0e-10", NULL, 80, 7, 1.2,
-     1},
+     1, 0},
     {"hdg, additive", "method: hdg", "method: cg, preconditioner: additive, rtol: 1.0e-10", NULL, 144, 7, 3.0,
-     0},
-    {"hdg, direct", "method: hdg", "method: direct", NULL, 80, 7, 0.9, 0},
-    {"continuous, mixed", "method: continuous", "precision: mixed, rtol: 1.0e-9", NULL, 64, 7, 0.0, 1},
-    {"continuous, mixed", "method: continuous", "precision: mixed, rtol: 1.0e-9", NULL, 128, 7, 1.5, 0},
+     0, 0},
+    {"hdg, direct", "method: hdg", "method: direct", NULL, 80, 7, 0.9, 0, 0},
+    {"continuous, mixed", "method: continuous", "precision: mixed, rtol: 1.0e-9", NULL, 64, 7, 0.0, 1, 0},
+    {"continuous, mixed", "method: continuous", "precision: mixed, rtol: 1.0e-9", NULL, 128, 7, 1.5, 0, 0},
     {"continuous, k of the cells by turns 1 and 100", "method: continuous", "rtol: 1.0e-9",
-     "if(mod(floor(N*x) + floor(N*y) + floor(N*z), 2) < 1, 1, 100)", 128, 3, 0.8, 1},
+     "if(mod(floor(N*x) + floor(N*y) + floor(N*z), 2) < 1, 1, 100)", 128, 3, 0.8, 1, 0},
+    {"hdg on tets, pmg", "method: hdg", "method: cg, preconditioner: pmg, rtol: 1.0e-10", NULL, 44, 3, 0.0, 1,
+     1},
+    {"hdg on tets, pmg", "method: hdg", "method: cg, preconditioner: pmg, rtol: 1.0e-10", NULL, 80, 3, 0.0, 0,
+     1},
 };
 enum { N_WHOLES = sizeof wholes / sizeof *wholes, QUICK_CELLS = 8 };
 
@@ -37,7 +43,7 @@ static facet_status write_case(const char *path, const struct whole *w, int cell
     if (file == NULL) return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': %s", path, strerror(errno));
     fprintf(file,
             "parameters: {N: %d}\n"
-            "mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [%d, %d, %d], shape: hex}}\n"
+            "mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [%d, %d, %d], shape: %s}}\n"
             "equation: diffusion\n"
             "conductivity: \"%s\"\n"
             "source: 3*pi^2*sin(pi*x)*sin(pi*y)*sin(pi*z)\n"
@@ -48,8 +54,8 @@ static facet_status write_case(const char *path, const struct whole *w, int cell
             "  - {name: mean, field: u, take: mean}\n"
             "  - {name: largest, field: u, take: max}\n"
             "  - {name: middle, field: u, at: [0.5, 0.5, 0.5]}\n",
-            cells, cells, cells, cells, w->conductivity != NULL ? w->conductivity : "1", w->discretization,
-            w->degree, w->solver);
+            cells, cells, cells, cells, w->tets ? "tet" : "hex",
+            w->conductivity != NULL ? w->conductivity : "1", w->discretization, w->degree, w->solver);
     if (strstr(w->discretization, "hdg") != NULL)
         fprintf(file, "  - {name: out, field: flux, take: integral, on: xmin}\n");
     return fclose(file) == 0 ? FACET_OK : base_fail(FACET_ERROR_MACHINE, "cannot write '%s'", path);
@@ -90,7 +96,7 @@ static double number_of(const char *text, const char *key) {
 static facet_status run_whole(const struct bench_options *options, const char *device, const struct whole *w,
                               const char *folder, struct table *table) {
     facet_status status = FACET_OK;
-    static const char *const phases[] = {"setup", "load", "solve", "recover", "measure"};
+    static const char *const phases[] = {"mesh", "condense", "setup", "load", "solve", "recover", "measure"};
     char path[4200], json[4200];
     int cells = options->quick ? QUICK_CELLS : w->cells;
     double wall = 0.0, best = INFINITY, n_unknowns;
@@ -106,12 +112,16 @@ static facet_status run_whole(const struct bench_options *options, const char *d
     TRY(file_read_whole(json, &text, &bytes));
     n_unknowns =
         pow((double)cells * (strstr(w->discretization, "hdg") != NULL ? w->degree + 1 : w->degree), 3);
+    if (w->tets) n_unknowns = number_of(text, "trace");
     table_cell(table, "%s", w->name);
-    table_cell(table, "%d^3, %d", cells, w->degree);
+    table_cell(table, w->tets ? "%d^3 x 6, %d" : "%d^3, %d", cells, w->degree);
     table_cell(table, "%.0f M", 1e-6 * n_unknowns);
     table_cell(table, "%s", device);
     table_cell(table, "%.0f", number_of(text, "iterations"));
-    for (int p = 0; p < 5; p++) table_cell(table, "%.2f", number_of(strstr(text, "\"seconds\""), phases[p]));
+    for (int p = 0; p < 7; p++) {
+        double seconds = number_of(strstr(text, "\"seconds\""), phases[p]);
+        table_cell(table, "%.2f", seconds > 0.0 ? seconds : 0.0);
+    }
     table_cell(table, "%.2f", best);
     if (w->goal > 0.0 && !options->quick)
         table_cell(table, "%.1f", w->goal);
@@ -126,14 +136,14 @@ done:
 facet_status bench_gpu_whole(const struct bench_options *options) {
     facet_status status = FACET_OK;
     static const char *const headers[] = {
-        "case",  "cells, degree", "unknowns", "device",        "iterations", "setup",         "load",
-        "solve", "recover",       "measure",  "whole process", "goal",       "GB of the host"};
+        "case", "cells, degree", "unknowns", "device",  "iterations",    "mesh", "condense",      "setup",
+        "load", "solve",         "recover",  "measure", "whole process", "goal", "GB of the host"};
     char folder[] = "/tmp/facet-whole-XXXXXX", path[4200];
     struct table *table = NULL;
     const char *device = options->device != NULL ? options->device : "cpu";
     if (mkdtemp(folder) == NULL)
         return base_fail(FACET_ERROR_MACHINE, "no folder in /tmp: %s", strerror(errno));
-    TRY(table_create(13, headers, &table));
+    TRY(table_create(15, headers, &table));
     for (int i = 0; i < N_WHOLES; i++) {
         TRY(run_whole(options, device, &wholes[i], folder, table));
         if (wholes[i].beside && strcmp(device, "cpu") != 0)
@@ -142,7 +152,9 @@ facet_status bench_gpu_whole(const struct bench_options *options) {
     TRY(bench_emit(options, "gpu-whole",
                    "Whole runs on boxes: seconds of `facet solve` from exec to exit, the better of two (cpu: "
                    "one), with four "
-                   "values (three of continuous elements) and the report, no file; phases of the second run",
+                   "values (three of continuous elements) and the report, no file; phases of the second run; "
+                   "unknowns on tets are those of the "
+                   "trace",
                    table));
 done:
     table_destroy(&table);

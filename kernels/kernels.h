@@ -193,6 +193,8 @@ static inline struct affine_layout affine_layout(int dim, int n_faces) {
     return at;
 }
 
+#include "kernels/straight.h"
+
 /* Cells whose matrices are combinations of reference matrices: sum_p c_p T_p. N unknowns are eliminated, then
  * n kept. The constant function is 1 on the first n_ones kept unknowns and 0 elsewhere; only the last term
  * does not vanish on it, and gives `moments`. A kept unknown may carry a sign of the cell. */

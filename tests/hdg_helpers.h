@@ -281,6 +281,8 @@ static inline facet_status try_solve(const struct setup *p, struct solved *s) {
     TRY(describe(p, s->problem));
     TRY(facet_solver_create(s->problem, &options, &s->solver));
     TRY(facet_solver_solve(s->solver, NULL, NULL));
+    if (s->solver->backend->need != NULL) TRY(s->solver->backend->need(s->solver, HDG_Q));
+    if (s->solver->backend->fetch != NULL) TRY(s->solver->backend->fetch(s->solver, 0, NULL));
     TRY(facet_solver_report(s->solver, &s->report));
     if (p->exact != NULL) TRY(facet_solver_errors(s->solver, &s->errors));
 done:

@@ -291,6 +291,7 @@ static void run_put_entries(struct arena *a, int64_t n) {
 }
 
 #include "device_lattice.h"
+#include "device_level.h"
 #include "device_tensor.h"
 
 /* Every operation once, of coordinates and normals, with all derivatives: the same bits, so that nothing
@@ -388,6 +389,14 @@ static const struct check {
     {"cell_apply_half", "cell_halve", run_cell_apply_half, 3e-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_parts", NULL, run_cell_parts, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_half_pays", NULL, run_cell_apply_half, 3e-6, {1, -1}},
+    {"lane_invert", NULL, run_lane_invert, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 31, -1}},
+    {"face_blocks", "face_sums", run_faces, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 16, 33, -1}},
+    {"cell_gather", NULL, run_faces, 1e-14, {21, -1}},
+    {"cell_lower", "cell_summary", run_cell_lower, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 16, 33, -1}},
+    {"cell_extract", NULL, run_cell_lower, 1e-14, {21, -1}},
+    {"affine_coefficients", NULL, run_affine_coefficients, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
+    {"cell_source", NULL, run_cell_source, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
+    {"affine_balance", NULL, run_affine_balance, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
     {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},

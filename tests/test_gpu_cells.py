@@ -98,6 +98,27 @@ class Cells(unittest.TestCase):
                 with self.subTest(data=name, shape=shape):
                     self.compare({**self.case(shape, 3), **data})
 
+    def test_sources(self):
+        """What stays on the device: sources, loads, recovery, the balance, and all that a value asks for."""
+        for shape, cells in SHAPES.items():
+            dim = len(cells)
+            point, third = [0.3, 0.45, 0.2][:dim], "z" if dim == 3 else "y"
+            take = [{"name": "mean", "field": "u", "take": "mean"}, {"name": "most", "field": "u", "take": "max"},
+                    {"name": "at", "field": "u", "at": point}, {"name": "q_at", "field": "q", "at": point},
+                    {"name": "q_mean", "field": "q", "take": "mean"}, {"name": "star", "field": "u_star", "at": point},
+                    {"name": "out", "field": "flux", "take": "integral", "on": "xmin"},
+                    {"name": "side", "field": "u", "take": "mean", "on": "xmax"}]
+            for source in ("1", f"x*sin(3*y) + {third}^2"):
+                case = self.case(shape, 2, source=source, values=take, reaction=0.5)
+                del case["exact"]
+                case["boundary"] = [{"on": "xmin", "dirichlet": "1 + y"}, {"on": "xmax", "neumann": "y"},
+                                    {"on": "ymin", "robin": {"a": 2, "g": "x"}}, {"on": "rest", "dirichlet": 0}]
+                with self.subTest(shape=shape, source=source):
+                    cpu, gpu = (self.solve_case(case, device) for device in ("cpu", DEVICE))
+                    self.assertEqual(cpu["solver"]["iterations"], gpu["solver"]["iterations"])
+                    self.assert_near(cpu["values"], gpu["values"], "values")
+                    self.assertLess(gpu["balance"], 1e-10)
+
     @unittest.skipUnless(HAS_GPU, "there is no GPU")
     def test_examples(self):
         for case in test_devices.CASES:

@@ -355,23 +355,26 @@ static void every_allocation_may_fail(void **state) {
     facet_box cube = {
         .size = sizeof(facet_box), .dim = 3, .upper = {1, 1, 1}, .cells = {1, 1, 1}, .shape = "tet"};
     struct facet_mesh *mesh;
-    struct setup setup = make_setup(0, 1, "cpu", 3);
     struct solved solved;
     ok(mesh_create_box(&cube, &mesh));
     ok(mesh_need_lists(mesh));
     int64_t before = live_blocks();
-    setup.mesh = mesh;
     base_set_threads(1);
-    for (int k = 1;; k++) {
-        base_memory_fail_at(k);
-        facet_status status = try_solve(&setup, &solved);
-        base_memory_fail_at(0);
-        if (status == FACET_OK) break;
-        assert_int_equal(status, FACET_ERROR_MACHINE);
+    for (int device = 0; device < 2; device++) { /* debug: what stays there, and comes back */
+        struct setup setup = make_setup(0, 1, device ? "debug" : "cpu", 3);
+        setup.mesh = mesh;
+        for (int k = 1;; k++) {
+            base_memory_fail_at(k);
+            facet_status status = try_solve(&setup, &solved);
+            base_memory_fail_at(0);
+            if (status == FACET_OK) break;
+            assert_int_equal(status, FACET_ERROR_MACHINE);
+            assert_int_equal(live_blocks(), before);
+        }
+        assert_true((solved.solver->hdg->resident != NULL) == (device == 1));
+        release(&solved);
         assert_int_equal(live_blocks(), before);
     }
-    release(&solved);
-    assert_int_equal(live_blocks(), before);
     base_set_threads(0);
     mesh_destroy(&mesh);
 }

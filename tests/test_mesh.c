@@ -776,6 +776,72 @@ static void test_fan(void **state) {
     mesh_destroy(&mesh);
 }
 
+/* ------------------------------------------------------------------------------------------ threads */
+
+static void same_lists(const struct facet_mesh *a, const struct facet_mesh *b) {
+    size_t n_sides = (size_t)a->blocks[0].count * (size_t)shape_n_faces(a->blocks[0].shape);
+    size_t n_faces = (size_t)a->n_faces;
+    assert_int_equal(a->n_faces, b->n_faces);
+    assert_int_equal(a->n_boundary_faces, b->n_boundary_faces);
+    assert_memory_equal(a->blocks[0].faces, b->blocks[0].faces, n_sides * sizeof *a->blocks[0].faces);
+    assert_memory_equal(a->blocks[0].orientations, b->blocks[0].orientations, n_sides);
+    assert_memory_equal(a->face_cells, b->face_cells, 2 * n_faces * sizeof *a->face_cells);
+    assert_memory_equal(a->face_locals, b->face_locals, 2 * n_faces);
+}
+
+/* Faces have the numbers of their first appearance, whoever finds them. */
+static void test_numbers_do_not_depend_on_threads(void **state) {
+    (void)state;
+    static const int counts[] = {2, 3, 7};
+    for (int periodic = 0; periodic < 2; periodic++) {
+        base_set_threads(1);
+        struct facet_mesh *one = make_box(3, "tet", "six", 60, 40, periodic, 0);
+        check_frames(one);
+        for (int i = 0; i < 3; i++) {
+            base_set_threads(counts[i]);
+            struct facet_mesh *many = make_box(3, "tet", "six", 60, 40, periodic, 0);
+            same_lists(one, many);
+            mesh_destroy(&many);
+        }
+        mesh_destroy(&one);
+    }
+    base_set_threads(0);
+}
+
+/* Many keys, each several times, and what is found by them afterwards. */
+static void test_sets_are_filled_at_once(void **state) {
+    (void)state;
+    enum { N = 90000, STRIDE = 4 };
+    struct tuple_set one, many;
+    uint32_t seed = 5;
+    int32_t *keys = malloc(N * STRIDE * sizeof *keys), *numbers = malloc(N * sizeof *numbers),
+            *firsts = malloc(N * sizeof *firsts);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < STRIDE; k++)
+            keys[i * STRIDE + k] = k < 2 ? (int32_t)(next_random(&seed) % 120) : k;
+    base_set_threads(3);
+    must(tuple_set_init(&one, STRIDE, N));
+    must(tuple_set_init(&many, STRIDE, N));
+    must(tuple_set_fill(&many, N, keys, numbers, firsts));
+    for (int i = 0; i < N; i++) {
+        int32_t known = one.count, number = tuple_set_add(&one, keys + i * STRIDE);
+        assert_int_equal(numbers[i], number);
+        assert_int_equal(tuple_set_find(&many, keys + i * STRIDE), number);
+        if (number == known) assert_int_equal(firsts[number], i);
+    }
+    assert_int_equal(one.count, many.count);
+    assert_true(many.region < many.mask); /* by threads */
+    assert_memory_equal(one.keys, many.keys, (size_t)one.count * STRIDE * sizeof *keys);
+    keys[0] = -7;
+    assert_int_equal(tuple_set_find(&many, keys), -1);
+    tuple_set_free(&one);
+    tuple_set_free(&many);
+    free(keys);
+    free(numbers);
+    free(firsts);
+    base_set_threads(0);
+}
+
 /* ------------------------------------------------------------------------------------------ refusals */
 
 static void refused(const struct mesh_input *input, const char *text) {
@@ -1151,6 +1217,8 @@ int main(void) {
         cmocka_unit_test(test_locate_in_thin_cells),
         cmocka_unit_test(test_quality),
         cmocka_unit_test(test_fan),
+        cmocka_unit_test(test_numbers_do_not_depend_on_threads),
+        cmocka_unit_test(test_sets_are_filled_at_once),
         cmocka_unit_test(test_refuse_form),
         cmocka_unit_test(test_refuse_cells),
         cmocka_unit_test(test_refuse_topology),

@@ -181,6 +181,16 @@ struct kernels make_table() {
     ONE(cell_parts);
     ONE(cell_run);
     ONE(facet_sweep_scratch);
+    ONE(lane_invert);
+    ONE(face_blocks);
+    ONE(face_sums);
+    ONE(cell_gather);
+    ONE(cell_lower);
+    ONE(cell_summary);
+    ONE(cell_extract);
+    ONE(affine_coefficients);
+    ONE(cell_source);
+    ONE(affine_balance);
     ONE(condense_affine);
     ONE(affine_solve);
     ONE(condense_scratch);

@@ -279,7 +279,7 @@ facet_status tiles_make_program(const struct box_tiles *t, const struct field *f
     facet_status status = FACET_OK;
     const struct box_grid *g = t->grid;
     double *x = NULL;
-    TRY(field_program_create(field, 0, t->device, t->all.dim, order, most, program));
+    TRY(field_program_create(field, 0, t->device, t->all.dim, order, 1, most, program));
     for (int d = 0; d < t->all.dim; d++) {
         TRY(ALLOC(x, g->cells[d] * n));
         for (int i = 0; i < g->cells[d] * n; i++)

@@ -210,7 +210,9 @@ static facet_status check_names(const struct case_file *file, const struct facet
         gather(&errors, check_vector(mesh, "gradient_pressure", &b->gradient_pressure), file,
                b->gradient_pressure.place);
     }
-    if (file->n_values > 0) TRY(mesh_locator_create(mesh, &locator));
+    for (int i = 0; i < file->n_values && locator == NULL; i++)
+        if (file->values[i].take == CASE_AT || file->values[i].take == CASE_ALONG)
+            TRY(mesh_locator_create(mesh, &locator));
     for (int i = 0; i < file->n_values; i++) {
         facet_status found = check_value(mesh, locator, &file->values[i]);
         if (found == FACET_ERROR_MACHINE) TRY(found);

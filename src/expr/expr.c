@@ -183,13 +183,13 @@ static int line_of(const struct node *node) {
 }
 
 /* Which nodes the result needs when lines are given: 1, or 2 for the lines themselves. */
-static void choose_lines(const struct program *program, int order, struct expr_program *p, int *place) {
+static void choose_lines(const struct program *program, int lines, struct expr_program *p, int *place) {
     int n = program->n_nodes;
     for (int i = 0; i < n; i++) place[i] = i == n - 1;
     for (int i = n - 1; i >= 0; i--) {
         const struct node *node = &program->nodes[i];
         if (!place[i]) continue;
-        int d = order == 0 && p->lines.n < TILE_LINES ? line_of(node) : -1;
+        int d = lines && p->lines.n < TILE_LINES ? line_of(node) : -1;
         for (int j = 0; d < 0 && j < device_operations[node->op].n_arguments; j++)
             place[node->argument[j]] = 1;
         if (d < 0) continue;
@@ -221,7 +221,7 @@ static int shorten(const struct program *program, struct expr_program *p, struct
 }
 
 facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
-                                 int64_t n_points, struct expr_program *p) {
+                                 int lines, int64_t n_points, struct expr_program *p) {
     facet_status status = FACET_OK;
     const struct program *program = &expr->program;
     struct expression_node *nodes = NULL, *code = NULL;
@@ -229,7 +229,7 @@ facet_status expr_program_create(const struct expr *expr, const struct device *d
     *p = (struct expr_program){.device = device};
     TRY(ALLOC(code, program->n_nodes));
     TRY(ALLOC(place, program->n_nodes));
-    choose_lines(program, order, p, place);
+    choose_lines(program, lines && order == 0, p, place);
     int n = shorten(program, p, code, place);
     TRY(device_copy(device, &nodes, code, (size_t)n, sizeof *nodes));
     p->plan =

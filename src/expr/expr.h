@@ -75,8 +75,8 @@ void expr_grid_points(const struct expr_grid *grid, double *points);
 facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values);
 
 /* The program of an expression in the memory of a device, with its room for work: what the kernel
- * tile_expression takes. n_points: how many will be wanted at once, at most. Of values, what depends on one
- * coordinate alone is left to lines. */
+ * tile_expression takes. n_points: how many will be wanted at once, at most. With `lines`, of values,
+ * what depends on one coordinate alone is left to them. */
 struct expr_program {
     const struct device *device;
     struct expression_plan plan;
@@ -85,7 +85,7 @@ struct expr_program {
     int numbers[TILE_LINES]; /* which are those of these nodes of the whole program */
 };
 facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
-                                 int64_t n_points, struct expr_program *program);
+                                 int lines, int64_t n_points, struct expr_program *program);
 void expr_program_destroy(struct expr_program *program); /* safe on a zeroed struct, and twice */
 /* Gives the lines of one direction their values, at n points of it. */
 facet_status expr_program_set_lines(const struct expr *expr, struct expr_program *program, int direction,

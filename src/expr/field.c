@@ -145,8 +145,9 @@ int field_is_differentiable(const struct field *field) {
 }
 
 facet_status field_program_create(const struct field *field, int component, const struct device *device,
-                                  int dim, int order, int64_t n_points, struct expr_program *program) {
-    return expr_program_create(field->exprs[component], device, dim, order, n_points, program);
+                                  int dim, int order, int lines, int64_t n_points,
+                                  struct expr_program *program) {
+    return expr_program_create(field->exprs[component], device, dim, order, lines, n_points, program);
 }
 
 facet_status field_program_set_lines(const struct field *field, int component, struct expr_program *program,

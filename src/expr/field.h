@@ -32,7 +32,8 @@ int field_is_constant(const struct field *field, double *values);
 int field_is_differentiable(const struct field *field);
 /* The program of a component that is an expression, on a device; see expr_program_create. */
 facet_status field_program_create(const struct field *field, int component, const struct device *device,
-                                  int dim, int order, int64_t n_points, struct expr_program *program);
+                                  int dim, int order, int lines, int64_t n_points,
+                                  struct expr_program *program);
 facet_status field_program_set_lines(const struct field *field, int component, struct expr_program *program,
                                      int direction, int n, const double *x);
 /* True when an expression uses the name, whatever value it has. */

@@ -77,8 +77,17 @@ facet_status local_project(struct local *l, const struct hdg_face_table *table, 
     for (int q = 0; q < table->rule.n; q++) signs[q] = sign(table, q);
     memset(mass, 0, (size_t)(m * m) * sizeof *mass);
     local_face_mass(table->rule.n, m, table->psi, l->hdg->data.mesh->dim, l->normal, signs, mass, m);
-    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, count, mass, m, moments, m) == 0) return FACET_OK;
-    return local_place(base_fail(FACET_ERROR_INPUT, "face %d is degenerate", face), l);
+    if (!solve_invert(m, mass))
+        return local_place(base_fail(FACET_ERROR_INPUT, "face %d is degenerate", face), l);
+    for (int k = 0; k < count; k++) {
+        double *b = moments + (int64_t)k * m, *x = mass + (int64_t)m * m;
+        for (int i = 0; i < m; i++) {
+            x[i] = 0.0;
+            for (int j = 0; j < m; j++) x[i] += mass[i * m + j] * b[j];
+        }
+        memcpy(b, x, (size_t)m * sizeof *b);
+    }
+    return FACET_OK;
 }
 
 /* Given values (u on Dirichlet parts, displacements) by projection, and the loads of all other components. */
@@ -127,11 +136,11 @@ facet_status local_for_all_faces(const struct hdg *h, int conditions, local_face
 
 facet_status local_clear_boundary(struct hdg *h) {
     facet_status status = FACET_OK;
-    if (h->eliminated == NULL) TRY(ALLOC(h->eliminated, h->trace.n_all));
-    if (h->boundary == NULL) TRY(ALLOC(h->boundary, h->trace.n_free));
-    if (h->lift == NULL) TRY(CALLOC(h->lift, h->trace.n_free));
-    for (int64_t i = 0; i < h->trace.n_all; i++) h->eliminated[i] = 0.0;
-    for (int64_t i = 0; i < h->trace.n_free; i++) h->boundary[i] = 0.0;
+    for (int64_t i = 0; h->eliminated != NULL && i < h->trace.n_all; i++) h->eliminated[i] = 0.0;
+    for (int64_t i = 0; h->boundary != NULL && i < h->trace.n_free; i++) h->boundary[i] = 0.0;
+    if (h->eliminated == NULL) TRY(CALLOC(h->eliminated, h->trace.n_all));
+    if (h->boundary == NULL) TRY(CALLOC(h->boundary, h->trace.n_free));
+    if (h->lift == NULL) TRY(ALLOC(h->lift, h->trace.n_free));
 done:
     return status;
 }

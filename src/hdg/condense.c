@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "hdg/general.h"
+#include "hdg/resident.h"
 
 #define FAST_BATCHES    256       /* of one call of the affine kernel; */
 #define FAST_GPU_CELLS  (1 << 17) /* cells, where the device has memory of its own */
@@ -27,6 +28,7 @@ void hdg_destroy(struct hdg **hdg) {
         base_free(&h->ways[b]);
         local_functions_destroy(&h->functions[b]);
     }
+    hdg_resident_destroy(h);
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
     base_free(&h->lift);
@@ -286,12 +288,18 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
     double reaction;
-    int64_t n_coefficients = c->n_coefficients * lanes;
+    int64_t n_coefficients = c->n_coefficients * lanes, failed;
+    if (t->scratch == NULL) TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
+    if (h->resident != NULL) {
+        failed = c->fast(h, block, end - begin, hdg_resident_coefficients(h, block) + begin * n_coefficients,
+                         h->matrices.values[block] + begin * t->n_K, t->scratch);
+        if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
+        goto done;
+    }
     if (t->coefficients == NULL) {
         TRY(ALLOC(t->coefficients, t->n_fast * n_coefficients));
         TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(t->n_fast * n_coefficients),
                          sizeof(double)));
-        TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
     }
     TRY(batch_coefficients(h, block, begin, end, c->fill, c->n_coefficients, t->coefficients, t->volumes,
                            &reaction));
@@ -299,8 +307,8 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     TRY(device_upload(h->device, t->device_coefficients, t->coefficients,
                       (size_t)((end - begin) * n_coefficients) * sizeof(double)));
-    int64_t failed = c->fast(h, block, end - begin, t->device_coefficients,
-                             h->matrices.values[block] + begin * t->n_K, t->scratch);
+    failed = c->fast(h, block, end - begin, t->device_coefficients,
+                     h->matrices.values[block] + begin * t->n_K, t->scratch);
     if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
 done:
     return status;
@@ -495,6 +503,11 @@ static facet_status condense(struct hdg *h, int only) {
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
+    if (!only) {
+        hdg_resident_destroy(h);
+        TRY(hdg_resident_create(h));
+    }
+    if (h->resident != NULL) hdg_resident_facts(h, &h->volume, &h->largest_reaction);
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     TRY(hdg_compare_samples(h, &samples));
@@ -502,6 +515,7 @@ static facet_status condense(struct hdg *h, int only) {
     h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(hdg_weak_find(h, &h->weak));
+    hdg_resident_decide(h);
     TRY(mark_loose(h));
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));

@@ -112,6 +112,7 @@ struct hdg {
     double contrast;           /* the largest diagonal entry of a K_e over that of another, from the sample */
     double heaviest, lightest; /* tau h / K, from the sample */
     struct hdg_weak weak;
+    struct hdg_resident *resident; /* resident.h, or NULL */
 };
 
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in
@@ -190,11 +191,15 @@ int hdg_n_rigid_modes(const struct hdg *hdg);
 facet_status hdg_rigid_modes(const struct hdg *hdg, double *modes);
 
 facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);
+/* Its arrays, where they are not there yet: what stays on a device may never need them. */
+facet_status hdg_solution_need(const struct hdg *hdg, struct hdg_solution *solution);
 void hdg_solution_destroy(struct hdg_solution *solution);
 /* The loads (f, phi) into the solution, and the right-hand side F (n_free, host). source: values at the
  * points of the source rule, cell after cell (NULL: the problem's), the components of a point together. For a
  * singular problem the source is balanced by a constant; an imbalance beyond quadrature error is an error. */
 facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution, double *F);
+/* The loads alone. */
+facet_status hdg_load_cells(const struct hdg *hdg, const double *source, struct hdg_solution *solution);
 /* Takes the constants of weak pieces out of a vector in the free numbering: hdg_recover finds them anew. */
 facet_status hdg_weak_forget(const struct hdg *hdg, double *free);
 /* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact

@@ -96,6 +96,17 @@ done:
     return status;
 }
 
+facet_status hdg_load_cells(const struct hdg *h, const double *source, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    struct load_job job = {.source = source, .solution = s};
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        TRY(ALLOC(job.totals[b], 2 * (int64_t)h->data.mesh->blocks[b].count));
+    TRY(load_cells(h, &job));
+done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);
+    return status;
+}
+
 facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;

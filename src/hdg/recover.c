@@ -6,26 +6,36 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
-facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
+/* n numbers; what a device brings is written before it is read, as far as it is wanted. */
+static facet_status make(const struct hdg *h, int64_t n, double **array) {
+    return h->resident != NULL ? ALLOC(*array, n) : CALLOC(*array, n);
+}
+
+facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_system system;
-    *s = (struct hdg_solution){0};
+    if (s->trace != NULL) return FACET_OK;
     hdg_describe(h, &system);
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t count = mesh->blocks[b].count, flux = count * h->functions[b].N;
         int N, n, nc = h->trace.n_components;
         hdg_local_sizes(h, b, &N, &n);
-        TRY(CALLOC(s->u[b], count * nc * h->functions[b].Nu));
-        if (h->data.equation->flux != NULL) TRY(CALLOC(s->q[b], flux * nc * mesh->dim));
+        TRY(make(h, count * nc * h->functions[b].Nu, &s->u[b]));
+        if (h->data.equation->flux != NULL) TRY(make(h, flux * nc * mesh->dim, &s->q[b]));
         if (equation_has_field(h->data.equation, HDG_P)) TRY(CALLOC(s->p[b], flux));
         TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
     }
-    TRY(CALLOC(s->trace, system.n_all));
+    TRY(make(h, system.n_all, &s->trace));
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;
+}
+
+facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
+    *s = (struct hdg_solution){0};
+    return hdg_solution_need(h, s);
 }
 
 void hdg_solution_destroy(struct hdg_solution *s) {

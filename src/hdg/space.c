@@ -73,10 +73,14 @@ void hdg_face_table_destroy(struct hdg_face_table *table) {
 /* The orientations that occur, a bit each, for every local face; 0 always, as the reference of the fast path.
  * A hex has 48 and a mesh of them a few. */
 static void find_orientations(const struct mesh_block *block, uint8_t *used) {
-    int n_faces = shape_n_faces(block->shape);
-    memset(used, 1, SHAPE_MAX_FACES);
-    for (int64_t i = 0; i < (int64_t)block->count * n_faces; i++)
-        used[i % n_faces] |= (uint8_t)(1 << block->orientations[i]);
+    const int n_faces = shape_n_faces(block->shape);
+    int found[SHAPE_MAX_FACES] = {0};
+#pragma omp parallel for num_threads(base_threads_for(block->count)) schedule(static)                        \
+    reduction(|                                                                                              \
+              : found[:SHAPE_MAX_FACES])
+    for (int32_t c = 0; c < block->count; c++)
+        for (int f = 0; f < n_faces; f++) found[f] |= 1 << block->orientations[(int64_t)c * n_faces + f];
+    for (int f = 0; f < SHAPE_MAX_FACES; f++) used[f] = (uint8_t)(1 | found[f]);
 }
 
 /* The faces of all four shapes are alike within a cell: one rule serves them all. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "mesh/internal.h"
 
 static const char axis_names[3] = {'x', 'y', 'z'};
@@ -211,6 +212,7 @@ static facet_status lay_points(struct generator *g) {
         g->n_bricks *= g->box->cells[a];
     }
     TRY(CALLOC(g->sides, g->n_points));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t p = 0; p < g->n_points; p++)
         for (int a = 0; a < g->dim; a++) {
             int64_t i = p / g->strides[a] % (g->box->cells[a] + 1);
@@ -249,6 +251,7 @@ static facet_status lay_cells(struct generator *g) {
     TRY(ALLOC(g->vertices, n_cells * n));
     TRY(ALLOC(g->nodes, n_cells * n * g->dim));
     g->vertex_offsets[n_cells] = g->node_offsets[n_cells] = n_cells * n;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t brick = 0; brick < g->n_bricks; brick++) {
         int index[3] = {0}, sum = 0;
         int64_t rest = brick;
@@ -263,6 +266,7 @@ static facet_status lay_cells(struct generator *g) {
     }
     g->input = (struct mesh_input){.dim = g->dim,
                                    .order = 1,
+                                   .conforming = 1,
                                    .n_vertices = g->n_points,
                                    .n_cells = n_cells,
                                    .shapes = g->shapes,

@@ -33,9 +33,9 @@ const char *mesh_point_text(int dim, const double *x, char *text, int text_bytes
 struct tuple_set {
     int stride; /* entries of a key; shorter tuples are padded with -1 */
     int32_t count, capacity;
-    int32_t *keys; /* count x stride */
-    uint32_t mask;
-    int32_t *table; /* number + 1, 0: empty */
+    int32_t *keys;         /* count x stride */
+    uint32_t mask, region; /* slots of the table, and of a part of it that a key does not leave, minus one */
+    int32_t *table;        /* number + 1, 0: empty */
 };
 facet_status tuple_set_init(struct tuple_set *set, int stride, int64_t capacity);
 void tuple_set_free(struct tuple_set *set);
@@ -44,6 +44,10 @@ void tuple_sort(int n, const int32_t *vertices, int stride, int32_t *key);
 /* The number of a key, which is added when it is new. The capacity is the caller's promise. */
 int32_t tuple_set_add(struct tuple_set *set, const int32_t *key);
 int32_t tuple_set_find(const struct tuple_set *set, const int32_t *key); /* -1: none */
+/* Adds n keys to an empty set, by all threads: numbers[i] is what tuple_set_add would give, one after the
+ * other; firsts[number]: the first key with it. n: the capacity at most. */
+facet_status tuple_set_fill(struct tuple_set *set, int64_t n, const int32_t *keys, int32_t *numbers,
+                            int32_t *firsts);
 
 /* ------------------------------------------------------------------------------------------ building */
 

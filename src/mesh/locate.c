@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "mesh/internal.h"
 
 /* A point may lie outside its cell by this in reference coordinates. */
@@ -36,6 +37,7 @@ facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_loca
         const struct mesh_block *block = &mesh->blocks[b];
         TRY(ALLOC(made->lattices[b], block->n_nodes * dim));
         shape_nodes(block->shape, mesh->order, made->lattices[b]);
+#pragma omp parallel for num_threads(base_threads_for(block->count)) schedule(static)
         for (int32_t c = 0; c < block->count; c++) {
             const double *nodes = block->nodes + (int64_t)c * block->n_nodes * dim;
             double *box = made->boxes + 2 * (int64_t)(block->first + c) * dim;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "mesh/internal.h"
 
 /* ------------------------------------------------------------------------------------------ faults */
@@ -170,10 +171,12 @@ static facet_status make_blocks(struct mesh_builder *builder) {
     TRY(ALLOC(builder->mesh_cell, input->n_cells));
     TRY(ALLOC(builder->input_cell, input->n_cells));
     int32_t filled[MESH_MAX_BLOCKS] = {0};
+    for (int64_t c = 0; c < input->n_cells; c++)
+        builder->mesh_cell[c] = filled[block_of_shape[input->shapes[c]]]++;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t c = 0; c < input->n_cells; c++) {
-        int b = block_of_shape[input->shapes[c]];
-        struct mesh_block *block = &mesh->blocks[b];
-        int32_t i = filled[b]++;
+        struct mesh_block *block = &mesh->blocks[block_of_shape[input->shapes[c]]];
+        int32_t i = builder->mesh_cell[c];
         int n_vertices = shape_n_vertices(block->shape);
         for (int v = 0; v < n_vertices; v++)
             block->vertices[(int64_t)i * n_vertices + v] =
@@ -263,7 +266,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     if (input->straight_first) TRY(put_straight_first(builder));
     TRY(mesh_build_topology(builder));
     TRY(mesh_build_groups(builder));
-    TRY(mesh_check_conformity(builder));
+    if (!input->conforming) TRY(mesh_check_conformity(builder));
     TRY(issues_status(&builder->issues));
     atomic_init(&builder->mesh->has_lists, 1);
     *mesh = builder->mesh;

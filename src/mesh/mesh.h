@@ -106,6 +106,7 @@ struct mesh_input {
     const int32_t *periodic;   /* n_periodic x 2 x SHAPE_MAX_FACE_VERTICES: matching vertices in matching
                                   places, padded -1 */
     const int64_t *cell_names; /* NULL, or how the source names each cell (Gmsh tag), for messages */
+    int conforming;            /* neighbours fit together by the way they were made: nobody looks */
     int straight_first;        /* of one shape, cells with an affine map come before the others: many in a row
                                   are worked on together */
 };

@@ -16,7 +16,7 @@ double mesh_bytes_per_cell(enum shape shape, int order) {
     double key = 4 * (dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES), slots = 12;
     double points = 8.0 * shape_n_nodes(shape, order) * dim + 4 * n_vertices;
     double kept = (points + 10.5 * n_faces + 1) / ((1 << dim) - 1);
-    double faces = n_faces * (key + slots + 29);
+    double faces = n_faces * (2 * key + slots + 45);
     double middles = (4 * n_middles + (n_middles - n_vertices) * (key + slots)) / (1 << dim);
     return 2 * points + kept + faces + middles + 40;
 }

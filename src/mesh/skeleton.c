@@ -2,6 +2,8 @@
  * name its corners in the order of the frame, so that corners, and edges between them, match by their place.
  * An edge may be joined to one that its vertices' numbers direct the other way; every edge of a set therefore
  * knows whether it runs against its leader. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/run.h"
 #include "mesh/internal.h"
@@ -237,6 +239,10 @@ void mesh_skeleton_destroy(struct mesh_skeleton *skeleton) {
 }
 
 void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
+    if (mesh->split != NULL) { /* a box */
+        memset(piece, 0, (size_t)mesh->n_cells * sizeof *piece);
+        return;
+    }
     for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = c;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];

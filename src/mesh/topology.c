@@ -85,37 +85,118 @@ static void meet(struct mesh_builder *builder, int32_t raw, int32_t cell, int lo
         mesh_cell_text(builder, cell, name, sizeof name));
 }
 
+/* The sorted vertices of all sides, cell after cell. */
+static void list_keys(const struct facet_mesh *mesh, int stride, int32_t *keys) {
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        int n_faces = shape_n_faces(block->shape);
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+        for (int32_t c = 0; c < block->count; c++)
+            for (int f = 0; f < n_faces; f++) {
+                int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+                tuple_sort(local_vertices(block, c, f, vertices), vertices, stride,
+                           keys + ((int64_t)c * n_faces + f) * stride);
+            }
+        keys += (int64_t)block->count * n_faces * stride;
+    }
+}
+
+/* firsts: of each face its first side, counted over all blocks. */
+static void put_first_sides(struct mesh_builder *builder, const int32_t *firsts) {
+    const struct facet_mesh *mesh = builder->mesh;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t raw = 0; raw < builder->raw.count; raw++) {
+        int64_t side = firsts[raw], n;
+        int b = 0;
+        while (n = (int64_t)mesh->blocks[b].count * shape_n_faces(mesh->blocks[b].shape), side >= n) {
+            side -= n;
+            b++;
+        }
+        int n_faces = shape_n_faces(mesh->blocks[b].shape);
+        builder->raw_cells[2 * raw] = mesh->blocks[b].first + (int32_t)(side / n_faces);
+        builder->raw_locals[2 * raw] = (uint8_t)(side % n_faces);
+    }
+}
+
+static int is_first_side(const struct mesh_builder *builder, int32_t raw, int32_t cell, int local) {
+    return builder->raw_cells[2 * (int64_t)raw] == cell && builder->raw_locals[2 * (int64_t)raw] == local;
+}
+
+/* All second sides at once; 0 where something is wrong, which is then found side by side. */
+static int put_second_sides(struct mesh_builder *builder) {
+    int wrong = 0;
+    for (int b = 0; b < builder->mesh->n_blocks; b++) {
+        struct mesh_block *block = &builder->mesh->blocks[b];
+        int n_faces = shape_n_faces(block->shape);
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(| : wrong)
+        for (int64_t i = 0; i < (int64_t)block->count * n_faces; i++) {
+            int32_t raw = block->faces[i], cell = block->first + (int32_t)(i / n_faces), before;
+            if (is_first_side(builder, raw, cell, (int)(i % n_faces))) continue;
+#pragma omp atomic capture
+            {
+                before = builder->raw_cells[2 * (int64_t)raw + 1];
+                builder->raw_cells[2 * (int64_t)raw + 1] = cell;
+            }
+            builder->raw_locals[2 * (int64_t)raw + 1] = (uint8_t)(i % n_faces);
+            wrong |= before >= 0 || same_vertices(builder->mesh, builder->raw_cells[2 * (int64_t)raw], cell);
+        }
+    }
+    return !wrong;
+}
+
+static void meet_one_by_one(struct mesh_builder *builder) {
+    int32_t last_duplicate = -1;
+    for (int b = 0; b < builder->mesh->n_blocks; b++) {
+        struct mesh_block *block = &builder->mesh->blocks[b];
+        int n_faces = shape_n_faces(block->shape);
+        for (int64_t i = 0; i < (int64_t)block->count * n_faces; i++) {
+            int32_t raw = block->faces[i], cell = block->first + (int32_t)(i / n_faces);
+            if (!is_first_side(builder, raw, cell, (int)(i % n_faces)))
+                meet(builder, raw, cell, (int)(i % n_faces), &last_duplicate);
+        }
+    }
+}
+
+static void forget_second_sides(struct mesh_builder *builder) {
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t raw = 0; raw < builder->raw.count; raw++) {
+        builder->raw_cells[2 * raw + 1] = -1;
+        builder->raw_locals[2 * raw + 1] = 0;
+    }
+}
+
 static facet_status number_raw_faces(struct mesh_builder *builder) {
     facet_status status = FACET_OK;
     struct facet_mesh *mesh = builder->mesh;
     int64_t n_sides = 0;
+    int32_t *keys = NULL, *numbers = NULL, *firsts = NULL;
     for (int b = 0; b < mesh->n_blocks; b++)
         n_sides += (int64_t)mesh->blocks[b].count * shape_n_faces(mesh->blocks[b].shape);
     int stride = mesh->dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES;
     TRY(tuple_set_init(&builder->raw, stride, n_sides));
     TRY(ALLOC(builder->raw_cells, 2 * n_sides));
     TRY(ALLOC(builder->raw_locals, 2 * n_sides));
-    int32_t last_duplicate = -1;
+    TRY(ALLOC(keys, n_sides * stride));
+    TRY(ALLOC(numbers, n_sides));
+    list_keys(mesh, stride, keys);
+    TRY(ALLOC(firsts, n_sides));
+    TRY(tuple_set_fill(&builder->raw, n_sides, keys, numbers, firsts));
+    n_sides = 0;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        struct mesh_block *block = &mesh->blocks[b];
-        int n_faces = shape_n_faces(block->shape);
-        for (int32_t c = 0; c < block->count; c++)
-            for (int f = 0; f < n_faces; f++) {
-                int32_t vertices[SHAPE_MAX_FACE_VERTICES], key[SHAPE_MAX_FACE_VERTICES];
-                tuple_sort(local_vertices(block, c, f, vertices), vertices, stride, key);
-                int32_t known = builder->raw.count, raw = tuple_set_add(&builder->raw, key);
-                block->faces[(int64_t)c * n_faces + f] = raw;
-                if (raw < known) {
-                    meet(builder, raw, block->first + c, f, &last_duplicate);
-                    continue;
-                }
-                builder->raw_cells[2 * (int64_t)raw] = block->first + c;
-                builder->raw_cells[2 * (int64_t)raw + 1] = -1;
-                builder->raw_locals[2 * (int64_t)raw] = (uint8_t)f;
-                builder->raw_locals[2 * (int64_t)raw + 1] = 0;
-            }
+        int64_t n = (int64_t)mesh->blocks[b].count * shape_n_faces(mesh->blocks[b].shape);
+        memcpy(mesh->blocks[b].faces, numbers + n_sides, (size_t)n * sizeof *numbers);
+        n_sides += n;
+    }
+    put_first_sides(builder, firsts);
+    forget_second_sides(builder);
+    if (!put_second_sides(builder)) {
+        forget_second_sides(builder);
+        meet_one_by_one(builder);
     }
 done:
+    base_free(&keys);
+    base_free(&numbers);
+    base_free(&firsts);
     return status;
 }
 
@@ -141,6 +222,7 @@ int32_t mesh_find_raw(const struct mesh_builder *builder, const int32_t *vertice
 static facet_status join_periodic(struct mesh_builder *builder, int32_t *partner) {
     facet_status status = FACET_OK;
     const struct mesh_input *input = builder->input;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t r = 0; r < builder->raw.count; r++) partner[r] = builder->raw_pair[r] = -1;
     for (int64_t pair = 0; pair < input->n_periodic; pair++) {
         int32_t raw[2];
@@ -183,7 +265,12 @@ static facet_status number_faces(struct mesh_builder *builder) {
     TRY(ALLOC(builder->face_of_raw, n_raw));
     TRY(ALLOC(builder->raw_of_face, n_raw));
     TRY(join_periodic(builder, partner));
-    for (int32_t r = 0; r < n_raw; r++) {
+    if (builder->input->n_periodic == 0) {
+        mesh->n_faces = n_raw;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+        for (int32_t r = 0; r < n_raw; r++) builder->face_of_raw[r] = builder->raw_of_face[r] = r;
+    }
+    for (int32_t r = 0; builder->input->n_periodic > 0 && r < n_raw; r++) {
         int joined = partner[r] >= 0 && partner[r] < r;
         builder->face_of_raw[r] = joined ? builder->face_of_raw[partner[r]] : mesh->n_faces;
         if (!joined) builder->raw_of_face[mesh->n_faces++] = r;
@@ -191,6 +278,8 @@ static facet_status number_faces(struct mesh_builder *builder) {
     TRY(ALLOC(mesh->face_cells, 2 * (int64_t)mesh->n_faces));
     TRY(ALLOC(mesh->face_locals, 2 * (int64_t)mesh->n_faces));
     TRY(ALLOC(mesh->face_shapes, mesh->n_faces));
+    int32_t n_boundary = 0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : n_boundary)
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int64_t r = builder->raw_of_face[f], p = partner[r];
         int64_t second = p >= 0 ? 2 * p : 2 * r + 1;
@@ -200,11 +289,13 @@ static facet_status number_faces(struct mesh_builder *builder) {
         mesh->face_locals[2 * (int64_t)f + 1] = builder->raw_locals[second];
         enum shape shape = mesh_block_of(mesh, builder->raw_cells[2 * r])->shape;
         mesh->face_shapes[f] = (uint8_t)shape_face_shape(shape, builder->raw_locals[2 * r]);
-        mesh->n_boundary_faces += builder->raw_cells[second] < 0;
+        n_boundary += builder->raw_cells[second] < 0;
     }
+    mesh->n_boundary_faces = n_boundary;
     for (int b = 0; b < mesh->n_blocks; b++) {
         struct mesh_block *block = &mesh->blocks[b];
         int64_t n = (int64_t)block->count * shape_n_faces(block->shape);
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
         for (int64_t i = 0; i < n; i++) block->faces[i] = builder->face_of_raw[block->faces[i]];
     }
 done:

@@ -1,9 +1,11 @@
 /* The backend of mapped cells: triangles, quads, tets and hexes of any geometry, over src/hdg. Condense,
  * assemble and prepare once; then load, solve and recover for every right-hand side. */
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/resident.h"
 #include "problem/problem.h"
 #include "solve/multigrid.h"
 
@@ -69,7 +71,7 @@ facet_status mapped_create(struct facet_solver *s) {
     TRY(vector_create(device, n, &s->x));
     vector_fill(&s->x, 0.0);
     TRY(make_system(s));
-    TRY(hdg_solution_create(s->hdg, &s->solution));
+    if (s->hdg->resident == NULL) TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
     return status;
 }
@@ -116,7 +118,12 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
 }
 
 static facet_status load(struct facet_solver *s, const double *source) {
-    return hdg_load(s->hdg, source, &s->solution, s->F);
+    facet_status status = FACET_OK;
+    if (s->hdg->resident != NULL) return hdg_resident_load(s->hdg, source, &s->solution, &s->b);
+    TRY(hdg_load(s->hdg, source, &s->solution, s->F));
+    TRY(vector_upload(&s->b, s->F));
+done:
+    return status;
 }
 
 /* Constants of weak pieces are found anew by hdg_recover. */
@@ -182,7 +189,6 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .roughen_data = s->hdg,
                                     .flexible = s->flexible};
     TRY(find_judge(s, &control.judge));
-    TRY(vector_upload(&s->b, s->F));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
     } else if (s->system.n_free > 0) {
@@ -206,10 +212,21 @@ static facet_status solve_trace(struct facet_solver *s) {
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
     }
     TRY(solve_reached(s->options.error, &s->report));
+    if (s->hdg->resident != NULL) {
+        TRY(hdg_resident_take(s->hdg, &s->x));
+        goto done;
+    }
     TRY(vector_download(&s->x, s->F));
     hdg_set_trace(s->hdg, s->F, &s->solution);
 done:
     return status;
+}
+
+/* The host has trace, u and q, or gets them. */
+static facet_status bring(const struct facet_solver *s) {
+    if (s->hdg->resident == NULL) return FACET_OK;
+    hdg_resident_want_flux(s->hdg);
+    return hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution);
 }
 
 static double largest_value(const struct facet_solver *s) {
@@ -244,9 +261,18 @@ done:
 
 static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    double inside, weak = 0.0;
-    TRY(hdg_recover(s->hdg, &s->solution));
-    TRY(solve_check_size(largest_value(s), &s->report));
+    double inside, weak = 0.0, largest = INFINITY;
+    if (s->hdg->resident != NULL) {
+        TRY(hdg_resident_recover(s->hdg));
+        largest = hdg_resident_size(s->hdg);
+    } else {
+        TRY(hdg_recover(s->hdg, &s->solution));
+    }
+    if (!isfinite(largest)) {
+        TRY(bring(s));
+        largest = largest_value(s);
+    }
+    TRY(solve_check_size(largest, &s->report));
     TRY(find_error_inside(s, &inside));
     if (s->hdg->weak.n > 0) weak = s->solution.uncertainty;
     TRY(solve_accept_more(s->options.rtol, fmax(inside, fmax(weak, hdg_doubt(s->hdg))), &s->report));
@@ -256,11 +282,40 @@ done:
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {
+    if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, imbalance);
     return hdg_conservation(s->hdg, &s->solution, imbalance);
 }
 
+/* What stays on a device is post-processed when somebody asks for it. */
 static facet_status postprocess(struct facet_solver *s) {
-    return hdg_postprocess(s->hdg, &s->solution);
+    return s->hdg->resident != NULL ? FACET_OK : hdg_postprocess(s->hdg, &s->solution);
+}
+
+static pthread_mutex_t making_star = PTHREAD_MUTEX_INITIALIZER;
+
+static facet_status need(const struct facet_solver *s, enum hdg_field field) {
+    facet_status status;
+    if (s->hdg->resident == NULL) return FACET_OK;
+    if (field != HDG_U) hdg_resident_want_flux(s->hdg);
+    if (!hdg_fields[field].star) return FACET_OK;
+    pthread_mutex_lock(&making_star);
+    status = hdg_resident_star(s->hdg, (struct hdg_solution *)&s->solution);
+    pthread_mutex_unlock(&making_star);
+    return status;
+}
+
+static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
+    struct hdg_solution *solution = (struct hdg_solution *)&s->solution;
+    if (s->hdg->resident == NULL) return FACET_OK;
+    return cells != NULL ? hdg_resident_fetch_some(s->hdg, n, cells, solution)
+                         : hdg_resident_fetch(s->hdg, solution);
+}
+
+static facet_status reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+                           const double *x, double *values, int *done_here) {
+    (void)n, (void)x;
+    *done_here = s->hdg->resident != NULL && field == HDG_U && !extremes;
+    return *done_here ? hdg_resident_integrals(s->hdg, values) : FACET_OK;
 }
 
 /* These tables know the functions of degree k; where u has more, others at the same points are made. */
@@ -269,6 +324,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
     const struct facet_mesh *mesh = s->problem->mesh;
     int degree = sample_table_degree(s, HDG_U), components = s->hdg->trace.n_components;
     struct hdg_table own = {0};
+    TRY(bring(s));
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &s->hdg->space.blocks[b].source;
         hdg_table_destroy(&own);
@@ -291,7 +347,12 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 }
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
-    return hdg_measure_errors(s->hdg, &s->solution, errors);
+    facet_status status = FACET_OK;
+    TRY(bring(s));
+    if (s->options.postprocess) TRY(need(s, HDG_U_STAR));
+    TRY(hdg_measure_errors(s->hdg, &s->solution, errors));
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ fields */
@@ -399,6 +460,9 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .copy_out = copy_out,
                                        .multigrid = multigrid_of,
                                        .measure_errors = measure_errors,
+                                       .fetch = fetch,
+                                       .need = need,
+                                       .reduce = reduce,
                                        .prepare = prepare,
                                        .rule = use_rule,
                                        .weights = find_weights,

@@ -97,16 +97,9 @@ done:
 
 /* ------------------------------------------------------------------------------ algebraic multigrid */
 
-/* Whether unknowns are single, of one kind and with one mode. */
-static int is_scalar(const struct coarse_matrix *m) {
-    return m->n_nodes == m->csr.n && m->n_modes == 1 && m->kinds == NULL;
-}
-
-/* Steps of conjugate gradients on every level (K) wait for their dot products, which a GPU does not like:
- * there single unknowns are interpolated, in a W-cycle, whose iterations are one more than those of a factor
- * where V takes one to two and aggregates with K two to four (docs/gpu.md). */
-static struct amg_options amg_of(const struct device *device, const struct coarse_matrix *m,
-                                 const struct coarse_options *options) {
+/* Aggregates in a K-cycle on a GPU too: classical interpolation in a W-cycle takes three iterations fewer of
+ * 16, but six times as long to set up, which is more than they take (docs/gpu.md). */
+static struct amg_options amg_of(const struct coarse_matrix *m, const struct coarse_options *options) {
     struct amg_options amg;
     amg_options_default(&amg);
     amg.cycle = options->cycle;
@@ -116,9 +109,6 @@ static struct amg_options amg_of(const struct device *device, const struct coars
     if (m->classical) {
         amg.aggregation = AMG_CLASSICAL;
         amg.cycle = MG_V;
-    } else if (device_has_memory(device) && is_scalar(m)) {
-        amg.aggregation = AMG_CLASSICAL;
-        amg.cycle = MG_W;
     }
     return amg;
 }
@@ -130,7 +120,7 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
     TRY(multigrid_end_factored(mg, device, m, options, &done));
     if (done) goto done;
     TRY(complete(m, 1));
-    struct amg_options amg = amg_of(device, m, options);
+    struct amg_options amg = amg_of(m, options);
     multigrid_visit(mg, amg.cycle, 1.0);
     TRY(multigrid_append_amg(mg, device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg));
 done:
@@ -152,7 +142,7 @@ facet_status operator_create_coarse(const struct device *device, struct coarse_m
     TRY(try_factor(device, m, options, &bytes, M));
     if (M->apply != NULL) goto done;
     TRY(complete(m, 1));
-    struct amg_options amg = amg_of(device, m, options);
+    struct amg_options amg = amg_of(m, options);
     TRY(operator_create_amg(device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg, M));
 done:
     return status;

@@ -13,6 +13,15 @@ void mg_transfer_destroy(struct mg_transfer *P) {
     base_free(&P->values);
 }
 
+/* Whether every column has one entry, in the order of the rows. */
+static int is_injection(const struct mg_transfer *P) {
+    int good = P->offsets[P->n_rows] == P->n_columns;
+    if (!good) return 0;
+#pragma omp parallel for num_threads(base_threads_for(P->n_columns)) schedule(static) reduction(& : good)
+    for (int64_t k = 0; k < P->n_columns; k++) good &= P->columns[k] == k;
+    return good;
+}
+
 facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R) {
     facet_status status = FACET_OK;
     int64_t nnz = P->offsets[P->n_rows];
@@ -20,16 +29,37 @@ facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R) {
     TRY(CALLOC(R->offsets, R->n_rows + 2));
     TRY(ALLOC(R->columns, nnz));
     TRY(ALLOC(R->values, nnz));
+    if (is_injection(P)) {
+#pragma omp parallel for num_threads(base_threads_for(P->n_rows)) schedule(static)
+        for (int64_t i = 0; i < P->n_rows; i++)
+            for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+                R->offsets[k + 1] = k + 1;
+                R->columns[k] = (int32_t)i;
+                R->values[k] = P->values[k];
+            }
+        goto done;
+    }
     int64_t *next = R->offsets + 1; /* becomes the offsets when every row has been filled */
-    for (int64_t k = 0; k < nnz; k++)
-        if (P->columns[k] + 1 < R->n_rows) next[P->columns[k] + 1]++;
+    const int n_threads = base_threads_for(nnz);
+#pragma omp parallel for num_threads(n_threads) schedule(static, 1)
+    for (int t = 0; t < n_threads; t++) { /* each has columns of its own, and goes through all entries */
+        const int64_t begin = R->n_rows * t / n_threads, end = R->n_rows * (t + 1) / n_threads;
+        for (int64_t k = 0; k < nnz; k++)
+            if (P->columns[k] >= begin && P->columns[k] < end && P->columns[k] + 1 < R->n_rows)
+                next[P->columns[k] + 1]++;
+    }
     for (int64_t i = 1; i < R->n_rows; i++) next[i] += next[i - 1];
-    for (int64_t i = 0; i < P->n_rows; i++)
-        for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
-            int64_t at = next[P->columns[k]]++;
-            R->columns[at] = (int32_t)i;
-            R->values[at] = P->values[k];
-        }
+#pragma omp parallel for num_threads(n_threads) schedule(static, 1)
+    for (int t = 0; t < n_threads; t++) {
+        const int64_t begin = R->n_rows * t / n_threads, end = R->n_rows * (t + 1) / n_threads;
+        for (int64_t i = 0; i < P->n_rows; i++)
+            for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+                if (P->columns[k] < begin || P->columns[k] >= end) continue;
+                int64_t at = next[P->columns[k]]++;
+                R->columns[at] = (int32_t)i;
+                R->values[at] = P->values[k];
+            }
+    }
 done:
     if (status != FACET_OK) mg_transfer_destroy(R);
     return status;

@@ -276,7 +276,7 @@ int operator_block_smooth(const struct operator* D, double a, double b, double c
 /* On a GPU few blocks, of which one may be a whole level, are work for many threads each. */
 #define FEW_BLOCKS 512
 
-static int equal_size(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
+int operator_equal_blocks(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
     int64_t m = n_blocks > 0 ? block_offsets[1] : 0, least = device_is_host(device) ? LEAST_ROWS : 1;
     if (device_has_memory(device) && n_blocks < FEW_BLOCKS) return 0;
     if (m < least || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
@@ -359,7 +359,7 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
     m->n_values = starts[n_blocks];
-    int size = equal_size(device, n_blocks, block_offsets);
+    int size = operator_equal_blocks(device, n_blocks, block_offsets);
     if (size > 0) {
         TRY(pack_blocks(device, n_blocks, size, blocks, m));
         goto done;
@@ -374,6 +374,26 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     }
 done:
     base_free(&starts);
+    if (status != FACET_OK) operator_destroy(M);
+    return status;
+}
+
+facet_status operator_create_lane_blocks(const struct device *device, int64_t n_blocks, int m,
+                                         double **blocks, struct operator* M) {
+    facet_status status = FACET_OK;
+    const int lanes = device_lanes(device);
+    struct device_matrix *matrix;
+    TRY(begin(device, n_blocks * m, "the block Jacobi preconditioner", block_jacobi_apply, M, &matrix));
+    int64_t failed = device_lane_invert(device, lanes, n_blocks, m, *blocks);
+    if (failed >= 0)
+        FAIL(FACET_NOT_CONVERGED, "the matrix is not positive definite: block of unknown %lld",
+             (long long)(failed * m));
+    matrix->m = m;
+    matrix->n_blocks = n_blocks;
+    matrix->n_values = (n_blocks + lanes - 1) / lanes * (m * (m + 1) / 2) * lanes;
+    matrix->values = *blocks;
+    *blocks = NULL;
+done:
     if (status != FACET_OK) operator_destroy(M);
     return status;
 }

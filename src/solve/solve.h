@@ -113,6 +113,12 @@ facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offset
  * and then NULL, where the device is the host. */
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
                                     const int64_t *block_offsets, double **blocks, struct operator* M);
+/* The same from n_blocks blocks of m unknowns that stand in lanes on the device (the kernel lane_smooth),
+ * which are taken over. */
+facet_status operator_create_lane_blocks(const struct device *device, int64_t n_blocks, int m,
+                                         double **blocks, struct operator* M);
+/* That m, where all blocks have one size and the device likes them in lanes; else 0. */
+int operator_equal_blocks(const struct device *device, int64_t n_blocks, const int64_t *block_offsets);
 
 /* An operator by a function on arrays of the host: x and y of a device that is not the host travel to it and
  * back. data is taken over, also on failure: `release` (or NULL) receives its address at the end. A failure

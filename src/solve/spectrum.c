@@ -13,6 +13,7 @@
 
 /* A hash of the index. */
 void solve_noise(int64_t n, double *x) {
+#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
         h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;

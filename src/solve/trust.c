@@ -194,6 +194,7 @@ facet_status solve_reached(double target, struct solve_report *report) {
 
 double solve_largest(int64_t n, const double *x) {
     double most = 0.0;
+#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static) reduction(max : most)
     for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
     return most;
 }

@@ -43,48 +43,69 @@ done:
     return status;
 }
 
+facet_status trace_sides_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                int block, int64_t **sides, int *simple) {
+    facet_status status = FACET_OK;
+    int64_t *host = NULL;
+    int own = 0;
+    *sides = NULL;
+    TRY(ALLOC(host, 2 * space->n_free_faces));
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(| : own)
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        struct trace_side s[2];
+        int there[2];
+        for (int which = 0; which < 2; which++) {
+            there[which] = trace_side(space, space->free_faces[b], which, &s[which]);
+            host[2 * b + which] = there[which] && s[which].block == block
+                                      ? (int64_t)s[which].cell * s[which].n_faces + s[which].local
+                                      : -1;
+        }
+        own |= there[0] && there[1] && s[0].block == s[1].block && s[0].cell == s[1].cell;
+    }
+    *simple = !own;
+    TRY(device_copy(matrices->device, sides, host, (size_t)(2 * space->n_free_faces), sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
+
+facet_status trace_lane_blocks(const struct trace_space *space, const struct trace_matrices *matrices, int m,
+                               double **blocks) {
+    facet_status status = FACET_OK;
+    const struct device *device = matrices->device;
+    const int lanes = matrices->lanes;
+    const int64_t n = space->n_free_faces;
+    const size_t count = (size_t)((n + lanes - 1) / lanes * (m * (m + 1) / 2) * lanes);
+    int64_t *sides = NULL;
+    int simple = 1;
+    TRY(device_alloc(device, blocks, count, sizeof **blocks));
+    device_fill(device, F64, (int64_t)count, 0.0, *blocks);
+    for (int b = 0; b < matrices->n_blocks && simple; b++) {
+        device_free(device, &sides);
+        TRY(trace_sides_create(space, matrices, b, &sides, &simple));
+        device_face_blocks(device, lanes, n, space->n_slots[b], m, sides, matrices->values[b], *blocks);
+    }
+done:
+    device_free(device, &sides);
+    if (status != FACET_OK || !simple) device_free(device, blocks);
+    return status;
+}
+
 facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,
                                   const struct trace_matrices *matrices, struct trace_matrices *lower) {
-    const int lanes = matrices->lanes;
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
-    const int direct = device_is_host(matrices->device);
-    double *host = NULL;
-    *lower = (struct trace_matrices){0};
     TRY(trace_matrices_create(matrices->device, low, 0, lower));
-    TRY(trace_view_open(matrices, &view));
+    TRY(trace_matrices_keep(lower));
     for (int b = 0; b < lower->n_blocks; b++) {
-        int n_faces = shape_n_faces(space->mesh->blocks[b].shape), parts = n_faces * space->n_components;
-        int from = matrices->n[b] / parts, to = lower->n[b] / parts; /* functions of one face and component */
-        int64_t n_from = matrices->n[b], n_to = lower->n[b];
-        int64_t from_size = n_from * (n_from + 1) / 2, to_size = n_to * (n_to + 1) / 2;
-        if (!direct) TRY(ALLOC(host, lower->n_batches[b] * to_size * lanes));
-        double *to_all = direct ? lower->values[b] : host;
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-        for (int64_t batch = 0; batch < lower->n_batches[b]; batch++) {
-            const double *K = view.values[b] + batch * from_size * lanes;
-            double *at = to_all + batch * to_size * lanes;
-            for (int64_t i = 0; i < n_to; i++)
-                for (int64_t j = 0; j <= i; j += to) {
-                    int64_t row = i / to * from + i % to, column = j / to * from;
-                    int64_t n = (i + 1 - j < to ? i + 1 - j : to) * lanes;
-                    memcpy(at, K + (row * (row + 1) / 2 + column) * lanes, (size_t)n * sizeof *at);
-                    at += n;
-                }
-        }
-        if (!direct)
-            TRY(device_upload(lower->device, lower->values[b], host,
-                              (size_t)(lower->n_batches[b] * to_size * lanes) * sizeof *host));
-        lower->mirror[b] = host; /* where there is one: others will look at it */
-        host = NULL;
+        int parts = shape_n_faces(space->mesh->blocks[b].shape) * space->n_components;
+        device_cell_lower(matrices->device, matrices->lanes, lower->n_batches[b], parts,
+                          matrices->n[b] / parts, lower->n[b] / parts, matrices->values[b], lower->values[b]);
         if (matrices->loose[b] == NULL) continue;
-        TRY(ALLOC(lower->loose[b], lower->n_batches[b] * lanes));
-        memcpy(lower->loose[b], matrices->loose[b], (size_t)(lower->n_batches[b] * lanes));
+        TRY(ALLOC(lower->loose[b], lower->n_batches[b] * lower->lanes));
+        memcpy(lower->loose[b], matrices->loose[b], (size_t)(lower->n_batches[b] * lower->lanes));
     }
     lower->n_components = matrices->n_components;
 done:
-    trace_view_close(&view);
-    base_free(&host);
     if (status != FACET_OK) trace_matrices_destroy(lower);
     return status;
 }

@@ -9,6 +9,14 @@
 /* The diagonal blocks of K, one per free face, n x n each by rows. */
 facet_status trace_face_blocks(const struct trace_space *space, const struct trace_matrices *matrices,
                                double **blocks);
+/* The same with m rows each in lanes on the device, for operator_create_lane_blocks; *blocks is NULL where a
+ * cell is its own neighbour, which this does not see. */
+facet_status trace_lane_blocks(const struct trace_space *space, const struct trace_matrices *matrices, int m,
+                               double **blocks);
+/* On the device: `sides` of the kernels face_blocks and face_sums, of the free faces and the cells of one
+ * block. simple becomes 0 where a cell is its own neighbour. */
+facet_status trace_sides_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                int block, int64_t **sides, int *simple);
 /* The element matrices of a space of lower degree on the same mesh and faces: in a hierarchical basis the
  * entries of the leading functions. */
 facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,
@@ -31,6 +39,7 @@ struct trace_nodes {
     int64_t *offsets;    /* n + 1: the columns of a node, one for each component that is not given there */
     uint8_t *components; /* of each column */
     int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes */
+    int32_t *columns; /* of every vertex of the mesh its column, or -1; NULL where there is more to a node */
     struct mg_transfer P;
 };
 void trace_nodes_destroy(struct trace_nodes *nodes);
@@ -58,6 +67,9 @@ facet_status trace_hats(enum shape shape, double **hats);
 /* P'KP from the element matrices, without K. */
 facet_status trace_galerkin(const struct trace_space *space, const struct trace_matrices *matrices,
                             const struct mg_transfer *P, struct csr *csr);
+/* The same where P is known by the columns of vertices alone (trace_nodes), of one component on simplices. */
+facet_status trace_galerkin_vertices(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     int64_t n_columns, const int32_t *columns, struct csr *csr);
 
 /* The largest C with (z, D_e z) <= C (v, K_e v) on a sample of cells, z being what P leaves of a trace and
  * D_e the blocks of single faces: see estimate.c. */

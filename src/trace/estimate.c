@@ -66,11 +66,10 @@ static void sample_destroy(struct sample *s) {
 }
 
 /* The free unknowns of a cell, its matrix, and the columns of P that they meet (at most n of them). */
-static void gather(const struct trace_space *space, const struct trace_view *view,
-                   const struct mg_transfer *P, int block, int32_t cell, struct sample *s) {
+static void gather(const struct trace_space *space, const double *K, int step, const struct mg_transfer *P,
+                   int block, int32_t cell, struct sample *s) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int n_faces = shape_n_faces(b->shape), place = 0;
-    const double *K = trace_view_cell(view, block, cell);
     s->n = s->n_columns = 0;
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell * n_faces + f];
@@ -84,8 +83,7 @@ static void gather(const struct trace_space *space, const struct trace_view *vie
     }
     int n = s->n, most = n;
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++)
-            s->S[(int64_t)j * n + i] = trace_entry(K, view->matrices->lanes, s->place[i], s->place[j]);
+        for (int j = 0; j < n; j++) s->S[(int64_t)j * n + i] = trace_entry(K, step, s->place[i], s->place[j]);
     memset(s->W, 0, (size_t)(n * n) * sizeof *s->W);
     for (int i = 0; i < n; i++)
         for (int64_t e = P->offsets[s->row[i]]; e < P->offsets[s->row[i] + 1]; e++) {
@@ -165,10 +163,10 @@ static double largest_inverse(struct sample *s, int rank) {
 
 /* The root of the ratio of the energies of constants on single faces: that of the areas of its faces on a
  * cell of one isotropic material. */
-static double face_stretch(const double *K, int lanes, int n, int n_faces) {
+static double face_stretch(const struct trace_summary *summary, int block, int32_t cell) {
     double least = INFINITY, most = 0.0;
-    for (int f = 0; f < n_faces; f++) {
-        double energy = trace_entry(K, lanes, f * (n / n_faces), f * (n / n_faces));
+    for (int f = 0; f < summary->n_faces[block]; f++) {
+        double energy = trace_summary_of(summary, block, cell, TRACE_CONSTANTS + f);
         least = fmin(least, energy);
         most = fmax(most, energy);
     }
@@ -177,7 +175,8 @@ static double face_stretch(const double *K, int lanes, int n, int n_faces) {
 
 /* The k-th of so many cells: the one of its part of the mesh that looks the most stretched, which is also
  * what a cell looks like where K jumps inside it; else the one in the middle. */
-static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh *mesh, int k, int n_samples) {
+static int32_t pick_cell(const struct trace_summary *summary, const struct facet_mesh *mesh, int k,
+                         int n_samples) {
     const double notably = 1.001;
     int64_t first = (int64_t)k * mesh->n_cells / n_samples,
             end = ((int64_t)k + 1) * mesh->n_cells / n_samples;
@@ -186,9 +185,7 @@ static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh 
     for (int64_t c = first - 1; c < end; c++) {
         int32_t cell = c < first ? picked : (int32_t)c;
         const struct mesh_block *block = mesh_block_of(mesh, cell);
-        int b = (int)(block - mesh->blocks);
-        double stretch = face_stretch(trace_view_cell(view, b, cell - block->first), view->matrices->lanes,
-                                      view->matrices->n[b], shape_n_faces(block->shape));
+        double stretch = face_stretch(summary, (int)(block - mesh->blocks), cell - block->first);
         if (stretch <= notably * most) continue;
         most = stretch;
         picked = cell;
@@ -199,15 +196,19 @@ static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh 
 facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
                                       const struct mg_transfer *P, double *constant) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
+    struct trace_summary summary = {0};
+    struct trace_picks picks = {0};
     struct base_collector failures;
     const struct facet_mesh *mesh = space->mesh;
     int n_samples = mesh->n_cells < SAMPLES ? mesh->n_cells : SAMPLES, largest_cell = 0;
+    int32_t cells[SAMPLES];
     double largest = 1.0;
     for (int b = 0; b < mesh->n_blocks; b++)
         if (trace_cell_size(space, b) > largest_cell) largest_cell = trace_cell_size(space, b);
     base_collector_init(&failures);
-    TRY(trace_view_open(matrices, &view));
+    TRY(trace_summary_open(matrices, mesh, &summary));
+    for (int k = 0; k < n_samples; k++) cells[k] = pick_cell(&summary, mesh, k, n_samples);
+    TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
 #pragma omp parallel num_threads(base_threads()) reduction(max : largest)
     {
         struct sample s;
@@ -216,9 +217,9 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
 #pragma omp for schedule(dynamic, 1)
         for (int k = 0; k < n_samples; k++) {
             if (mine != FACET_OK) continue;
-            int32_t cell = pick_cell(&view, mesh, k, n_samples);
-            const struct mesh_block *block = mesh_block_of(mesh, cell);
-            gather(space, &view, P, (int)(block - mesh->blocks), cell - block->first, &s);
+            const struct mesh_block *block = mesh_block_of(mesh, cells[k]);
+            gather(space, picks.K[k], picks.step, P, (int)(block - mesh->blocks), cells[k] - block->first,
+                   &s);
             if (s.n == 0 || !scale(&s)) continue;
             largest = fmax(largest, largest_inverse(&s, orthonormalise(&s)));
         }
@@ -227,7 +228,8 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
     TRY(base_collected(&failures));
     *constant = largest;
 done:
-    trace_view_close(&view);
+    trace_picks_destroy(&picks);
+    trace_summary_close(&summary);
     return status;
 }
 
@@ -287,27 +289,30 @@ static int ascending(const void *a, const void *b) {
 facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
                            double *stretch, double *skew) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
+    struct trace_summary summary = {0};
+    struct trace_picks picks = {0};
     const struct facet_mesh *mesh = space->mesh;
     const int scalar = space->n_components == 1 && space->n_faces == mesh->n_faces;
     int n_samples = mesh->n_cells < MANY_SAMPLES ? mesh->n_cells : MANY_SAMPLES, place = 3 * n_samples / 4;
     double along[MANY_SAMPLES], across[MANY_SAMPLES], *hats[SHAPE_COUNT] = {NULL};
+    int32_t cells[MANY_SAMPLES];
     struct vertex_functions P;
-    TRY(trace_view_open(matrices, &view));
+    for (int k = 0; k < n_samples; k++)
+        cells[k] = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
+    TRY(trace_summary_open(matrices, mesh, &summary));
+    TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
     for (int k = 0; k < n_samples; k++) {
-        int32_t cell = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
-        const struct mesh_block *block = mesh_block_of(mesh, cell);
+        const struct mesh_block *block = mesh_block_of(mesh, cells[k]);
         int b = (int)(block - mesh->blocks), n = matrices->n[b], n_faces = shape_n_faces(block->shape);
-        const double *K = trace_view_cell(&view, b, cell - block->first);
-        along[k] = face_stretch(K, matrices->lanes, n, n_faces);
+        along[k] = face_stretch(&summary, b, cells[k] - block->first);
         across[k] = 1.0;
         if (!scalar || space->degree < 1) continue;
         for (int f = 0; f < n_faces; f++) {
             enum shape shape = shape_face_shape(block->shape, f);
             if (hats[shape] == NULL) TRY(trace_hats(shape, &hats[shape]));
         }
-        find_vertex_functions(space, hats, cell, n / n_faces, &P);
-        across[k] = skew_stretch(K, matrices->lanes, &P);
+        find_vertex_functions(space, hats, cells[k], n / n_faces, &P);
+        across[k] = skew_stretch(picks.K[k], picks.step, &P);
     }
     qsort(along, (size_t)n_samples, sizeof *along, ascending);
     qsort(across, (size_t)n_samples, sizeof *across, ascending);
@@ -317,7 +322,8 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     *skew = fmax(across[place] / along[place], 1.0);
 done:
     for (int i = 0; i < SHAPE_COUNT; i++) base_free(&hats[i]);
-    trace_view_close(&view);
+    trace_picks_destroy(&picks);
+    trace_summary_close(&summary);
     return status;
 }
 
@@ -325,33 +331,22 @@ done:
 static facet_status diagonal_range(const struct trace_space *space, const struct trace_matrices *matrices,
                                    int means, double *least, double *most) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
+    struct trace_summary summary = {0};
     double low = INFINITY, high = 0.0;
-    TRY(trace_view_open(matrices, &view));
+    TRY(trace_summary_open(matrices, space->mesh, &summary));
     for (int b = 0; b < matrices->n_blocks; b++) {
-        int n = matrices->n[b];
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
                                                                                 : low) reduction(max         \
                                                                                                  : high)
         for (int32_t c = 0; c < space->mesh->blocks[b].count; c++) {
-            const double *K = trace_view_cell(&view, b, c);
-            double sum = 0.0;
-            for (int i = 0; i < n; i++) {
-                double entry = trace_entry(K, matrices->lanes, i, i);
-                sum += entry;
-                if (means) continue;
-                low = fmin(low, entry);
-                high = fmax(high, entry);
-            }
-            if (!means) continue;
-            low = fmin(low, sum / n);
-            high = fmax(high, sum / n);
+            low = fmin(low, trace_summary_of(&summary, b, c, means ? TRACE_MEAN : TRACE_LEAST));
+            high = fmax(high, trace_summary_of(&summary, b, c, means ? TRACE_MEAN : TRACE_MOST));
         }
     }
     *least = low;
     *most = high;
 done:
-    trace_view_close(&view);
+    trace_summary_close(&summary);
     return status;
 }
 

@@ -171,3 +171,123 @@ done:
     csr_elements_destroy(&e);
     return status;
 }
+
+/* ---------------------------------------------------------------------------------- vertices of simplices */
+
+#define CORNERS 4  /* of a cell, at most */
+#define MOST    12 /* functions of degree 1 on all its faces */
+
+/* The hats of a cell on a face, by faces and orientations: function x corner of the cell. */
+struct hat_tables {
+    int n_corners, n_faces, n_functions; /* functions of a face that have degree 1 */
+    double values[CORNERS][8][3][CORNERS];
+};
+
+static facet_status hat_tables_create(enum shape shape, struct hat_tables *t) {
+    facet_status status = FACET_OK;
+    enum shape face = shape_face_shape(shape, 0);
+    int n = shape_n_vertices(face);
+    double *hats = NULL;
+    TRY(trace_hats(face, &hats));
+    *t = (struct hat_tables){
+        .n_corners = shape_n_vertices(shape), .n_faces = shape_n_faces(shape), .n_functions = n};
+    for (int f = 0; f < t->n_faces; f++)
+        for (int o = 0; o < shape_n_orientations(face); o++)
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    t->values[f][o][i][shape_face_vertices(shape, f)[shape_permutation(face, o)[j]]] =
+                        hats[i * n + j];
+done:
+    base_free(&hats);
+    return status;
+}
+
+/* The lower triangle of P_e'K_e P_e, all corners; m: unknowns of a face. */
+static void multiply_hats(const struct hat_tables *t, const double *K, int lanes, int m,
+                          const uint8_t *orientations, double *packed) {
+    const int n = t->n_faces * t->n_functions, corners = t->n_corners;
+    const double(*P[MOST])[CORNERS];
+    double KP[MOST][CORNERS];
+    int row[MOST];
+    for (int i = 0; i < n; i++) {
+        int f = i / t->n_functions;
+        P[i] = &t->values[f][orientations[f]][i % t->n_functions];
+        row[i] = f * m + i % t->n_functions;
+    }
+    for (int i = 0; i < n; i++) {
+        for (int v = 0; v < CORNERS; v++) KP[i][v] = 0.0;
+        for (int j = 0; j < n; j++) {
+            double entry = trace_entry(K, lanes, row[i], row[j]);
+            for (int v = 0; v < CORNERS; v++) KP[i][v] += entry * (*P[j])[v];
+        }
+    }
+    for (int a = 0; a < corners; a++)
+        for (int b = 0; b <= a; b++, packed++) {
+            *packed = 0.0;
+            for (int i = 0; i < n; i++) *packed += (*P[i])[a] * KP[i][b];
+        }
+}
+
+/* The matrix of one cell without the corners that have no column. */
+static void put_vertices(const struct mesh_block *block, const struct hat_tables *t, int64_t cell,
+                         const int32_t *columns, const double *packed, struct csr_elements *e) {
+    const int32_t *vertices = block->vertices + cell * t->n_corners;
+    int32_t *unknowns = e->unknowns + e->starts[block->first + cell];
+    double *to = e->matrices + e->matrix_starts[block->first + cell];
+    for (int a = 0; a < t->n_corners; a++) {
+        if (columns[vertices[a]] < 0) {
+            packed += a + 1;
+            continue;
+        }
+        *unknowns++ = columns[vertices[a]];
+        for (int b = 0; b <= a; b++, packed++)
+            if (columns[vertices[b]] >= 0) *to++ = *packed;
+    }
+}
+
+static facet_status vertex_elements(const struct trace_space *space, const struct trace_view *view, int block,
+                                    const int32_t *columns, struct csr_elements *e) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    struct hat_tables t;
+    facet_status status = hat_tables_create(b->shape, &t);
+    if (status != FACET_OK) return status;
+    const int m = view->matrices->n[block] / t.n_faces;
+#pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
+    for (int32_t c = 0; c < b->count; c++) {
+        double packed[CORNERS * (CORNERS + 1) / 2];
+        multiply_hats(&t, trace_view_cell(view, block, c), view->matrices->lanes, m,
+                      b->orientations + (int64_t)c * t.n_faces, packed);
+        put_vertices(b, &t, c, columns, packed, e);
+    }
+    return FACET_OK;
+}
+
+facet_status trace_galerkin_vertices(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     int64_t n_columns, const int32_t *columns, struct csr *csr) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = space->mesh;
+    struct trace_view view = {.matrices = matrices};
+    struct csr_elements e = {.n = n_columns, .n_elements = mesh->n_cells};
+    *csr = (struct csr){0};
+    TRY(ALLOC(e.starts, (int64_t)mesh->n_cells + 1));
+    TRY(ALLOC(e.matrix_starts, (int64_t)mesh->n_cells + 1));
+    e.starts[0] = e.matrix_starts[0] = 0;
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        const struct mesh_block *b = mesh_block_of(mesh, c);
+        int n_vertices = shape_n_vertices(b->shape), n = 0;
+        for (int v = 0; v < n_vertices; v++)
+            n += columns[b->vertices[(int64_t)(c - b->first) * n_vertices + v]] >= 0;
+        e.starts[c + 1] = e.starts[c] + n;
+        e.matrix_starts[c + 1] = e.matrix_starts[c] + n * (n + 1) / 2;
+    }
+    TRY(ALLOC(e.unknowns, e.starts[mesh->n_cells]));
+    TRY(ALLOC(e.matrices, e.matrix_starts[mesh->n_cells]));
+    TRY(trace_view_open(matrices, &view));
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(vertex_elements(space, &view, b, columns, &e));
+    trace_view_close(&view);
+    TRY(csr_from_elements(&e, csr));
+done:
+    trace_view_close(&view);
+    csr_elements_destroy(&e);
+    return status;
+}

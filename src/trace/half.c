@@ -155,7 +155,8 @@ done:
 /* One cell: its numbers `lanes` apart. */
 struct cell {
     int n, n_columns, lanes;
-    const double *K;
+    const double *K; /* entries `step` apart */
+    int step;
     const uint16_t *numbers; /* of the batch; */
     int lane;                /* in it */
     double *C, *E;           /* n x n each, column-major, lower triangles */
@@ -163,9 +164,9 @@ struct cell {
     double *x, *y;           /* n each */
 };
 
-static facet_status cell_create(int n, int n_columns, int lanes, struct cell *cell) {
+static facet_status cell_create(int n, int n_columns, int lanes, int step, struct cell *cell) {
     facet_status status = FACET_OK;
-    *cell = (struct cell){.n = n, .n_columns = n_columns, .lanes = lanes};
+    *cell = (struct cell){.n = n, .n_columns = n_columns, .lanes = lanes, .step = step};
     TRY(ALLOC(cell->C, (int64_t)n * n));
     TRY(ALLOC(cell->E, (int64_t)n * n));
     TRY(ALLOC(cell->U, (3 * (int64_t)n_columns + 2) * n));
@@ -193,7 +194,7 @@ static void fill_matrices(const uint16_t *A, struct cell *cell) {
     for (int j = 0; j < n; j++)
         for (int i = j; i < n; i++) {
             cell->C[(int64_t)j * n + i] =
-                trace_entry(cell->K, lanes, i, j) / (scale_of(cell, i) * scale_of(cell, j));
+                trace_entry(cell->K, cell->step, i, j) / (scale_of(cell, i) * scale_of(cell, j));
             cell->E[(int64_t)j * n + i] = half_widen(A[half_place(n, i, j) * lanes + cell->lane]);
         }
 }
@@ -293,32 +294,50 @@ static double largest(struct cell *cell) {
     return isfinite(value) ? value : INFINITY;
 }
 
-facet_status trace_half_error(const struct trace_matrices *matrices, int64_t n_cells, int block,
+/* The numbers of the batches of a sample of cells, one batch after another. */
+static facet_status fetch_batches(const struct device *device, const struct cell_plan *plan, int n,
+                                  const int32_t *cells, uint16_t **numbers) {
+    facet_status status = FACET_OK;
+    const int64_t size = cell_plan_half_size(plan) * plan->lanes;
+    TRY(ALLOC(*numbers, n * size));
+    for (int k = 0; k < n; k++)
+        TRY(device_download(device, *numbers + k * size,
+                            (const uint16_t *)plan->matrices + cells[k] / plan->lanes * size,
+                            (size_t)size * sizeof **numbers));
+done:
+    return status;
+}
+
+facet_status trace_half_error(const struct facet_mesh *mesh, const struct trace_matrices *matrices, int block,
                               const struct cell_plan *plan, double *error) {
     facet_status status = FACET_OK;
     const int n = matrices->n[block], lanes = matrices->lanes;
+    const int64_t n_cells = mesh->blocks[block].count, size = cell_plan_half_size(plan) * lanes;
     int n_samples = n_cells < SAMPLES ? (int)n_cells : SAMPLES;
-    int64_t size = cell_plan_half_size(plan);
-    size_t n_halves = (size_t)(plan->n_batches * size * lanes);
-    struct trace_view view = {.matrices = matrices};
-    const uint16_t *halves = NULL;
+    int32_t cells[SAMPLES], numbers[SAMPLES];
+    struct trace_picks picks = {0};
+    uint16_t *halves = NULL;
     struct base_collector failures;
     double most = *error;
     base_collector_init(&failures);
-    TRY(trace_view_open(matrices, &view));
-    TRY(device_view(matrices->device, plan->matrices, n_halves, sizeof *halves, (const void **)&halves));
+    for (int k = 0; k < n_samples; k++) {
+        cells[k] = (int32_t)((2 * (int64_t)k + 1) * n_cells / (2 * n_samples));
+        numbers[k] = mesh->blocks[block].first + cells[k];
+    }
+    TRY(trace_picks_create(matrices, mesh, n_samples, numbers, &picks));
+    TRY(fetch_batches(matrices->device, plan, n_samples, cells, &halves));
 #pragma omp parallel num_threads(base_threads()) reduction(max : most)
     {
         struct cell cell;
-        facet_status mine = cell_create(n, plan->n_near > 0 ? cell_plan_motions(plan) : 1, lanes, &cell);
+        facet_status mine =
+            cell_create(n, plan->n_near > 0 ? cell_plan_motions(plan) : 1, lanes, picks.step, &cell);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 1)
         for (int k = 0; k < n_samples; k++) {
-            int32_t number = (int32_t)((2 * (int64_t)k + 1) * n_cells / (2 * n_samples));
             if (mine != FACET_OK) continue;
-            cell.K = trace_view_cell(&view, block, number);
-            cell.numbers = halves + number / lanes * size * lanes;
-            cell.lane = number % lanes;
+            cell.K = picks.K[k];
+            cell.numbers = halves + k * size;
+            cell.lane = cells[k] % lanes;
             if (cell.numbers[cell.lane] == 0) continue;
             (plan->n_near > 0 ? fill_displacements : fill_constant)(plan, &cell);
             most = fmax(most, largest(&cell));
@@ -328,7 +347,7 @@ facet_status trace_half_error(const struct trace_matrices *matrices, int64_t n_c
     TRY(base_collected(&failures));
     *error = most;
 done:
-    device_unview(matrices->device, plan->matrices, (const void **)&halves);
-    trace_view_close(&view);
+    base_free(&halves);
+    trace_picks_destroy(&picks);
     return status;
 }

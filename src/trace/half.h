@@ -30,7 +30,7 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
                                   const struct operator* A, struct operator* S);
 /* *error becomes at least the largest |(v, (H - K) v)| / (v, K v) of a sample of the cells of a block, H
  * being the matrices in 16 bits of the plan; cells without (all of whose numbers are zero) do not count. */
-facet_status trace_half_error(const struct trace_matrices *matrices, int64_t n_cells, int block,
+facet_status trace_half_error(const struct facet_mesh *mesh, const struct trace_matrices *matrices, int block,
                               const struct cell_plan *plan, double *error);
 
 #endif

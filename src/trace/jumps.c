@@ -98,15 +98,14 @@ static void look_around(const struct trace_space *space, const struct corners *c
 }
 
 /* The mean energy of the constants on the faces of every cell. */
-static void cell_values(const struct trace_view *view, const struct facet_mesh *mesh, double *values) {
+static void cell_values(const struct trace_summary *summary, const struct facet_mesh *mesh, double *values) {
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
-        int n_faces = shape_n_faces(block->shape), m = view->matrices->n[b] / n_faces;
+        int n_faces = shape_n_faces(block->shape);
 #pragma omp parallel for num_threads(base_threads_for(block->count)) schedule(static)
         for (int32_t c = 0; c < block->count; c++) {
-            const double *K = trace_view_cell(view, b, c);
             double sum = 0.0;
-            for (int f = 0; f < n_faces; f++) sum += trace_entry(K, view->matrices->lanes, f * m, f * m);
+            for (int f = 0; f < n_faces; f++) sum += trace_summary_of(summary, b, c, TRACE_CONSTANTS + f);
             values[block->first + c] = sum / n_faces;
         }
     }
@@ -221,19 +220,19 @@ done:
 facet_status trace_pieces_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                  double *jump, struct trace_pieces *p) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
+    struct trace_summary summary = {0};
     struct corners c = {0};
     *p = (struct trace_pieces){0};
     TRY(ALLOC(p->values, space->mesh->n_cells));
-    TRY(trace_view_open(matrices, &view));
-    cell_values(&view, space->mesh, p->values);
+    TRY(trace_summary_open(matrices, space->mesh, &summary));
+    cell_values(&summary, space->mesh, p->values);
     *jump = 1.0;
     if (!(contrast(space->mesh->n_cells, p->values) > SOLVE_LARGE_JUMP)) goto done;
     TRY(corners_create(space->mesh, &c));
     TRY(walk(space, &c, p->values, jump, NULL, NULL));
     if (*jump > SOLVE_LARGE_JUMP) TRY(cut_vertices(space, &c, p));
 done:
-    trace_view_close(&view);
+    trace_summary_close(&summary);
     corners_destroy(&c);
     if (status != FACET_OK) trace_pieces_destroy(p);
     return status;

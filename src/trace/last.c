@@ -137,7 +137,9 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
         TRY(trace_last_traces(space, matrices, n_modes, modes, P, l));
         goto done;
     }
-    TRY(trace_galerkin(space, matrices, &nodes.P, &l->csr));
+    TRY(nodes.columns != NULL && !trace_has_tensor_cells(mesh)
+            ? trace_galerkin_vertices(space, matrices, nodes.P.n_columns, nodes.columns, &l->csr)
+            : trace_galerkin(space, matrices, &nodes.P, &l->csr));
     TRY(last_alloc(l, nodes.n, nodes.P.n_columns, rigid ? n_modes : nc));
     memcpy(l->offsets, nodes.offsets, (size_t)(nodes.n + 1) * sizeof *l->offsets);
     for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;

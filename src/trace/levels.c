@@ -66,11 +66,20 @@ facet_status trace_extra_work(const struct trace_space *space, const struct trac
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
                                  struct operator* D) {
     facet_status status = FACET_OK;
-    double *blocks = NULL;
+    const struct device *device = matrices->device;
+    double *blocks = NULL, *lanes = NULL;
+    int m =
+        device_is_host(device) ? 0 : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
+    if (m > 0) TRY(trace_lane_blocks(space, matrices, m, &lanes));
+    if (lanes != NULL) {
+        TRY(operator_create_lane_blocks(device, space->n_free_faces, m, &lanes, D));
+        goto done;
+    }
     TRY(trace_face_blocks(space, matrices, &blocks));
-    TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, &blocks, D));
+    TRY(operator_create_blocks(device, space->n_free_faces, space->free_offsets, &blocks, D));
 done:
     base_free(&blocks);
+    device_free(device, &lanes);
     return status;
 }
 

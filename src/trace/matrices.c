@@ -48,22 +48,16 @@ facet_status trace_need_plain(const struct trace_space *space, const struct trac
 }
 
 facet_status trace_matrices_keep(struct trace_matrices *matrices) {
-    facet_status status = FACET_OK;
-    if (device_is_host(matrices->device)) return FACET_OK;
-    for (int b = 0; b < matrices->n_blocks; b++) {
-        size_t count = (size_t)n_values(matrices, b);
-        if (matrices->mirror[b] != NULL || count == 0) continue;
-        TRY(ALLOC(matrices->mirror[b], count));
-        TRY(device_download(matrices->device, matrices->mirror[b], matrices->values[b],
-                            count * sizeof(double)));
-    }
-done:
-    if (status != FACET_OK) trace_matrices_release(matrices);
-    return status;
+    return matrices->kept != NULL ? FACET_OK : CALLOC(matrices->kept, 1);
 }
 
 void trace_matrices_release(struct trace_matrices *matrices) {
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices->mirror[b]);
+    if (matrices->kept == NULL) return;
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        base_free(&matrices->kept->values[b]);
+        base_free(&matrices->kept->summaries[b]);
+    }
+    base_free(&matrices->kept);
 }
 
 void trace_matrices_destroy(struct trace_matrices *matrices) {
@@ -75,14 +69,31 @@ void trace_matrices_destroy(struct trace_matrices *matrices) {
     *matrices = (struct trace_matrices){0};
 }
 
+/* A copy that stays until trace_matrices_release. */
+static facet_status keep_values(const struct trace_matrices *matrices, int block) {
+    facet_status status = FACET_OK;
+    size_t count = (size_t)n_values(matrices, block);
+    double **values = &matrices->kept->values[block];
+    if (*values != NULL || count == 0) return FACET_OK;
+    TRY(ALLOC(*values, count));
+    TRY(device_download(matrices->device, *values, matrices->values[block], count * sizeof(double)));
+done:
+    if (status != FACET_OK) base_free(values);
+    return status;
+}
+
 facet_status trace_view_open(const struct trace_matrices *matrices, struct trace_view *view) {
     facet_status status = FACET_OK;
+    const int keeps = matrices->kept != NULL && !device_is_host(matrices->device);
     *view = (struct trace_view){.matrices = matrices};
     for (int b = 0; b < matrices->n_blocks; b++) {
-        view->values[b] = matrices->mirror[b];
-        if (view->values[b] == NULL)
+        if (keeps) {
+            TRY(keep_values(matrices, b));
+            view->values[b] = matrices->kept->values[b];
+        } else {
             TRY(device_view(matrices->device, matrices->values[b], (size_t)n_values(matrices, b),
                             sizeof(double), (const void **)&view->values[b]));
+        }
     }
 done:
     if (status != FACET_OK) trace_view_close(view);
@@ -106,11 +117,102 @@ done:
 }
 
 void trace_view_close(struct trace_view *view) {
-    for (int b = 0; b < view->matrices->n_blocks; b++) {
-        if (view->values[b] == view->matrices->mirror[b]) view->values[b] = NULL;
-        device_unview(view->matrices->device, view->matrices->values[b], (const void **)&view->values[b]);
+    const struct trace_matrices *matrices = view->matrices;
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        if (matrices->kept != NULL && view->values[b] == matrices->kept->values[b]) view->values[b] = NULL;
+        device_unview(matrices->device, matrices->values[b], (const void **)&view->values[b]);
     }
 }
+
+/* ---------------------------------------------------------------------------------------- less than all */
+
+static facet_status summarize(const struct trace_matrices *matrices, int block, int n_faces, double **to) {
+    facet_status status = FACET_OK;
+    const struct device *device = matrices->device;
+    double *there = NULL;
+    size_t count = (size_t)(matrices->n_batches[block] * (3 + n_faces) * matrices->lanes);
+    TRY(ALLOC(*to, count));
+    TRY(device_alloc(device, &there, count, sizeof(double)));
+    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, matrices->n[block],
+                        matrices->values[block], there);
+    TRY(device_download(device, *to, there, count * sizeof(double)));
+done:
+    device_free(device, &there);
+    if (status != FACET_OK) base_free(to);
+    return status;
+}
+
+facet_status trace_summary_open(const struct trace_matrices *matrices, const struct facet_mesh *mesh,
+                                struct trace_summary *summary) {
+    facet_status status = FACET_OK;
+    *summary = (struct trace_summary){.matrices = matrices};
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        double **to = matrices->kept != NULL ? &matrices->kept->summaries[b] : &summary->own[b];
+        summary->n_faces[b] = shape_n_faces(mesh->blocks[b].shape);
+        if (*to == NULL) TRY(summarize(matrices, b, summary->n_faces[b], to));
+        summary->values[b] = *to;
+    }
+done:
+    if (status != FACET_OK) trace_summary_close(summary);
+    return status;
+}
+
+void trace_summary_close(struct trace_summary *summary) {
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&summary->own[b]);
+}
+
+/* The picks of one block, whose memory the host cannot read. places: room for n numbers. */
+static facet_status extract(const struct trace_matrices *matrices, const struct facet_mesh *mesh, int block,
+                            int n, const int32_t *cells, int64_t *places, struct trace_picks *picks) {
+    facet_status status = FACET_OK;
+    const struct device *device = matrices->device;
+    const int64_t size = trace_matrix_size(matrices, block), first = mesh->blocks[block].first;
+    int64_t count = 0, *where = NULL;
+    double *there = NULL;
+    for (int i = 0; i < n; i++)
+        if (cells[i] >= first && cells[i] < first + mesh->blocks[block].count)
+            places[count++] = cells[i] - first;
+    if (count == 0) goto done;
+    TRY(ALLOC(picks->own[block], count * size));
+    TRY(device_copy(device, &where, places, (size_t)count, sizeof *places));
+    TRY(device_alloc(device, &there, (size_t)(count * size), sizeof *there));
+    device_cell_extract(device, matrices->lanes, count, where, size, matrices->values[block], there);
+    TRY(device_download(device, picks->own[block], there, (size_t)(count * size) * sizeof *there));
+    count = 0;
+    for (int i = 0; i < n; i++)
+        if (cells[i] >= first && cells[i] < first + mesh->blocks[block].count)
+            picks->K[i] = picks->own[block] + count++ * size;
+done:
+    device_free(device, &where);
+    device_free(device, &there);
+    return status;
+}
+
+facet_status trace_picks_create(const struct trace_matrices *matrices, const struct facet_mesh *mesh, int n,
+                                const int32_t *cells, struct trace_picks *picks) {
+    facet_status status = FACET_OK;
+    int64_t *places = NULL;
+    *picks = (struct trace_picks){.step = device_is_host(matrices->device) ? matrices->lanes : 1};
+    TRY(ALLOC(picks->K, n));
+    TRY(ALLOC(places, n));
+    for (int b = 0; b < matrices->n_blocks && !device_is_host(matrices->device); b++)
+        TRY(extract(matrices, mesh, b, n, cells, places, picks));
+    for (int i = 0; i < n && device_is_host(matrices->device); i++) {
+        const int b = (int)(mesh_block_of(mesh, cells[i]) - mesh->blocks);
+        picks->K[i] = matrices->values[b] + trace_matrix_start(matrices, b, cells[i] - mesh->blocks[b].first);
+    }
+done:
+    base_free(&places);
+    if (status != FACET_OK) trace_picks_destroy(picks);
+    return status;
+}
+
+void trace_picks_destroy(struct trace_picks *picks) {
+    base_free(&picks->K);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&picks->own[b]);
+}
+
+/* ---------------------------------------------------------------------------------------- sides */
 
 int trace_side(const struct trace_space *space, int32_t entry, int which, struct trace_side *side) {
     const struct facet_mesh *mesh = space->mesh;

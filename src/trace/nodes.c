@@ -16,10 +16,11 @@ facet_status trace_inject(const struct trace_space *space, const struct trace_sp
     TRY(ALLOC(P->offsets, P->n_rows + 1));
     TRY(ALLOC(P->columns, P->n_columns));
     TRY(ALLOC(P->values, P->n_columns));
-    int64_t at = 0, row = 0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < space->n_free_faces; b++) {
-        int64_t m = (space->free_offsets[b + 1] - space->free_offsets[b]) / n_components;
-        int64_t m_low = (low->free_offsets[b + 1] - low->free_offsets[b]) / n_components;
+        int64_t row = space->free_offsets[b], at = low->free_offsets[b];
+        int64_t m = (space->free_offsets[b + 1] - row) / n_components;
+        int64_t m_low = (low->free_offsets[b + 1] - at) / n_components;
         for (int c = 0; c < n_components; c++)
             for (int64_t i = 0; i < m; i++) {
                 P->offsets[row++] = at;
@@ -28,7 +29,7 @@ facet_status trace_inject(const struct trace_space *space, const struct trace_sp
                 P->values[at++] = 1.0;
             }
     }
-    P->offsets[row] = at;
+    P->offsets[P->n_rows] = P->n_columns;
 done:
     if (status != FACET_OK) mg_transfer_destroy(P);
     return status;
@@ -40,6 +41,7 @@ void trace_nodes_destroy(struct trace_nodes *nodes) {
     base_free(&nodes->offsets);
     base_free(&nodes->vertices);
     base_free(&nodes->components);
+    base_free(&nodes->columns);
     mg_transfer_destroy(&nodes->P);
 }
 
@@ -191,6 +193,13 @@ static facet_status alloc_columns(int64_t n, int nc, int64_t **columns) {
     return status;
 }
 
+/* The vertices of a face, and their nodes. */
+struct corners {
+    int n;
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+    int64_t nodes[SHAPE_MAX_FACE_VERTICES];
+};
+
 static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
     const struct trace_space *space = b->space;
@@ -198,7 +207,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     int nc = space->n_components, forward, edges = b->rows && mesh->dim == 3;
     int64_t n_vertices = b->pieces != NULL ? b->pieces->n : b->skeleton.n_vertices;
     int64_t most = n_vertices + (edges ? b->skeleton.n_edges : 0) + (b->rows ? space->n_free_faces : 0);
-    int64_t ends[SHAPE_MAX_FACE_VERTICES];
+    struct corners *all = NULL;
     struct frame f;
     TRY(alloc_columns(n_vertices, nc, &b->vertex_columns));
     TRY(alloc_columns(space->n_free_faces, nc, &b->face_columns));
@@ -213,12 +222,19 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             find_frame(mesh, face, &f);
             mark_face(b, &f, c);
         }
+    TRY(ALLOC(all, space->n_free_faces));
+#pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {
-        find_frame(mesh, space->free_faces[k], &f);
-        face_nodes(b, space->free_faces[k], &f, ends);
-        for (int i = 0; i < f.n; i++)
-            if (ends[i] >= 0) number_entity(b->vertex_columns + ends[i] * nc, nc, f.vertices[i], nodes);
+        struct frame frame;
+        find_frame(mesh, space->free_faces[k], &frame);
+        all[k].n = frame.n;
+        memcpy(all[k].vertices, frame.vertices, sizeof frame.vertices);
+        face_nodes(b, space->free_faces[k], &frame, all[k].nodes);
     }
+    for (int64_t k = 0; k < space->n_free_faces; k++)
+        for (int i = 0; i < all[k].n; i++)
+            if (all[k].nodes[i] >= 0)
+                number_entity(b->vertex_columns + all[k].nodes[i] * nc, nc, all[k].vertices[i], nodes);
     nodes->n_vertices = nodes->n;
     for (int64_t k = 0; k < space->n_free_faces && b->rows; k++) {
         int32_t face = space->free_faces[k];
@@ -231,6 +247,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             number_entity(b->face_columns + k * nc, nc, -1, nodes);
     }
 done:
+    base_free(&all);
     return status;
 }
 
@@ -333,6 +350,12 @@ facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
     TRY(ALLOC(nodes->P.columns, nodes->P.offsets[space->n_free]));
     TRY(ALLOC(nodes->P.values, nodes->P.offsets[space->n_free]));
     write_rows(&b, &nodes->P);
+    if (rows || b.pieces != NULL || space->n_components > 1 || space->fixed != NULL) goto done;
+    TRY(ALLOC(nodes->columns, space->mesh->n_vertices));
+    for (int32_t v = 0; v < space->mesh->n_vertices; v++) {
+        int64_t column = b.vertex_columns[b.skeleton.vertices[v]];
+        nodes->columns[v] = column >= 0 ? (int32_t)column : -1;
+    }
 done:
     builder_destroy(&b);
     if (status != FACET_OK) trace_nodes_destroy(nodes);

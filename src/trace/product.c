@@ -92,6 +92,7 @@ static int slot_size(const struct trace_slots *slots, const struct trace_matrice
 /* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
 static void fill_maps(const struct trace_slots *slots, int lanes, int block, int64_t *maps) {
     int n_slots = slots->n_slots[block];
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t cell = 0; cell < n_batches_of(slots, lanes, block) * lanes; cell++) {
         int64_t *map = maps + cell / lanes * n_slots * lanes + cell % lanes;
         for (int s = 0; s < n_slots; s++, map += lanes)
@@ -222,9 +223,15 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
     int64_t n_slots = slots->n_slots[block], n_maps = n_batches * n_slots * lanes;
     struct colouring c = {0};
     int *sizes = NULL;
-    TRY(ALLOC(c.colour, n_batches));
-    TRY(colour_runs(slots, matrices, block, x, &c));
-    TRY(base_group(c.n_colours, n_batches, c.colour, &starts, &order));
+    if (x == NULL) TRY(find_seconds(slots, matrices, block, n, &second));
+    if (second == NULL) { /* else all batches may be worked on at the same time */
+        TRY(ALLOC(c.colour, n_batches));
+        TRY(colour_runs(slots, matrices, block, x, &c));
+        TRY(base_group(c.n_colours, n_batches, c.colour, &starts, &order));
+    } else {
+        c.run = 1;
+        TRY(CALLOC(starts, 1));
+    }
     TRY(ALLOC(maps, n_maps));
     fill_maps(slots, lanes, block, maps);
     if (slots->starts[block] != NULL) {
@@ -244,12 +251,12 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .matrices = matrices->values[block]};
     starts = NULL;
     sizes = NULL;
-    if (x == NULL) TRY(find_seconds(slots, matrices, block, n, &second));
     if (second != NULL) {
         TRY(device_copy(matrices->device, &plan->second, second, (size_t)(n_batches * lanes), 1));
         TRY(make_parts(matrices->device, F64, plan));
     }
-    TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
+    if (order != NULL)
+        TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
     TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)n_maps, sizeof *maps));
     if (matrices->loose[block] != NULL)
         TRY(device_copy(matrices->device, &plan->loose, matrices->loose[block], (size_t)(n_batches * lanes),
@@ -321,8 +328,9 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
     TRY(ALLOC(starts, from->n_colours + 1));
     memcpy(starts, from->colour_starts, ((size_t)from->n_colours + 1) * sizeof *starts);
     to->colour_starts = starts;
-    TRY(device_duplicate(device, &to->colour_batches, from->colour_batches, (size_t)from->n_batches,
-                         sizeof *to->colour_batches));
+    if (from->colour_batches != NULL)
+        TRY(device_duplicate(device, &to->colour_batches, from->colour_batches, (size_t)from->n_batches,
+                             sizeof *to->colour_batches));
     TRY(device_duplicate(device, &to->maps, from->maps,
                          (size_t)(from->n_batches * from->n_faces * from->lanes), sizeof *to->maps));
     if (from->loose != NULL)
@@ -470,7 +478,7 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
         to->n_blocks = b + 1;
         TRY(cells_to_half(space, A->device, b, held[b], &from->cells[b], &to->cells[b], &good));
         to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * cell_plan_half_size(&to->cells[b]));
-        if (good) TRY(trace_half_error(matrices, space->mesh->blocks[b].count, b, &to->cells[b], &error));
+        if (good) TRY(trace_half_error(space->mesh, matrices, b, &to->cells[b], &error));
         good = good && error <= TRACE_HALF_ERROR;
     }
     if (good && n_held > 0) {
@@ -513,6 +521,14 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
     return trace_slots_operator(&slots, matrices, space->n_free, A);
 }
 
+/* Whether an eliminated unknown is not zero. */
+static int has_values(const struct trace_space *space, const double *eliminated) {
+    for (int64_t f = 0; f < space->n_faces; f++)
+        for (int64_t i = space->face_first[f]; space->face_free[f] < 0 && i < space->face_first[f + 1]; i++)
+            if (eliminated[i] != 0.0) return 1;
+    return 0;
+}
+
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
                         const double *eliminated, double *lift) {
     facet_status status = FACET_OK;
@@ -521,6 +537,11 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
     struct vector in = {0}, out = {0};
     struct product *p;
     double *full = NULL;
+    if (!has_values(space, eliminated)) {
+#pragma omp parallel for num_threads(base_threads_for(space->n_free)) schedule(static)
+        for (int64_t i = 0; i < space->n_free; i++) lift[i] = 0.0;
+        return FACET_OK;
+    }
     face_slots(space, space->face_first, &slots); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
     TRY(begin_operator(space->n_all, matrices->device, matrices->full, &A, &p));

@@ -27,6 +27,32 @@ facet_status trace_view_open(const struct trace_matrices *matrices, struct trace
 facet_status trace_view_lanes(const struct trace_view *view, int block, int lanes, double **values);
 void trace_view_close(struct trace_view *view); /* view->matrices must be set */
 
+/* What the kernel cell_summary says of all cells. */
+struct trace_summary {
+    const struct trace_matrices *matrices;
+    int n_faces[MESH_MAX_BLOCKS];
+    const double *values[MESH_MAX_BLOCKS];
+    double *own[MESH_MAX_BLOCKS];
+};
+enum { TRACE_LEAST, TRACE_MOST, TRACE_MEAN, TRACE_CONSTANTS /* of face 0 */ };
+facet_status trace_summary_open(const struct trace_matrices *matrices, const struct facet_mesh *mesh,
+                                struct trace_summary *summary);
+void trace_summary_close(struct trace_summary *summary);
+static inline double trace_summary_of(const struct trace_summary *s, int block, int64_t cell, int which) {
+    const int lanes = s->matrices->lanes;
+    return s->values[block][(cell / lanes * (3 + s->n_faces[block]) + which) * lanes + cell % lanes];
+}
+
+/* The matrices of n cells, by their numbers in the mesh: entries `step` apart, for trace_entry. */
+struct trace_picks {
+    const double **K;
+    int step;
+    double *own[MESH_MAX_BLOCKS];
+};
+facet_status trace_picks_create(const struct trace_matrices *matrices, const struct facet_mesh *mesh, int n,
+                                const int32_t *cells, struct trace_picks *picks);
+void trace_picks_destroy(struct trace_picks *picks); /* safe on a zeroed struct, and twice */
+
 /* The matrix of one cell, for trace_entry (with the lanes of the matrices) where it is symmetric, and
  * trace_view_entry whatever it is. */
 static inline const double *trace_view_cell(const struct trace_view *view, int block, int32_t cell) {

@@ -93,6 +93,11 @@ void trace_assemble_vector(const struct trace_space *space, int lanes, double *c
 void trace_scatter(const struct trace_space *space, const double *free, const double *eliminated,
                    double *full);
 
+/* What the host has been told of element matrices, each array NULL as long as nobody asked. */
+struct trace_kept {
+    double *values[MESH_MAX_BLOCKS];    /* all of them, where it cannot read them; */
+    double *summaries[MESH_MAX_BLOCKS]; /* what the kernel cell_summary says */
+};
 /* Element matrices of all cells, in lanes on a device (kernels/kernels.h): one triangle each where they are
  * symmetric, else full, by rows. A cell's unknowns are those of its local faces in order. */
 struct trace_matrices {
@@ -105,7 +110,7 @@ struct trace_matrices {
     double *values[MESH_MAX_BLOCKS]; /* n_batches x trace_matrix_size x LANES */
     int n_components;
     uint8_t *loose[MESH_MAX_BLOCKS]; /* n_batches x LANES, on the host, or NULL: struct cell_plan's */
-    double *mirror[MESH_MAX_BLOCKS]; /* copies for the host (trace_matrices_keep), or NULL */
+    struct trace_kept *kept;         /* what the host has looked at (trace_matrices_keep), or NULL */
 };
 static inline int64_t trace_matrix_size(const struct trace_matrices *matrices, int block) {
     int64_t n = matrices->n[block];
@@ -123,8 +128,8 @@ facet_status trace_matrices_create(const struct device *device, const struct tra
 facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
                                          const int *sizes, struct trace_matrices *matrices);
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
-/* Where the host cannot read them: a copy, so that all who look at the matrices until trace_matrices_release
- * share it. They must not change in between. */
+/* Whoever looks at the matrices until trace_matrices_release leaves what the host was told to those after it.
+ * They must not change in between. */
 facet_status trace_matrices_keep(struct trace_matrices *matrices);
 void trace_matrices_release(struct trace_matrices *matrices);
 /* Of the cells of a block, in the lanes of the device. */

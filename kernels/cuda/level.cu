@@ -1,0 +1,249 @@
+// What levels on the trace are made of, and what goes between cells and faces: each number is read once or
+// twice, so the floor of all but the inverses is bytes over the bandwidth of the memory.
+#include "kernels/cuda/lanes.cuh"
+
+namespace facet {
+namespace {
+
+constexpr int THREADS = 128;
+
+unsigned blocks_of(int64_t threads) {
+    return (unsigned)((threads + THREADS - 1) / THREADS);
+}
+__device__ __forceinline__ int64_t number_of_thread() {
+    return (int64_t)blockIdx.x * THREADS + threadIdx.x;
+}
+// Entry (i, j) of a triangle, or the other one.
+__device__ __forceinline__ int64_t entry(int i, int j) {
+    return i >= j ? row_of(i) + j : row_of(j) + i;
+}
+
+// A thread has a block, whose entries stay in the caches; Gauss-Jordan as in ref.
+__global__ void invert_blocks(int64_t n_blocks, int m, double *matrices, unsigned long long *failed) {
+    const int64_t b = number_of_thread();
+    if (b >= n_blocks) return;
+    double *B = matrices + b / L * row_of(m) * L + b % L;
+    for (int k = 0; k < m; k++) {
+        const double pivot = B[entry(k, k) * L], inverse = 1.0 / pivot;
+        if (!(pivot > 0.0)) {
+            atomicMin(failed, (unsigned long long)b);
+            return;
+        }
+        for (int i = 0; i < m; i++) {
+            if (i == k) continue;
+            const double factor = B[entry(i, k) * L] * inverse;
+            for (int j = 0; j <= i; j++)
+                if (j != k) B[entry(i, j) * L] -= factor * B[entry(k, j) * L];
+        }
+        for (int i = 0; i < m; i++)
+            if (i != k) B[entry(i, k) * L] *= inverse;
+        B[entry(k, k) * L] = -inverse;
+    }
+    for (int64_t e = 0; e < row_of(m); e++) B[e * L] = -B[e * L];
+}
+
+// The same with the block in registers.
+template <int M>
+__global__ void __launch_bounds__(THREADS)
+    invert_small(int64_t n_blocks, double *matrices, unsigned long long *failed) {
+    const int64_t b = number_of_thread();
+    if (b >= n_blocks) return;
+    double *at = matrices + b / L * row_of(M) * L + b % L, B[M][M];
+#pragma unroll
+    for (int i = 0; i < M; i++)
+#pragma unroll
+        for (int j = 0; j <= i; j++) B[i][j] = at[(i * (i + 1) / 2 + j) * L];
+    bool positive = true;
+#pragma unroll
+    for (int k = 0; k < M; k++) {
+        const double pivot = B[k][k], inverse = 1.0 / pivot;
+        positive = positive && pivot > 0.0;
+#pragma unroll
+        for (int i = 0; i < M; i++) {
+            if (i == k) continue;
+            const double factor = (i > k ? B[i][k] : B[k][i]) * inverse;
+#pragma unroll
+            for (int j = 0; j <= i; j++)
+                if (j != k) B[i][j] -= factor * (k > j ? B[k][j] : B[j][k]);
+        }
+#pragma unroll
+        for (int i = 0; i < M; i++) {
+            if (i < k) B[k][i] *= inverse;
+            if (i > k) B[i][k] *= inverse;
+        }
+        B[k][k] = -inverse;
+    }
+    if (!positive) atomicMin(failed, (unsigned long long)b);
+#pragma unroll
+    for (int i = 0; i < M; i++)
+#pragma unroll
+        for (int j = 0; j <= i; j++) at[(i * (i + 1) / 2 + j) * L] = -B[i][j];
+}
+
+template <int M> void launch_small(int64_t n_blocks, double *matrices, unsigned long long *failed) {
+    invert_small<M><<<blocks_of(n_blocks), THREADS>>>(n_blocks, matrices, failed);
+}
+
+// A thread has a row of a block of a face: a warp the same row of 32 faces.
+__global__ void add_blocks(int64_t n_blocks, int n_faces, int m, const int64_t *__restrict__ sides,
+                           const double *__restrict__ matrices, double *blocks) {
+    const int64_t number = number_of_thread(), batch = number / L / m, b = batch * L + number % L;
+    const int i = (int)(number / L % m);
+    if (b >= n_blocks) return;
+    double *B = blocks + (batch * row_of(m) + row_of(i)) * L + number % L;
+    for (int s = 0; s < 2; s++) {
+        const int64_t side = sides[2 * b + s];
+        if (side < 0) continue;
+        const int64_t cell = side / n_faces;
+        const int first = (int)(side % n_faces) * m;
+        const double *K =
+            matrices + (cell / L * row_of(n_faces * m) + row_of(first + i) + first) * L + cell % L;
+        for (int j = 0; j <= i; j++) B[j * L] += K[j * L];
+    }
+}
+
+__global__ void add_sums(int64_t n, int n_faces, int m, const int64_t *__restrict__ sides,
+                         const double *__restrict__ locals, double *y) {
+    const int64_t number = number_of_thread(), b = number / m;
+    if (number >= n) return;
+    double sum = y[number];
+    for (int s = 0; s < 2; s++) {
+        const int64_t side = sides[2 * b + s];
+        if (side < 0) continue;
+        const int64_t cell = side / n_faces;
+        sum += locals[(cell / L * n_faces * m + side % n_faces * m + number % m) * L + cell % L];
+    }
+    y[number] = sum;
+}
+
+// A thread has a number of a face of a cell: a warp the same one of 32 cells.
+__global__ void gather_traces(int64_t n, int m, const int64_t *__restrict__ maps,
+                              const double *__restrict__ x, double *locals) {
+    const int64_t number = number_of_thread(), row = number / L;
+    if (number >= n) return;
+    const int64_t first = maps[row / m * L + number % L];
+    locals[number] = first >= 0 ? x[first + row % m] : 0.0;
+}
+
+__global__ void lower_matrices(int64_t n, int n_parts, int from, int to, const double *__restrict__ matrices,
+                               double *lower) {
+    const int64_t number = number_of_thread(), q = n_parts * to, batch = number / L / q;
+    if (number >= n) return;
+    const int i = (int)(number / L % q), row = i / to * from + i % to;
+    const double *K = matrices + (batch * row_of(n_parts * from) + row_of(row)) * L + number % L;
+    double *at = lower + (batch * row_of((int)q) + row_of(i)) * L + number % L;
+    for (int j = 0; j <= i; j++) at[j * L] = K[(j / to * from + j % to) * L];
+}
+
+__global__ void summarize(int64_t n_batches, int n_faces, int n, const double *__restrict__ matrices,
+                          double *summary) {
+    const int64_t number = number_of_thread(), batch = number / L;
+    if (batch >= n_batches) return;
+    const double *K = matrices + batch * row_of(n) * L + number % L;
+    double *s = summary + batch * (3 + n_faces) * L + number % L, least = INFINITY, most = 0, sum = 0;
+    for (int i = 0; i < n; i++) {
+        const double e = K[(row_of(i) + i) * L];
+        least = fmin(least, e);
+        most = fmax(most, e);
+        sum += e;
+    }
+    s[0] = least;
+    s[L] = most;
+    s[2 * L] = sum / n;
+    for (int f = 0, m = n / n_faces; f < n_faces; f++) s[(3 + f) * L] = K[(row_of(f * m) + f * m) * L];
+}
+
+__global__ void extract(int64_t n, const int64_t *__restrict__ cells, int64_t size,
+                        const double *__restrict__ from, double *to) {
+    const int64_t number = number_of_thread();
+    if (number >= n * size) return;
+    const int64_t cell = cells[number / size];
+    to[number] = from[(cell / L * size + number % size) * L + cell % L];
+}
+
+} // namespace
+} // namespace facet
+
+using namespace facet;
+
+int64_t lane_invert_cuda(int lanes, int64_t n_blocks, int m, double *matrices) {
+    (void)lanes;
+    if (n_blocks == 0 || m == 0 || !may_launch()) return -1;
+    unsigned long long *failed = first_failure();
+    if (failed == nullptr) return -1;
+    switch (m) { // faces of triangles and quads, of tets and of hexes of low degree
+    case 1:
+        launch_small<1>(n_blocks, matrices, failed);
+        break;
+    case 2:
+        launch_small<2>(n_blocks, matrices, failed);
+        break;
+    case 3:
+        launch_small<3>(n_blocks, matrices, failed);
+        break;
+    case 4:
+        launch_small<4>(n_blocks, matrices, failed);
+        break;
+    case 6:
+        launch_small<6>(n_blocks, matrices, failed);
+        break;
+    case 10:
+        launch_small<10>(n_blocks, matrices, failed);
+        break;
+    default:
+        invert_blocks<<<blocks_of(n_blocks), THREADS>>>(n_blocks, m, matrices, failed);
+    }
+    launched("lane_invert");
+    return failure_found(failed);
+}
+
+void face_blocks_cuda(int lanes, int64_t n_blocks, int n_faces, int m, const int64_t *sides,
+                      const double *matrices, double *blocks) {
+    const int64_t threads = (n_blocks + L - 1) / L * L * m;
+    (void)lanes;
+    if (threads == 0 || !may_launch()) return;
+    add_blocks<<<blocks_of(threads), THREADS>>>(n_blocks, n_faces, m, sides, matrices, blocks);
+    launched("face_blocks");
+}
+
+void face_sums_cuda(int lanes, int64_t n_blocks, int n_faces, int m, const int64_t *sides,
+                    const double *locals, double *y) {
+    (void)lanes;
+    if (n_blocks * m == 0 || !may_launch()) return;
+    add_sums<<<blocks_of(n_blocks * m), THREADS>>>(n_blocks * m, n_faces, m, sides, locals, y);
+    launched("face_sums");
+}
+
+void cell_gather_cuda(int lanes, int64_t n_batches, int n_faces, int m, const int64_t *maps, const double *x,
+                      double *locals) {
+    const int64_t n = n_batches * n_faces * m * L;
+    (void)lanes;
+    if (n == 0 || !may_launch()) return;
+    gather_traces<<<blocks_of(n), THREADS>>>(n, m, maps, x, locals);
+    launched("cell_gather");
+}
+
+void cell_lower_cuda(int lanes, int64_t n_batches, int n_parts, int from, int to, const double *matrices,
+                     double *lower) {
+    const int64_t n = n_batches * n_parts * to * L;
+    (void)lanes;
+    if (n == 0 || !may_launch()) return;
+    lower_matrices<<<blocks_of(n), THREADS>>>(n, n_parts, from, to, matrices, lower);
+    launched("cell_lower");
+}
+
+void cell_summary_cuda(int lanes, int64_t n_batches, int n_faces, int n, const double *matrices,
+                       double *summary) {
+    (void)lanes;
+    if (n_batches == 0 || n_faces == 0 || n == 0 || !may_launch()) return;
+    summarize<<<blocks_of(n_batches * L), THREADS>>>(n_batches, n_faces, n, matrices, summary);
+    launched("cell_summary");
+}
+
+void cell_extract_cuda(int lanes, int64_t n, const int64_t *cells, int64_t size, const double *from,
+                       double *to) {
+    (void)lanes;
+    if (n * size == 0 || !may_launch()) return;
+    extract<<<blocks_of(n * size), THREADS>>>(n, cells, size, from, to);
+    launched("cell_extract");
+}

@@ -1,0 +1,108 @@
+/* Plain C: what levels on the trace are made of: blocks of faces, matrices of lower degree, a few of all
+ * cells; and what goes between the cells and their faces. */
+#include <math.h>
+
+#include "kernels/ref/ref.h"
+
+/* Entry (i, j), j <= i, of a triangle, and the other one. */
+static int64_t at(int i, int j) {
+    return i >= j ? (int64_t)i * (i + 1) / 2 + j : (int64_t)j * (j + 1) / 2 + i;
+}
+
+/* Gauss-Jordan: after step k the unknowns 0 .. k have changed sides, up to the sign. B: entries L apart. */
+static int invert(int m, int L, double *B) {
+    for (int k = 0; k < m; k++) {
+        const double pivot = B[at(k, k) * L];
+        if (!(pivot > 0.0)) return 0;
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j <= i; j++)
+                if (i != k && j != k) B[at(i, j) * L] -= B[at(i, k) * L] * B[at(k, j) * L] / pivot;
+        for (int i = 0; i < m; i++)
+            if (i != k) B[at(i, k) * L] /= pivot;
+        B[at(k, k) * L] = -1.0 / pivot;
+    }
+    for (int64_t e = 0; e < at(m, 0); e++) B[e * L] = -B[e * L];
+    return 1;
+}
+
+int64_t lane_invert_ref(int lanes, int64_t n_blocks, int m, double *matrices) {
+    for (int64_t b = 0; b < n_blocks; b++)
+        if (!invert(m, lanes, matrices + b / lanes * at(m, 0) * lanes + b % lanes)) return b;
+    return -1;
+}
+
+void face_blocks_ref(int lanes, int64_t n_blocks, int n_faces, int m, const int64_t *sides,
+                     const double *matrices, double *blocks) {
+    const int64_t size = at(n_faces * m, 0);
+    for (int64_t b = 0; b < n_blocks; b++)
+        for (int s = 0; s < 2; s++) {
+            if (sides[2 * b + s] < 0) continue;
+            int64_t cell = sides[2 * b + s] / n_faces;
+            int first = (int)(sides[2 * b + s] % n_faces) * m;
+            const double *K = matrices + cell / lanes * size * lanes + cell % lanes;
+            double *B = blocks + b / lanes * at(m, 0) * lanes + b % lanes;
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j <= i; j++) B[at(i, j) * lanes] += K[at(first + i, first + j) * lanes];
+        }
+}
+
+void face_sums_ref(int lanes, int64_t n_blocks, int n_faces, int m, const int64_t *sides,
+                   const double *locals, double *y) {
+    for (int64_t b = 0; b < n_blocks; b++)
+        for (int s = 0; s < 2; s++) {
+            if (sides[2 * b + s] < 0) continue;
+            int64_t cell = sides[2 * b + s] / n_faces, first = sides[2 * b + s] % n_faces * m;
+            for (int i = 0; i < m; i++)
+                y[b * m + i] += locals[(cell / lanes * n_faces * m + first + i) * lanes + cell % lanes];
+        }
+}
+
+void cell_gather_ref(int lanes, int64_t n_batches, int n_faces, int m, const int64_t *maps, const double *x,
+                     double *locals) {
+    for (int64_t k = 0; k < n_batches * n_faces; k++)
+        for (int i = 0; i < m; i++)
+            for (int lane = 0; lane < lanes; lane++) {
+                int64_t first = maps[k * lanes + lane];
+                locals[(k * m + i) * lanes + lane] = first >= 0 ? x[first + i] : 0.0;
+            }
+}
+
+void cell_lower_ref(int lanes, int64_t n_batches, int n_parts, int from, int to, const double *matrices,
+                    double *lower) {
+    const int n = n_parts * to;
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++)
+                for (int lane = 0; lane < lanes; lane++)
+                    lower[(batch * at(n, 0) + at(i, j)) * lanes + lane] =
+                        matrices[(batch * at(n_parts * from, 0) +
+                                  at(i / to * from + i % to, j / to * from + j % to)) *
+                                     lanes +
+                                 lane];
+}
+
+void cell_summary_ref(int lanes, int64_t n_batches, int n_faces, int n, const double *matrices,
+                      double *summary) {
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int lane = 0; lane < lanes; lane++) {
+            const double *K = matrices + batch * at(n, 0) * lanes + lane;
+            double *s = summary + batch * (3 + n_faces) * lanes + lane;
+            s[0] = INFINITY;
+            s[lanes] = s[2 * lanes] = 0.0;
+            for (int i = 0; i < n; i++) {
+                double entry = K[at(i, i) * lanes];
+                s[0] = fmin(s[0], entry);
+                s[lanes] = fmax(s[lanes], entry);
+                s[2 * lanes] += entry / n;
+            }
+            for (int f = 0; f < n_faces; f++)
+                s[(3 + f) * lanes] = K[at(f * (n / n_faces), f * (n / n_faces)) * lanes];
+        }
+}
+
+void cell_extract_ref(int lanes, int64_t n, const int64_t *cells, int64_t size, const double *from,
+                      double *to) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t e = 0; e < size; e++)
+            to[i * size + e] = from[(cells[i] / lanes * size + e) * lanes + cells[i] % lanes];
+}

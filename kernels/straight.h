@@ -1,0 +1,170 @@
+/* Straight cells with constant data: what is known of them from their corners, and what is made of sources
+ * and fluxes there. The code of a cell serves ref and CUDA.
+ *
+ * Corners: batch x (1 + dim) x dim x LANES, the first vertex of a cell and those at the ends of the reference
+ * axes, so that x = corner_0 + sum_b xi_b (corner_(b + 1) - corner_0), J[a dim + b] = d x_a / d xi_b. C = det
+ * J J^-T: the outward normal of a face, as long as its area per unit of its frame, is C times that of the
+ * reference face. */
+#ifndef FACET_KERNELS_STRAIGHT_H
+#define FACET_KERNELS_STRAIGHT_H
+
+/* Included by kernels/kernels.h, behind the layout of coefficients.
+ *
+ * Of affine_coefficients: what the coefficients of affine_layout are made of. */
+struct straight_cells {
+    int lanes, dim, n_faces, simplex;
+    const double *corners;
+    const uint8_t *orientations; /* batch x n_faces x LANES */
+    const int32_t *regions;      /* batch x LANES; NULL: all 0 */
+    const double *K;             /* regions x dim x dim */
+    const double *normals;       /* n_faces x 3, of the reference cell */
+    double volume, face;         /* of it, and of its faces */
+    double reaction;
+    double tau, tau_hat, length; /* tau > 0: that; tau_hat > 0: 2 tau_hat / height; else mean K / length */
+};
+
+/* Of cell_source: f at n points of every cell. */
+struct source_points {
+    int lanes, dim, n;
+    const double *points, *weights; /* n x dim, n */
+    const double *corners;
+    double constant;             /* f without a program */
+    struct expression_plan plan; /* n_nodes 0: none; of values, x its only argument */
+    double *work;                /* of the kernel expression, block threads at once */
+};
+
+/* Of affine_balance. */
+struct balance_cells {
+    double one, constant;                 /* 1 / psi_0 on a reference face, phi_0 */
+    const double *moments;                /* n_faces x 8 x N: of phi_i with 1, by orientations */
+    const double *normals;                /* n_faces x 3, of the reference cell */
+    const double *coefficients, *corners; /* affine_layout */
+    const double *u, *q, *loads;          /* batch x N, dim N, N x LANES */
+    const double *trace;
+    const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
+};
+
+#ifdef __CUDACC__
+#    define STRAIGHT_BOTH static inline __host__ __device__
+#else
+#    include <math.h>
+#    define STRAIGHT_BOTH static inline
+#endif
+
+/* C of a cell whose corners are `lanes` apart; returns det J. */
+STRAIGHT_BOTH double straight_map(int dim, int lanes, const double *corners, double *J, double *C) {
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < dim; b++)
+            J[a * dim + b] = corners[((b + 1) * dim + a) * lanes] - corners[a * lanes];
+    if (dim == 2) {
+        C[0] = J[3];
+        C[1] = -J[2];
+        C[2] = -J[1];
+        C[3] = J[0];
+        return J[0] * C[0] + J[2] * C[2];
+    }
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) {
+            const int a1 = (a + 1) % 3, a2 = (a + 2) % 3, b1 = (b + 1) % 3, b2 = (b + 2) % 3;
+            C[a * 3 + b] = J[a1 * 3 + b1] * J[a2 * 3 + b2] - J[a1 * 3 + b2] * J[a2 * 3 + b1];
+        }
+    return J[0] * C[0] + J[3] * C[3] + J[6] * C[6];
+}
+
+/* y = A x */
+STRAIGHT_BOTH void straight_apply(int dim, const double *A, const double *x, double *y) {
+    for (int a = 0; a < dim; a++) {
+        y[a] = 0.0;
+        for (int b = 0; b < dim; b++) y[a] += A[a * dim + b] * x[b];
+    }
+}
+
+/* tau times the length of the normal n of a face. */
+STRAIGHT_BOTH double straight_weight(const struct straight_cells *s, const double *K, double det,
+                                     const double *n) {
+    double square = 0.0, mean = 0.0;
+    for (int a = 0; a < s->dim; a++) {
+        square += n[a] * n[a];
+        mean += K[a * (s->dim + 1)] / s->dim;
+    }
+    const double length = sqrt(square);
+    if (s->tau > 0.0) return s->tau * length;
+    if (!(s->tau_hat > 0.0)) return mean / s->length * length;
+    const double height = det * s->volume / (length * s->face) * (s->simplex ? s->dim : 1);
+    return 2.0 * s->tau_hat / height * length;
+}
+
+/* All coefficients of a cell, which are those of its lane: c[k lanes]; returns det J. at: affine_layout. */
+STRAIGHT_BOTH double straight_coefficients(const struct straight_cells *s, const struct affine_layout *at,
+                                           int64_t cell, double *c) {
+    const int dim = s->dim, L = s->lanes, F = s->n_faces;
+    const int64_t batch = cell / L, lane = cell % L;
+    const double *K = s->K + (s->regions != (const int32_t *)0 ? s->regions[cell] : 0) * dim * dim;
+    double J[9], C[9], KC[9], n[6][3], Kn[6][3];
+    const double det = straight_map(dim, L, s->corners + batch * (1 + dim) * dim * L + lane, J, C),
+                 scale = 1.0 / det;
+    c[at->reaction * L] = s->reaction * det;
+    for (int a = 0; a < dim; a++)
+        for (int e = 0; e < dim; e++) {
+            double sum = 0.0;
+            for (int d = 0; d < dim; d++) sum += K[a * dim + d] * C[d * dim + e];
+            c[(at->flux + a * dim + e) * L] = KC[a * dim + e] = sum * scale;
+        }
+    for (int e = 0, pair = 0; e < dim; e++)
+        for (int b = 0; b <= e; b++, pair++) {
+            double sum = 0.0;
+            for (int d = 0; d < dim; d++) sum += C[d * dim + b] * KC[d * dim + e];
+            c[(at->stiffness + pair) * L] = sum;
+        }
+    for (int f = 0; f < F; f++) {
+        straight_apply(dim, C, s->normals + 3 * f, n[f]);
+        straight_apply(dim, K, n[f], Kn[f]);
+        c[(at->weight + f) * L] = straight_weight(s, K, det, n[f]);
+        c[(at->orientation + f) * L] = s->orientations[(batch * F + f) * L + lane];
+        for (int a = 0; a < dim; a++) {
+            double sum = 0.0;
+            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;
+            c[(at->gradient + f * dim + a) * L] = sum;
+            c[(at->flux_normal + f * dim + a) * L] = Kn[f][a] * scale;
+        }
+    }
+    for (int f = 0; f < F; f++)
+        for (int g = 0; g < F; g++) {
+            double sum = 0.0;
+            for (int a = 0; a < dim; a++) sum += n[f][a] * Kn[g][a];
+            c[(at->normals + f * F + g) * L] = sum * scale;
+        }
+    return det;
+}
+
+/* What affine_balance says of a cell, `lanes` apart. */
+STRAIGHT_BOTH void straight_balance(const struct affine_tables *t, const struct affine_layout *at,
+                                    const struct balance_cells *b, int64_t batch, int lane, double *balance) {
+    const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N;
+    const double *c = b->coefficients + batch * at->count * L + lane, *u = b->u + batch * N * L + lane,
+                 *q = b->q + batch * dim * N * L + lane;
+    double J[9], C[9], out = 0.0, moduli = 0.0;
+    straight_map(dim, L, b->corners + batch * (1 + dim) * dim * L + lane, J, C);
+    for (int f = 0; f < F; f++) {
+        double n[3], weight = c[(at->weight + f) * L];
+        const double *M = b->moments + (f * 8 + (int)c[(at->orientation + f) * L]) * N;
+        const int64_t first = b->maps[(batch * F + f) * L + lane];
+        const double outer = first >= 0 ? b->one * weight * b->trace[first] : 0.0;
+        double flux = -outer;
+        moduli += fabs(outer);
+        straight_apply(dim, C, b->normals + 3 * f, n);
+        for (int i = 0; i < N; i++) {
+            double inner = weight * M[i] * u[i * L], through = 0.0;
+            for (int a = 0; a < dim; a++) through += n[a] * q[(a * N + i) * L];
+            flux += inner + through * M[i];
+            moduli += fabs(inner) + fabs(through * M[i]);
+        }
+        balance[(2 + f) * L] = flux;
+        out += flux;
+    }
+    balance[0] = fabs(b->loads[batch * N * L + lane] / b->constant -
+                      c[at->reaction * L] * sqrt(t->volume) * u[0] - out);
+    balance[L] = moduli;
+}
+
+#endif

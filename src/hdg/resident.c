@@ -1,0 +1,499 @@
+/* See resident.h. */
+#include "hdg/resident.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/batch.h"
+#include "hdg/resident_parts.h"
+#include "trace/coarse.h"
+
+/* Part of what is free on the device that all of this may take beside the matrices. */
+#define MOST_PART 0.25
+
+static void block_destroy(const struct device *device, struct resident_block *b) {
+    double **arrays[] = {&b->corners, &b->coefficients, &b->loads, &b->u, &b->q, &b->normals, &b->moments};
+    for (int i = 0; i < 7; i++) device_free(device, arrays[i]);
+    device_free(device, &b->maps);
+    device_free(device, &b->sides);
+    base_free(&b->det);
+}
+
+void hdg_resident_destroy(struct hdg *h) {
+    if (h->resident == NULL) return;
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) block_destroy(h->device, &h->resident->blocks[b]);
+    device_free(h->device, &h->resident->trace);
+    base_free(&h->resident);
+}
+
+/* ------------------------------------------------------------------------------------------ cells */
+
+/* Numbers of a cell that are kept, at most: corners, coefficients, loads, u, q, locals and the trace. */
+static double bytes_wanted(const struct hdg *h) {
+    double bytes = 0.0;
+    const int dim = h->data.mesh->dim;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const struct hdg_block_space *s = &h->space.blocks[b];
+        double numbers = (1 + dim) * dim + affine_layout(dim, s->n_faces).count + (3.0 + dim) * s->N +
+                         2.0 * s->n_trace + 4.0 * s->n_faces;
+        bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
+    }
+    return bytes + 6.0 * sizeof(double) * RESIDENT_NUMBERS;
+}
+
+static int is_eligible(const struct hdg *h) {
+    static const char *const kernels[] = {"affine_coefficients", "cell_source", "affine_balance", "face_sums",
+                                          "affine_solve",        "cell_gather", "table_apply"};
+    const struct equation *e = h->data.equation;
+    if (device_is_host(h->device) || !e->in_batches || !e->by_faces || h->trace.fixed != NULL) return 0;
+    if (h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces || h->data.tau_hat < 0.0)
+        return 0;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (!device_has(h->device, kernels[i])) return 0;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        if (h->space.blocks[b].m != h->space.blocks[0].m) return 0;
+        for (int64_t i = 0; i < trace_n_batches(h->device, h->data.mesh, b); i++)
+            if (!batch_is_fast(h, b, i)) return 0;
+    }
+    return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
+}
+
+/* Lanes without a cell repeat the last one. */
+static int64_t cell_of(const struct hdg *h, int block, int64_t i) {
+    int64_t count = h->data.mesh->blocks[block].count;
+    return i < count ? i : count - 1;
+}
+
+static facet_status put_corners(const struct hdg *h, int block, struct resident_block *to) {
+    facet_status status = FACET_OK;
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    const int dim = h->data.mesh->dim, order = h->data.mesh->order, lanes = h->lanes, size = (1 + dim) * dim;
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
+    int nodes[4] = {0};
+    double *host = NULL;
+    for (int a = 0; a < dim; a++)
+        nodes[a + 1] = shape_vertex_node(b->shape, order, shape_axis_vertex(b->shape, a));
+    TRY(ALLOC(host, n * size));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        const double *from = b->nodes + cell_of(h, block, i) * b->n_nodes * dim;
+        for (int v = 0; v <= dim; v++)
+            for (int a = 0; a < dim; a++)
+                host[(i / lanes * size + v * dim + a) * lanes + i % lanes] = from[nodes[v] * dim + a];
+    }
+    TRY(device_copy(h->device, &to->corners, host, (size_t)(n * size), sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
+
+/* Orientations of faces and regions of cells, for one call of affine_coefficients. regions: NULL where there
+ * is one. */
+struct cell_words {
+    uint8_t *orientations;
+    int32_t *regions;
+};
+
+static facet_status put_words(const struct hdg *h, int block, struct cell_words *words) {
+    facet_status status = FACET_OK;
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape);
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
+    uint8_t *orientations = NULL;
+    int32_t *regions = NULL;
+    TRY(ALLOC(orientations, n * n_faces));
+    TRY(ALLOC(regions, n));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t cell = cell_of(h, block, i);
+        regions[i] = local_region(&h->data, block, (int32_t)cell);
+        for (int f = 0; f < n_faces; f++)
+            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] = b->orientations[cell * n_faces + f];
+    }
+    TRY(device_copy(h->device, &words->orientations, orientations, (size_t)(n * n_faces), 1));
+    if (h->data.n_regions > 1)
+        TRY(device_copy(h->device, &words->regions, regions, (size_t)n, sizeof *regions));
+done:
+    base_free(&orientations);
+    base_free(&regions);
+    return status;
+}
+
+/* K of all regions on the device; what is wrong with the data of one is said as it is on the host. */
+static facet_status put_conductivity(const struct hdg *h, double **K) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const int dim = mesh->dim, lanes = h->lanes;
+    struct local l = {0};
+    struct batch_facts facts;
+    double *host = NULL, *c = NULL;
+    uint8_t *seen = NULL;
+    TRY(CALLOC(host, h->data.n_regions * dim * dim));
+    TRY(CALLOC(seen, h->data.n_regions));
+    TRY(ALLOC(c, affine_layout(dim, SHAPE_MAX_FACES).count * lanes));
+    TRY(local_create_light(h, &l));
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
+            int32_t region = local_region(&h->data, b, cell);
+            if (seen[region]++) {
+                seen[region] = 1;
+                if (h->data.n_regions == 1) break;
+                continue;
+            }
+            TRY(batch_fill_hybrid(&l, b, cell, c, &facts));
+            local_constant_conductivity(&h->data, region, host + (int64_t)region * dim * dim);
+        }
+    TRY(device_copy(h->device, K, host, (size_t)(h->data.n_regions * dim * dim), sizeof *host));
+done:
+    local_destroy(&l);
+    base_free(&host);
+    base_free(&seen);
+    base_free(&c);
+    return status;
+}
+
+static facet_status make_coefficients(struct hdg *h, int block, const double *K) {
+    facet_status status = FACET_OK;
+    struct resident_block *r = &h->resident->blocks[block];
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    const int dim = h->data.mesh->dim;
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
+    struct cell_words words = {0};
+    double *det = NULL, tau = 0.0;
+    TRY(put_corners(h, block, r));
+    TRY(put_words(h, block, &words));
+    TRY(device_copy(h->device, &r->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
+    TRY(device_alloc(h->device, &r->coefficients,
+                     (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
+    TRY(device_alloc(h->device, &det, (size_t)(n * h->lanes), sizeof *det));
+    TRY(ALLOC(r->det, n * h->lanes));
+    if (h->data.tau != NULL) field_is_constant(h->data.tau, &tau);
+    struct straight_cells cells = {.lanes = h->lanes,
+                                   .dim = dim,
+                                   .n_faces = b->n_faces,
+                                   .simplex = shape_is_simplex(b->shape),
+                                   .corners = r->corners,
+                                   .orientations = words.orientations,
+                                   .regions = words.regions,
+                                   .K = K,
+                                   .normals = r->normals,
+                                   .volume = shape_measure(b->shape),
+                                   .face = shape_measure(shape_face_shape(b->shape, 0)),
+                                   .reaction = h->resident->reaction,
+                                   .tau = tau,
+                                   .tau_hat = h->data.tau_hat,
+                                   .length = h->space.length};
+    device_affine_coefficients(h->device, &cells, n, r->coefficients, det);
+    TRY(device_download(h->device, r->det, det, (size_t)(n * h->lanes) * sizeof *det));
+    for (int64_t i = 0; i < h->data.mesh->blocks[block].count; i++)
+        h->resident->volume += r->det[i] * cells.volume;
+done:
+    device_free(h->device, &det);
+    device_free(h->device, &words.orientations);
+    device_free(h->device, &words.regions);
+    return status;
+}
+
+facet_status hdg_resident_create(struct hdg *h) {
+    facet_status status = FACET_OK;
+    double *K = NULL;
+    if (!is_eligible(h)) return FACET_OK;
+    TRY(CALLOC(h->resident, 1));
+    if (h->data.reaction != NULL) field_is_constant(h->data.reaction, &h->resident->reaction);
+    TRY(put_conductivity(h, &K));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->data.mesh->blocks[b].count > 0) TRY(make_coefficients(h, b, K));
+done:
+    device_free(h->device, &K);
+    if (status != FACET_OK) hdg_resident_destroy(h);
+    return status;
+}
+
+void hdg_resident_decide(struct hdg *h) {
+    if (h->resident == NULL) return;
+    if (h->singular || h->weak.n > 0 || h->weak.nearly_singular || h->weak.negligible || hdg_is_light(h))
+        hdg_resident_destroy(h);
+}
+
+const double *hdg_resident_coefficients(const struct hdg *h, int block) {
+    return h->resident->blocks[block].coefficients;
+}
+
+void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction) {
+    *volume = h->resident->volume;
+    *reaction = h->resident->reaction;
+}
+
+/* ------------------------------------------------------------------------------------------ faces */
+
+/* Where the unknowns of every face begin in the trace. */
+static void number_faces(const struct hdg *h, int64_t *first) {
+    const struct trace_space *t = &h->trace;
+    int64_t next = t->n_free;
+    for (int64_t f = 0; f < t->n_faces; f++) {
+        first[f] = t->face_free[f] >= 0 ? t->face_free[f] : next;
+        if (t->face_free[f] < 0) next += t->face_first[f + 1] - t->face_first[f];
+    }
+    h->resident->n_eliminated = next - t->n_free;
+}
+
+static facet_status put_maps(const struct hdg *h, int block, const int64_t *first,
+                             struct resident_block *to) {
+    facet_status status = FACET_OK;
+    const int32_t *faces = h->trace.faces[block];
+    const int n_faces = h->trace.n_slots[block], lanes = h->lanes;
+    const int64_t n = h->matrices.n_batches[block] * lanes, count = h->data.mesh->blocks[block].count;
+    int64_t *host = NULL;
+    int simple;
+    TRY(ALLOC(host, n * n_faces));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        for (int f = 0; f < n_faces; f++)
+            host[(i / lanes * n_faces + f) * lanes + i % lanes] =
+                i < count ? first[faces[i * n_faces + f]] : -1;
+    TRY(device_copy(h->device, &to->maps, host, (size_t)(n * n_faces), sizeof *host));
+    TRY(trace_sides_create(&h->trace, &h->matrices, block, &to->sides, &simple));
+done:
+    base_free(&host);
+    return status;
+}
+
+/* Moments of phi with 1 over the reference faces, by orientations: F has them times psi_0, which is 1 over
+ * the root of their measure. */
+static facet_status put_moments(const struct hdg *h, int block, struct resident_block *to) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    const double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
+    double *host = NULL;
+    TRY(ALLOC(host, b->n_faces * 8 * b->N));
+    for (int64_t i = 0; i < (int64_t)b->n_faces * 8 * b->N; i++) host[i] = one * b->F_ref[i * b->m];
+    TRY(device_copy(h->device, &to->moments, host, (size_t)(b->n_faces * 8 * b->N), sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
+
+/* What the first load needs beyond coefficients. */
+static facet_status need_arrays(const struct hdg *h) {
+    facet_status status = FACET_OK;
+    struct hdg_resident *r = h->resident;
+    int64_t *first = NULL;
+    if (r->trace != NULL) return FACET_OK;
+    TRY(ALLOC(first, h->trace.n_faces));
+    number_faces(h, first);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        struct resident_block *to = &r->blocks[b];
+        const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes), N = (size_t)h->space.blocks[b].N;
+        if (n == 0) continue;
+        TRY(put_maps(h, b, first, to));
+        TRY(put_moments(h, b, to));
+        TRY(device_alloc(h->device, &to->loads, n * N, sizeof(double)));
+        TRY(device_alloc(h->device, &to->u, n * N, sizeof(double)));
+        TRY(device_alloc(h->device, &to->q, n * N * (size_t)h->data.mesh->dim, sizeof(double)));
+    }
+    TRY(device_alloc(h->device, &r->trace, (size_t)(h->trace.n_all + 1), sizeof(double)));
+done:
+    base_free(&first);
+    return status;
+}
+
+/* What the host was told is of another solution. */
+static void forget(const struct hdg *h) {
+    h->resident->has_trace = h->resident->has_u = h->resident->has_q = h->resident->has_star = 0;
+}
+
+/* ------------------------------------------------------------------------------------------ loads */
+
+/* Whether f is known to the device. */
+static int source_is_there(const struct hdg *h, const double *source) {
+    const struct field *f = h->data.source;
+    return source == NULL && h->data.exact == NULL && (f == NULL || field_is_differentiable(f));
+}
+
+/* (f, phi) of the cells of a block; *finite becomes 0 where f is not. */
+static facet_status load_block(const struct hdg *h, int block, int *finite) {
+    facet_status status = FACET_OK;
+    const struct hdg_table *table = &h->space.blocks[block].source;
+    const struct field *f = h->data.source;
+    const struct device *device = h->device;
+    struct resident_block *r = &h->resident->blocks[block];
+    const int lanes = h->lanes, dim = h->data.mesh->dim, N = h->space.blocks[block].N;
+    const int64_t n = h->matrices.n_batches[block];
+    int64_t most = RESIDENT_NUMBERS / (table->n * lanes);
+    struct source_points p = {.lanes = lanes, .dim = dim, .n = table->n};
+    struct expr_program program = {0};
+    double *points = NULL, *weights = NULL, *phi = NULL, *values = NULL, *totals = NULL, *sums = NULL;
+    most = most < 1 ? 1 : most < n ? most : n;
+    if (f != NULL && !field_is_constant(f, &p.constant)) {
+        TRY(field_program_create(f, 0, device, dim, 0, 0, most * lanes, &program));
+        p.plan = program.plan;
+        p.work = program.work;
+    }
+    TRY(device_copy(device, &points, table->xi, (size_t)(table->n * dim), sizeof *points));
+    TRY(device_copy(device, &weights, table->w, (size_t)table->n, sizeof *weights));
+    TRY(device_copy(device, &phi, table->phi, (size_t)table->n * (size_t)N, sizeof *phi));
+    TRY(device_alloc(device, &values, (size_t)(most * table->n * lanes), sizeof *values));
+    TRY(device_alloc(device, &totals, (size_t)(n * 2 * lanes), sizeof *totals));
+    TRY(ALLOC(sums, n * 2 * lanes));
+    p.points = points;
+    p.weights = weights;
+    for (int64_t first = 0; first < n; first += most) {
+        const int64_t many = n - first < most ? n - first : most;
+        p.corners = r->corners + first * (1 + dim) * dim * lanes;
+        device_cell_source(device, &p, many, values, totals + first * 2 * lanes);
+        device_table_apply(device, lanes, many, N, table->n, 1, phi, values, r->loads + first * N * lanes);
+    }
+    TRY(device_download(device, sums, totals, (size_t)(n * 2 * lanes) * sizeof *sums));
+    for (int64_t i = 0; i < n * 2 * lanes; i++) *finite &= isfinite(sums[i]) != 0;
+done:
+    expr_program_destroy(&program);
+    device_free(device, &points);
+    device_free(device, &weights);
+    device_free(device, &phi);
+    device_free(device, &values);
+    device_free(device, &totals);
+    base_free(&sums);
+    return status;
+}
+
+/* The host's loads, where it alone knows f, or has to say what is wrong with it. */
+static facet_status load_by_host(const struct hdg *h, const double *source, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    TRY(hdg_solution_need(h, s));
+    TRY(hdg_load_cells(h, source, s));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N);
+        if (n == 0) continue;
+        TRY(device_upload(h->device, h->resident->blocks[b].loads, s->loads[b], n * sizeof(double)));
+    }
+done:
+    return status;
+}
+
+/* Whether a face of the boundary has a value, or a load. */
+static int has_boundary_data(const struct hdg *h) {
+    const struct trace_space *t = &h->trace;
+    for (int64_t f = 0; f < t->n_faces; f++) {
+        const int64_t size = t->face_first[f + 1] - t->face_first[f];
+        const double *data =
+            t->face_free[f] < 0 ? h->eliminated + t->face_first[f] : h->boundary + t->face_free[f];
+        for (int64_t i = 0; h->data.face_condition[f] >= 0 && i < size; i++)
+            if (data[i] != 0.0) return 1;
+    }
+    return 0;
+}
+
+/* F = what boundary data contribute. */
+static facet_status put_boundary(const struct hdg *h, struct vector *F) {
+    facet_status status = FACET_OK;
+    const int64_t n = h->trace.n_free;
+    double *sum = NULL;
+    if (!has_boundary_data(h)) {
+        vector_fill(F, 0.0);
+        return FACET_OK;
+    }
+    TRY(ALLOC(sum, n));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++) sum[i] = h->lift[i] + h->boundary[i];
+    TRY(vector_upload(F, sum));
+done:
+    base_free(&sum);
+    return status;
+}
+
+/* Solves inside the cells of a block: with uhat u and q of them, without it `load`. */
+static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
+    facet_status status = FACET_OK;
+    struct resident_block *r = &h->resident->blocks[block];
+    struct condenser c;
+    double *scratch = NULL;
+    const int64_t n = h->matrices.n_batches[block];
+    h->data.equation->condenser(h, block, &c);
+    TRY(device_alloc(h->device, &scratch, (size_t)c.n_inner, sizeof *scratch));
+    device_move(h->device, r->u, r->loads, (size_t)(n * c.N * h->lanes) * sizeof *r->u);
+    int64_t failed =
+        c.solve(h, block, n, r->coefficients, uhat, r->u, uhat != NULL ? r->q : NULL, load, scratch);
+    if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
+    TRY(device_check(h->device));
+done:
+    device_free(h->device, &scratch);
+    return status;
+}
+
+facet_status hdg_resident_load(const struct hdg *h, const double *source, struct hdg_solution *s,
+                               struct vector *F) {
+    facet_status status = FACET_OK;
+    double *locals = NULL;
+    int there = source_is_there(h, source);
+    TRY(need_arrays(h));
+    forget(h);
+    s->shift = s->offset = s->offset_source = s->uncertainty = 0.0;
+    for (int b = 0; b < h->data.mesh->n_blocks && there; b++)
+        if (h->data.mesh->blocks[b].count > 0) TRY(load_block(h, b, &there));
+    if (!there) TRY(load_by_host(h, source, s));
+    TRY(put_boundary(h, F));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const struct hdg_block_space *space = &h->space.blocks[b];
+        const int64_t n = h->matrices.n_batches[b] * space->n_trace * h->lanes;
+        if (n == 0) continue;
+        device_free(h->device, &locals);
+        TRY(device_alloc(h->device, &locals, (size_t)n, sizeof *locals));
+        TRY(solve_block(h, b, NULL, locals));
+        device_face_sums(h->device, h->lanes, h->trace.n_free_faces, space->n_faces, space->m,
+                         h->resident->blocks[b].sides, locals, F->data);
+    }
+    TRY(device_check(h->device));
+done:
+    device_free(h->device, &locals);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ recovery */
+
+facet_status hdg_resident_take(const struct hdg *h, const struct vector *x) {
+    facet_status status = FACET_OK;
+    const struct trace_space *t = &h->trace;
+    struct hdg_resident *r = h->resident;
+    double *host = NULL, *to;
+    forget(h);
+    if (t->n_free > 0) device_move(h->device, r->trace, x->data, (size_t)t->n_free * sizeof(double));
+    if (r->n_eliminated == 0) goto done;
+    TRY(ALLOC(host, r->n_eliminated));
+    to = host;
+    for (int64_t f = 0; f < t->n_faces; f++)
+        for (int64_t i = t->face_first[f]; t->face_free[f] < 0 && i < t->face_first[f + 1]; i++)
+            *to++ = h->eliminated[i];
+    TRY(device_upload(h->device, r->trace + t->n_free, host, (size_t)r->n_eliminated * sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
+
+facet_status hdg_resident_recover(const struct hdg *h) {
+    facet_status status = FACET_OK;
+    double *uhat = NULL;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const struct hdg_block_space *space = &h->space.blocks[b];
+        const int64_t n = h->matrices.n_batches[b];
+        if (n == 0) continue;
+        device_free(h->device, &uhat);
+        TRY(device_alloc(h->device, &uhat, (size_t)(n * space->n_trace * h->lanes), sizeof *uhat));
+        device_cell_gather(h->device, h->lanes, n, space->n_faces, space->m, h->resident->blocks[b].maps,
+                           h->resident->trace, uhat);
+        TRY(solve_block(h, b, uhat, NULL));
+    }
+done:
+    device_free(h->device, &uhat);
+    return status;
+}
+
+double hdg_resident_size(const struct hdg *h) {
+    double sum = device_dot(h->device, F64, h->trace.n_all, h->resident->trace, h->resident->trace);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const struct resident_block *r = &h->resident->blocks[b];
+        const int64_t n = h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N;
+        if (n > 0) sum += device_dot(h->device, F64, n, r->u, r->u);
+    }
+    return sum > 1e-200 && sum < 1e200 ? sqrt(sum) : INFINITY;
+}

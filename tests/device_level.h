@@ -1,0 +1,200 @@
+/* Runs of the kernels that levels on the trace are made with, for test_device.c, which includes this. */
+#ifndef FACET_TESTS_DEVICE_LEVEL_H
+#define FACET_TESTS_DEVICE_LEVEL_H
+
+/* Blocks with a strong diagonal; one of them is not positive definite every third time. */
+static void run_lane_invert(struct arena *a, int64_t size) {
+    static const int rows[] = {1, 2, 3, 4, 5, 6, 7, 9, 10, 15, 21};
+    int m = rows[size % 11];
+    int64_t n_blocks = size * 3 - size / 2, n = m * (m + 1) / 2, bad = size % 3 == 2 ? n_blocks / 2 : -1;
+    double *blocks = random_numbers(n_blocks * n, 11), *out;
+    for (int64_t b = 0; b < n_blocks; b++)
+        for (int i = 0; i < m; i++) blocks[b * n + i * (i + 1) / 2 + i] += b == bad ? -2.0 * m : 2.0 * m;
+    if (n_blocks == 0) {
+        assert_int_equal(device_lane_invert(a->device, device_lanes(a->device), 0, m, NULL), -1);
+        test_free(blocks);
+        return;
+    }
+    double *there = put_lanes(a, n_blocks, n, blocks);
+    out = room(a, 1);
+    out[0] = (double)device_lane_invert(a->device, device_lanes(a->device), n_blocks, m, there);
+    assert_int_equal(out[0], bad);
+    if (bad < 0) take_lanes(a, there, n_blocks, n);
+    test_free(blocks);
+}
+
+/* Faces between random cells, some of them without one or both sides. */
+static void run_faces(struct arena *a, int64_t size) {
+    static const int shapes[][2] = {{3, 2}, {4, 3}, {4, 6}, {6, 4}, {3, 1}, {4, 10}, {6, 9}};
+    const int lanes = device_lanes(a->device), n_faces = shapes[size % 7][0], m = shapes[size % 7][1];
+    int64_t n_cells = 1 + 2 * size, n_blocks = 3 * size, n = (int64_t)n_faces * m, n_K = n * (n + 1) / 2;
+    int64_t n_batches = n_batches_on(a->device, n_cells), n_maps = n_batches * n_faces * lanes;
+    uint32_t seed = 3;
+    int64_t *sides = test_malloc(((size_t)n_blocks * 2 + 1) * sizeof *sides),
+            *maps = test_malloc(((size_t)n_maps + 1) * sizeof *maps);
+    for (int64_t i = 0; i < 2 * n_blocks; i++)
+        sides[i] = i % 5 == 3 ? -1 : random_below(n_cells * n_faces, &seed);
+    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
+    for (int64_t cell = 0; cell < n_cells && n_blocks > 0; cell++)
+        for (int f = 0; f < n_faces; f++)
+            maps[lane_of(a->device, n_faces, cell) + f * lanes] =
+                (cell + f) % 7 == 4 ? -1 : m * random_below(n_blocks, &seed);
+    const int64_t *there = put(a, sides, 2 * n_blocks, sizeof *sides),
+                  *maps_there = put(a, maps, n_maps, sizeof *maps);
+    double *blocks = put_random_lanes(a, n_blocks > 0 ? n_blocks : 1, m * (m + 1) / 2, 4);
+    double *y = put_random(a, n_blocks * m, 5), *locals = put_nan_lanes(a, n_cells, n);
+    device_face_blocks(a->device, lanes, n_blocks, n_faces, m, there, put_random_lanes(a, n_cells, n_K, 6),
+                       blocks);
+    device_face_sums(a->device, lanes, n_blocks, n_faces, m, there, put_random_lanes(a, n_cells, n, 7), y);
+    device_cell_gather(a->device, lanes, n_batches, n_faces, m, maps_there, y, locals);
+    take_lanes(a, blocks, n_blocks, m * (m + 1) / 2);
+    take(a, y, n_blocks * m);
+    take_lanes(a, locals, n_cells, n);
+    test_free(sides);
+    test_free(maps);
+}
+
+/* Lower degrees, sums over the diagonal, and every other cell backwards. */
+static void run_cell_lower(struct arena *a, int64_t size) {
+    static const int shapes[][4] = {/* faces, components, functions of a face: all, fewer */
+                                    {3, 1, 4, 2},
+                                    {4, 1, 10, 3},
+                                    {4, 3, 3, 1},
+                                    {6, 1, 9, 4},
+                                    {3, 2, 1, 1}};
+    const int *shape = shapes[size % 5], lanes = device_lanes(a->device), parts = shape[0] * shape[1];
+    int64_t n_cells = 1 + 3 * size, n = (int64_t)parts * shape[2], low = (int64_t)parts * shape[3];
+    int64_t n_batches = n_batches_on(a->device, n_cells), n_K = n * (n + 1) / 2, n_low = low * (low + 1) / 2;
+    int64_t count = (n_cells + 1) / 2, *cells = test_malloc((size_t)count * sizeof *cells);
+    for (int64_t i = 0; i < count; i++) cells[i] = n_cells - 1 - 2 * i;
+    double *K = put_random_lanes(a, n_cells, n_K, 1), *lower = put_nan_lanes(a, n_cells, n_low);
+    double *summary = put_nan_lanes(a, n_cells, 3 + shape[0]), *picked = put_nan(a, count * n_K);
+    device_cell_lower(a->device, lanes, n_batches, parts, shape[2], shape[3], K, lower);
+    device_cell_summary(a->device, lanes, n_batches, shape[0], (int)n, K, summary);
+    device_cell_extract(a->device, lanes, count, put(a, cells, count, sizeof *cells), n_K, K, picked);
+    take_lanes(a, lower, n_cells, n_low);
+    take_lanes(a, summary, n_cells, 3 + shape[0]);
+    take(a, picked, count * n_K);
+    test_free(cells);
+}
+
+/* Random cells near the reference one, in 2 and 3 dimensions, with three regions or one, and all kinds of
+ * tau. */
+struct straight {
+    int dim, n_faces;
+    int64_t n_cells, n_batches;
+    double *corners, *normals;
+    struct affine_layout at;
+};
+
+static struct straight put_straight(struct arena *a, int64_t size) {
+    const int dim = 2 + (int)(size % 2), n_faces = size % 3 == 0 ? 2 * dim : dim + 1, n = (1 + dim) * dim;
+    struct straight s = {.dim = dim, .n_faces = n_faces, .n_cells = 1 + 3 * size};
+    double *corners = random_numbers(s.n_cells * n, 31);
+    s.n_batches = n_batches_on(a->device, s.n_cells);
+    s.at = affine_layout(dim, n_faces);
+    for (int64_t i = 0; i < s.n_cells; i++)
+        for (int v = 0; v <= dim; v++)
+            for (int d = 0; d < dim; d++)
+                corners[i * n + v * dim + d] = 0.1 * corners[i * n + v * dim + d] + (v == d + 1 ? 1.0 : 0.0);
+    s.corners = put_lanes(a, s.n_cells, n, corners);
+    s.normals = put_random(a, 3 * n_faces, 32);
+    test_free(corners);
+    return s;
+}
+
+static void run_affine_coefficients(struct arena *a, int64_t size) {
+    const int lanes = device_lanes(a->device);
+    struct straight s = put_straight(a, size);
+    const int64_t n = s.n_batches * lanes;
+    uint8_t *orientations = test_malloc((size_t)(n * s.n_faces));
+    int32_t *regions = test_malloc((size_t)n * sizeof *regions);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t cell = i < s.n_cells ? i : s.n_cells - 1;
+        regions[i] = (int32_t)(cell % 3);
+        for (int f = 0; f < s.n_faces; f++)
+            orientations[lane_of(a->device, s.n_faces, i) + f * lanes] = (uint8_t)((cell + f) % 6);
+    }
+    struct straight_cells cells = {.lanes = lanes,
+                                   .dim = s.dim,
+                                   .n_faces = s.n_faces,
+                                   .simplex = s.n_faces == s.dim + 1,
+                                   .corners = s.corners,
+                                   .orientations = put(a, orientations, n * s.n_faces, 1),
+                                   .regions = size % 5 == 4 ? NULL : put(a, regions, n, sizeof *regions),
+                                   .K = put_random(a, 3 * s.dim * s.dim, 33),
+                                   .normals = s.normals,
+                                   .volume = 0.5,
+                                   .face = 2.0,
+                                   .reaction = 0.7,
+                                   .tau = size % 4 == 1 ? 3.0 : 0.0,
+                                   .tau_hat = size % 4 == 2 ? 2.0 : 0.0,
+                                   .length = 1.5};
+    double *coefficients = put_nan_lanes(a, s.n_cells, s.at.count), *det = put_nan_lanes(a, s.n_cells, 1);
+    device_affine_coefficients(a->device, &cells, s.n_batches, coefficients, det);
+    take_lanes(a, coefficients, s.n_cells, s.at.count);
+    take_lanes(a, det, s.n_cells, 1);
+    test_free(orientations);
+    test_free(regions);
+}
+
+/* Loads of an expression, and of a number. */
+static void run_cell_source(struct arena *a, int64_t size) {
+    struct straight s = put_straight(a, size);
+    const char *text = size % 2 ? "1 + x*sin(3*y) - z^2" : "x^2 - exp(y)";
+    const int n = 1 + (int)(size % 7), lanes = device_lanes(a->device);
+    struct field *f;
+    struct expr_program program;
+    ok(field_create_texts(1, &text, 0, NULL, &f));
+    ok(field_program_create(f, 0, a->device, s.dim, 0, 0, 1 + size, &program));
+    double *values = put_nan_lanes(a, s.n_cells, n), *totals = put_nan_lanes(a, s.n_cells, 2);
+    struct source_points p = {.lanes = lanes,
+                              .dim = s.dim,
+                              .n = n,
+                              .points = put_random(a, n * s.dim, 34),
+                              .weights = put_random(a, n, 35),
+                              .corners = s.corners,
+                              .constant = -2.5};
+    for (int with = 0; with < 2; with++) {
+        if (with) p.plan = program.plan;
+        if (with) p.work = program.work;
+        device_cell_source(a->device, &p, s.n_batches, values, totals);
+        take_lanes(a, values, s.n_cells, n);
+        take_lanes(a, totals, s.n_cells, 2);
+    }
+    expr_program_destroy(&program);
+    field_destroy(&f);
+}
+
+static void run_affine_balance(struct arena *a, int64_t size) {
+    struct straight s = put_straight(a, size);
+    const int N = 1 + (int)(size % 5), lanes = device_lanes(a->device);
+    const int64_t n_maps = s.n_batches * s.n_faces * lanes;
+    struct affine_tables t = {.lanes = lanes, .dim = s.dim, .n_faces = s.n_faces, .N = N, .volume = 0.5};
+    double *c = random_numbers(s.n_cells * s.at.count, 36),
+           *balance = put_nan_lanes(a, s.n_cells, 2 + s.n_faces);
+    int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps);
+    for (int64_t i = 0; i < s.n_cells; i++)
+        for (int f = 0; f < s.n_faces; f++) c[i * s.at.count + s.at.orientation + f] = (double)((i + f) % 8);
+    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
+    for (int64_t i = 0; i < s.n_cells; i++)
+        for (int f = 0; f < s.n_faces; f++)
+            maps[lane_of(a->device, s.n_faces, i) + f * lanes] = (i + f) % 6 == 5 ? -1 : (i * 7 + f) % 50;
+    struct balance_cells cells = {.one = 0.8,
+                                  .constant = 1.2,
+                                  .moments = put_random(a, s.n_faces * 8 * N, 37),
+                                  .normals = s.normals,
+                                  .coefficients = put_lanes(a, s.n_cells, s.at.count, c),
+                                  .corners = s.corners,
+                                  .u = put_random_lanes(a, s.n_cells, N, 38),
+                                  .q = put_random_lanes(a, s.n_cells, (int64_t)s.dim * N, 39),
+                                  .loads = put_random_lanes(a, s.n_cells, N, 40),
+                                  .trace = put_random(a, 50, 41),
+                                  .maps = put(a, maps, n_maps, sizeof *maps)};
+    device_affine_balance(a->device, &t, &cells, s.n_batches, balance);
+    take_lanes(a, balance, s.n_cells, 2 + s.n_faces);
+    test_free(c);
+    test_free(maps);
+}
+
+#endif
