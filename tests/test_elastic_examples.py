@@ -145,6 +145,13 @@ class ElasticExamples(unittest.TestCase):
                 for value, expected in zip(values["stress_inside"], (-1, 0, 0, 0, 5 / 7, 0, 0, 0, 5 / 7)):
                     self.assert_near(value, expected, 2 * tolerance)
 
+    def test_foundation(self):
+        values = self.solve("foundation")
+        self.assert_near(values["sinks"], -1 / 8, 1e-3)
+        self.assert_near(values["rises"], math.exp(-math.pi) / 8, 2e-4)
+        self.assert_near(values["ground"], 10 / 24, 1e-8)  # half of k/(4 beta)
+        self.assert_near(values["others"], -10 / 24, 1e-8)
+
     def test_cook(self):
         values = self.solve("cook")
         self.assert_near(values["rises"], 23.96, 0.07)

@@ -19,7 +19,9 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
     struct check_job *job = user;
     TRY(local_begin(l, block, cell));
     if (h->data.reaction != NULL)
-        TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+        TRY(local_place(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n,
+                                       l->geometry.x, l->values),
+                        l));
     for (int q = 0; q < b->cell.n && h->data.reaction != NULL; q++)
         if (l->values[q] > 0.0)
 #pragma omp atomic write
@@ -98,7 +100,8 @@ static facet_status face_difference(struct local *l, int32_t face, const struct 
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     int n = table->rule.n, nc = h->trace.n_components, size = n * nc;
     double *exact = l->weighted, a = 0.0;
-    wanted.g = wanted.t = NULL;
+    wanted.g = wanted.t = wanted.pressure = wanted.force = NULL;
+    memset(wanted.slack, 0, sizeof wanted.slack);
     *difference = *scale = 0.0;
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     if (given->kind == HDG_ROBIN)
@@ -116,6 +119,11 @@ done:
     return status;
 }
 
+static int has_own_data(const struct hdg_condition *c) {
+    return c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->slack[0] ||
+           c->slack[1] || c->slack[2];
+}
+
 /* The worst part, if its data differ from the exact solution's by more than rounding and interpolation
  * explain. Where both nearly vanish on a face, like sin(pi x) at x = 1, only the size of the solution inside
  * tells what rounding is. */
@@ -129,7 +137,7 @@ facet_status hdg_find_mismatch(const struct hdg *h, struct hdg_mismatch *mismatc
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
         double difference, scale;
-        if (c < 0 || (h->data.conditions[c].g == NULL && h->data.conditions[c].t == NULL)) continue;
+        if (c < 0 || !has_own_data(&h->data.conditions[c])) continue;
         TRY(face_difference(&l, f, &sizes, &difference, &scale));
         if (difference > 1e-6 * scale && !sizes.known) {
             TRY(local_for_all_cells(h, size_work, &sizes));

@@ -55,6 +55,8 @@ struct hdg_elastic {
     int varies;                                    /* some modulus is no number */
     double
         *moved; /* n_free: what fixed unknowns contribute to the right-hand side, while cells are condensed */
+    int has_springs;
+    double *areas; /* over which each force is spread; NULL: there are none */
     int64_t n_tractions;
     struct elastic_traction *tractions; /* gradient only, by face */
     int32_t *face_traction;             /* n_faces: index or -1; NULL: none */
@@ -109,7 +111,11 @@ facet_status elastic_tau_at(const struct hdg *hdg, double mean_mu, double height
                             double *tau);
 
 /* elastic_boundary.c */
-facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data */
+facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data, */
+facet_status elastic_boundary(struct hdg *hdg);   /* which these are */
+/* Whether a cell has faces on springs; and K_e (all of it) += <k psi, psi> on these, of the cell at hand. */
+int elastic_has_springs(const struct hdg *hdg, int block, int32_t cell);
+facet_status elastic_add_springs(struct local *l, double *K);
 
 /* elastic_local.c */
 facet_status elastic_begin(struct local *l, int block, int32_t cell);

@@ -1,4 +1,5 @@
 /* The boundary faces of elasticity, and rigid motions as traces. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -15,8 +16,9 @@ facet_status elastic_list_faces(struct hdg *h) {
         if (h->data.face_condition[f] < 0 || h->trace.face_free[f] < 0) continue;
         const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[f]];
         if (c->kind != HDG_MECHANICAL) continue;
+        e->has_springs |= c->spring != NULL;
         for (int a = 0; a < mesh->dim; a++) rollers |= c->fixed[a];
-        n_tractions += (h->data.equation->asymmetric & HDG_BIT(c->kind)) != 0;
+        n_tractions += (h->data.equation->asymmetric & HDG_BIT(c->kind)) != 0 && !c->symmetric;
     }
     if (rollers) {
         TRY(CALLOC(h->trace.fixed, h->trace.n_free));
@@ -31,7 +33,8 @@ facet_status elastic_list_faces(struct hdg *h) {
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         e->face_traction[f] = -1;
         if (h->data.face_condition[f] < 0 || h->trace.face_free[f] < 0 ||
-            h->data.conditions[h->data.face_condition[f]].kind != HDG_MECHANICAL)
+            h->data.conditions[h->data.face_condition[f]].kind != HDG_MECHANICAL ||
+            h->data.conditions[h->data.face_condition[f]].symmetric)
             continue;
         int32_t cell = mesh->face_cells[2 * (int64_t)f];
         const struct mesh_block *block = mesh_block_of(mesh, cell);
@@ -41,6 +44,92 @@ facet_status elastic_list_faces(struct hdg *h) {
                                       .cell = cell - block->first,
                                       .block = (int)(block - mesh->blocks),
                                       .local = mesh->face_locals[2 * (int64_t)f]};
+    }
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- loads, springs */
+
+/* The area of a face, by the rule of its loads, so that these add up to what they are the total of. */
+static facet_status area_face(struct local *l, int32_t face, void *user) {
+    double *area = (double *)user + face;
+    const struct hdg_face_table *table = local_place_face(l, face);
+    int dim = l->hdg->data.mesh->dim;
+    for (int q = 0; q < table->rule.n; q++)
+        *area += copysign(local_norm(dim, l->normal + q * dim), table->rule.w[q]);
+    return FACET_OK;
+}
+
+static facet_status find_areas(struct hdg *h) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &h->data;
+    int n_shared = 0;
+    double *areas = NULL;
+    for (int32_t f = 0; f < data->mesh->n_faces; f++) {
+        const struct hdg_condition *c =
+            data->face_condition[f] >= 0 ? &data->conditions[data->face_condition[f]] : NULL;
+        if (c == NULL || c->force == NULL) continue;
+        n_shared = c->shared >= n_shared ? c->shared + 1 : n_shared;
+    }
+    if (n_shared == 0 || h->elastic->areas != NULL) goto done;
+    TRY(CALLOC(areas, data->mesh->n_faces));
+    TRY(CALLOC(h->elastic->areas, n_shared));
+    TRY(local_for_all_faces(h, 1, area_face, areas));
+    for (int32_t f = 0; f < data->mesh->n_faces; f++) {
+        const struct hdg_condition *c =
+            data->face_condition[f] >= 0 ? &data->conditions[data->face_condition[f]] : NULL;
+        if (c != NULL && c->force != NULL) h->elastic->areas[c->shared] += areas[f];
+    }
+done:
+    base_free(&areas);
+    return status;
+}
+
+facet_status elastic_boundary(struct hdg *h) {
+    facet_status status = FACET_OK;
+    TRY(find_areas(h));
+    TRY(local_boundary_data(h));
+done:
+    return status;
+}
+
+static const struct hdg_condition *spring_of(const struct hdg *h, int block, int32_t cell, int face) {
+    const struct hdg_data *data = &h->data;
+    int n_faces = h->space.blocks[block].n_faces;
+    int32_t condition = data->face_condition[data->mesh->blocks[block].faces[(int64_t)cell * n_faces + face]];
+    return condition >= 0 && data->conditions[condition].spring != NULL ? &data->conditions[condition] : NULL;
+}
+
+int elastic_has_springs(const struct hdg *h, int block, int32_t cell) {
+    for (int f = 0; h->elastic->has_springs && f < h->space.blocks[block].n_faces; f++)
+        if (spring_of(h, block, cell, f) != NULL) return 1;
+    return 0;
+}
+
+facet_status elastic_add_springs(struct local *l, double *K) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    const struct hdg_face_table *table = &b->boundary;
+    int dim = h->data.mesh->dim, m = b->m, n = dim * b->n_trace, n_points = table->rule.n;
+    double *raw = l->jets, *k = raw + n_points * dim * dim;
+    for (int f = 0; h->elastic->has_springs && f < b->n_faces; f++) {
+        const struct hdg_condition *c = spring_of(h, l->block, l->cell, f);
+        if (c == NULL) continue;
+        hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
+        TRY(hdg_spring_at(dim, c, n_points, l->x, l->normal, raw, k));
+        for (int i = 0; i < dim * dim; i++) {
+            double *to = K + (int64_t)elastic_trace_start(dim, m, f, i / dim) * n +
+                         elastic_trace_start(dim, m, f, i % dim);
+            for (int q = 0; q < n_points; q++) {
+                const double *psi = table->psi + q * m;
+                double weight =
+                    k[q * dim * dim + i] * copysign(local_norm(dim, l->normal + q * dim), table->rule.w[q]);
+                for (int r = 0; r < m && weight != 0.0; r++)
+                    for (int s = 0; s < m; s++) to[(int64_t)r * n + s] += weight * psi[r] * psi[s];
+            }
+        }
     }
 done:
     return status;

@@ -34,8 +34,11 @@ static facet_status check_condition(const struct hdg_data *data, const struct hd
             "the gradient_pressure condition on '%s' belongs to the gradient formulation; give a "
             "traction, or use that formulation",
             c->part);
+    if (c->spring != NULL && !(data->equation->conditions & HDG_BIT(HDG_SPRING)))
+        return base_fail(FACET_ERROR_INPUT,
+                         "the spring on '%s' belongs to the symmetric formulation; use that one", c->part);
     for (int a = 0; a < data->mesh->dim; a++) all = all && c->fixed[a];
-    if (!(data->equation->asymmetric & HDG_BIT(c->kind)) || all) return FACET_OK;
+    if (!(data->equation->asymmetric & HDG_BIT(c->kind)) || all || c->symmetric) return FACET_OK;
     for (int r = 0; r < data->n_regions; r++)
         if (!field_is_constant(data->lambda[r], NULL))
             return base_fail(
@@ -78,6 +81,7 @@ static void destroy(struct hdg *h) {
     base_free(&e->tractions);
     base_free(&e->face_traction);
     base_free(&e->correction_lift);
+    base_free(&e->areas);
     csr_destroy(&e->correction);
     base_free(&h->elastic);
 }
@@ -156,7 +160,7 @@ done:
 
 #define ELASTICITY                                                                                           \
     .is_vector = 1, .rigid = 1, .by_faces = 1, .outward = -1.0, .conserved = "force", .create = create,      \
-    .destroy = destroy, .number = number, .boundary = local_boundary_data, .one_on = local_one_on,           \
+    .destroy = destroy, .number = number, .boundary = elastic_boundary, .one_on = local_one_on,              \
     .scratch = create_scratch, .scratch_at = create_scratch_at, .begin = elastic_begin, .tau = elastic_tau,  \
     .exact_source = elastic_exact_source, .condition_values = elastic_condition_values,                      \
     .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \
@@ -171,7 +175,7 @@ const struct equation equation_symmetric = {
     .least_degree = 1,
     .n_flux = {[2] = 3, [3] = 6},
     .fields = ELASTIC_FIELDS,
-    .conditions = HDG_BIT(HDG_MECHANICAL),
+    .conditions = HDG_BIT(HDG_MECHANICAL) | HDG_BIT(HDG_SPRING),
     .no_star =
         "the symmetric formulation has no post-processing: its displacement is of degree k + 1 already",
     .written = {HDG_U, HDG_VON_MISES, HDG_STRESS, HDG_STRAIN, -1},

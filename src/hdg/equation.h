@@ -39,7 +39,14 @@ extern const struct hdg_field_kind hdg_fields[HDG_N_FIELDS];
 
 /* HDG_MECHANICAL: component a of the displacement is g_a where fixed[a], and component a of the traction
  * (stress times normal) is t_a where not. HDG_GRADIENT_PRESSURE: (mu H - p I) n = g. */
-enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN, HDG_MECHANICAL, HDG_GRADIENT_PRESSURE };
+enum hdg_kind {
+    HDG_DIRICHLET,
+    HDG_NEUMANN,
+    HDG_ROBIN,
+    HDG_MECHANICAL,
+    HDG_GRADIENT_PRESSURE,
+    HDG_SPRING /* no condition by itself: that HDG_MECHANICAL may have springs */
+};
 
 #define HDG_BIT(name)   (1u << (name))
 #define HDG_MOST_ERRORS 4

@@ -412,7 +412,9 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
             }
             local_turn_values(l, f, 1, 1, fluxes + f * nc); /* as the face across sees it */
         }
-        if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
+        if (h->data.reaction != NULL)
+            TRY(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n, l->geometry.x,
+                               l->values));
         for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
             taken += l->geometry.wJ[p] * l->values[p] *
                      cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
