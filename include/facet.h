@@ -301,6 +301,15 @@ FACET_API facet_status facet_problem_set_vector_source(facet_problem *problem, i
                                                        const char *const *texts);
 FACET_API facet_status facet_problem_set_vector_exact(facet_problem *problem, int n_texts,
                                                       const char *const *texts);
+/* Heat: without stress a body is stretched by expansion (temperature - reference) in all directions; in plane
+ * strain not across the plane. An expansion of a group (NULL: of all cells that no other group names); cells
+ * that have none do not mind. Both calls, or neither. */
+FACET_API facet_status facet_problem_set_expansion(facet_problem *problem, const char *group,
+                                                   const char *text);
+FACET_API facet_status facet_problem_set_temperature(facet_problem *problem, const char *text,
+                                                     const char *reference);
+FACET_API facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
+                                                              void *user, const char *reference);
 /* Conditions on a part, dim texts each. displacement: u_c = g_c; traction: (sigma n)_c = t_c. A component
  * whose text is NULL belongs to the other of the two, or, given by neither, has no traction: a roller is
  * {"0", NULL}. Either all texts that are not NULL are "exact", or none is. */

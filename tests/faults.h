@@ -103,6 +103,7 @@ static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "equation: elasticity\n"
     "material: {E: 1, nu: 0.3}\n"
+    "thermal: {expansion: 1, temperature: x}\n"
     "boundary: [{on: xmin, symmetry: true}, {on: ymin, spring: {normal: 2, tangential: 1}}, {on: [xmax, "
     "ymax], "
     "force: [1, 1], pressure: y}]\n"

@@ -1,4 +1,4 @@
-"""What engineers say of a body: data by group, loads and supports, springs, planes of symmetry, each against a closed
+"""What engineers say of a body: data by group, loads, supports, springs, planes of symmetry, heat, each against a closed
 form on every shape of cells, and what of it is refused. FACET_PROGRAM says where the program is."""
 
 import math
@@ -424,6 +424,137 @@ equation: elasticity
 material: {E: 1, nu: 0.3}
 boundary: [{on: [inner, bottom], symmetry: true}, {on: rest, fixed: true}]
 """, "case.yaml:4:18: boundary: the face at", "'inner' is curved")
+
+
+class Heat(Loads):
+    def rollers(self, dim):
+        return "".join(f"  - {{on: {'xyz'[d]}min, roller: {'xyz'[d]}}}\n" for d in range(dim))
+
+    def test_free_and_held_expansion(self):
+        """alpha (T - T0) = 0.02: free, u = e x without stress; held along x, sigma_xx = -E e and nothing else. In plane
+        strain e is (1 + nu) 0.02, and sigma_zz = -E 0.02 while the plane is free."""
+        E, nu, strain = 10.0, 0.3, 0.02
+        for dim, plane in ((2, "stress"), (2, "strain"), (3, "")):
+            e = (1 + nu) * strain if plane == "strain" else strain
+            for shape in SHAPES[dim]:
+                for formulation in ("symmetric", "gradient"):
+                    for material in (f"{{E: {E}, nu: {nu}}}", f"{{E: {E} + 0*x, nu: {nu}}}"):
+                        if formulation == "gradient" and "x" in material:
+                            continue
+                        for held in (False, True):
+                            out = self.solve(box(dim, shape) + f"""equation: elasticity
+{"plane: " + plane if plane else ""}
+material: {material}
+thermal: {{expansion: 1e-3, reference: 20, temperature: 40}}
+boundary:
+{self.rollers(dim)}  - {{on: xmax, {"roller: x" if held else "pressure: 0"}}}
+  - {{on: rest, pressure: 0}}
+discretization: {{degree: 1, formulation: {formulation}}}
+solver: {{rtol: 1e-13}}
+values:
+  - {{name: corner, field: u, at: {[1] * dim}}}
+  - {{name: stress, field: stress, at: {[0.3, 0.4, 0.2][:dim]}}}
+  - {{name: strain, field: strain, at: {[0.3, 0.4, 0.2][:dim]}}}
+  - {{name: mises, field: von_mises, at: {[0.3, 0.4, 0.2][:dim]}}}
+  - {{name: wall, field: traction, component: x, take: integral, on: xmin}}
+""")
+                            what = f"{shape} {plane} {formulation} {material} {held}"
+                            self.assertLess(out["balance"], 1e-11, what)
+                            out = out["values"]
+                            if held:
+                                modulus = E / (1 - nu**2) if plane == "strain" else E
+                                sigma = -modulus * e
+                                across = e - nu / (1 - nu) * sigma / modulus if plane == "strain" else e - nu * sigma / E
+                                zz = nu * sigma - E * strain if plane == "strain" else 0
+                                mises = math.sqrt(sigma**2 - sigma * zz + zz**2)
+                                self.near(out["corner"], [0] + [across] * (dim - 1), 1e-10, what)
+                                self.near(out["stress"], [sigma] + [0] * (dim * dim - 1), 1e-9, what)
+                                self.near(out["wall"], -sigma, 1e-9, what)
+                            else:
+                                mises = E * strain if plane == "strain" else 0
+                                self.near(out["corner"], [e] * dim, 1e-10, what)
+                                self.near(out["stress"], [0] * dim * dim, 1e-9, what)
+                                self.near(out["strain"], [e if i % (dim + 1) == 0 else 0 for i in range(dim * dim)], 1e-10, what)
+                            self.near(out["mises"], mises, 1e-8, what)
+
+    def test_nearly_incompressible(self):
+        """Free expansion with lambda = 1e5 mu: nothing but rounding grows."""
+        for shape in SHAPES[2]:
+            for formulation in ("symmetric", "gradient"):
+                out = self.solve(box(2, shape) + f"""equation: elasticity
+material: {{mu: 1, lambda: 1e5}}
+thermal: {{expansion: 1, temperature: 0.01}}
+boundary:
+{self.rollers(2)}  - {{on: rest, pressure: 0}}
+discretization: {{degree: 2, formulation: {formulation}}}
+solver: {{rtol: 1e-12}}
+values: [{{name: corner, field: u, at: [1, 1]}}]
+""")["values"]["corner"]
+                e = (2 + 3e5) / (2 + 2e5) * 0.01
+                self.near(out, [e, e], 1e-7, f"{shape} {formulation}")
+
+    def test_exact_solutions(self):
+        """Sources, tractions and errors of exact solutions know heat: to rounding where all is in the spaces."""
+        heat = "thermal: {expansion: 0.5 + 0.1*y, reference: 1 + x, temperature: 3*x - y}\n"
+        exact = {2: "[x^2 - y, x*y + y^2]", 3: "[x^2 - y*z, x*y + y^2, z^2 - x]"}
+        for dim, plane in ((2, "stress"), (2, "strain"), (3, "")):
+            for shape in SHAPES[dim]:
+                for formulation in ("symmetric", "gradient"):
+                    mesh = self.lattice(shape, moved=lambda x: [x[0] + 0.1 * x[1], x[1] - 0.2 * x[0]] + x[2:])
+                    out = self.solve(mesh + heat + f"""equation: elasticity
+{"plane: " + plane if plane else ""}
+material: {{mu: 1, lambda: 3}}
+exact: {exact[dim]}
+boundary: [{{on: [xmin, ymax], displacement: exact}}, {{on: rest, traction: exact}}]
+discretization: {{degree: 3, formulation: {formulation}}}
+solver: {{rtol: 1e-12}}
+""")
+                    self.assertLess(out["errors"]["u"]["L2"], 1e-8, f"{shape} {plane} {formulation}")
+                    self.assertLess(out["errors"]["stress"]["L2"], 1e-7, f"{shape} {plane} {formulation}")
+                    self.assertLess(out["balance"], 1e-10)
+        out = self.solve(self.lattice("quad") + heat + """equation: elasticity
+material: {E: 2 + x*y, nu: 0.3 - 0.1*x}
+exact: [x^2 - y, x*y + y^2]
+boundary: [{on: [xmin, ymax], displacement: exact}, {on: rest, traction: exact}]
+discretization: {degree: 9}
+""")
+        self.assertLess(out["errors"]["stress"]["L2"], 1e-7)
+
+    def test_bimetal(self):
+        """S. Timoshenko, Analysis of bi-metal thermostats, J. Opt. Soc. Am. 11 (1925): the curvature of a strip of two
+        layers, thickness ratio m, ratio of moduli n: 6 (a2 - a1) dT (1 + m)^2 / (h (3 (1 + m)^2 + (1 + m n) (m^2 +
+        1/(m n)))). Plane stress with one nu: away from the ends theory is exact."""
+        for shape in SHAPES[2]:
+            for m, n in ((1, 1), (1, 3), (3, 0.5)):
+                mesh = self.lattice(shape, upper=[20, 1], cells=[20, 4],
+                                    region=lambda x: "one" if x[1] < m / (1 + m) else "two")
+                out = self.solve(mesh + f"""equation: elasticity
+plane: stress
+material: [{{on: one, E: {1000 * n}, nu: 0.3}}, {{on: two, E: 1000, nu: 0.3}}]
+thermal: {{expansion: [{{on: one, value: 1e-5}}, {{on: two, value: 3e-5}}], reference: 20, temperature: 120}}
+boundary: [{{on: xmin, fixed: true}}, {{on: rest, pressure: 0}}]
+discretization: {{degree: 3}}
+values: [{{name: w, field: u, component: y, along: [[6, 0.5], [14, 0.5]], points: 3}}]
+""")["values"]["w"]
+                curvature = -(out[2] - 2 * out[1] + out[0]) / 16
+                wanted = 6 * 2e-5 * 100 * (1 + m)**2 / (3 * (1 + m)**2 + (1 + m * n) * (m**2 + 1 / (m * n)))
+                self.near(curvature / wanted, 1, 1e-5, f"{shape} {m} {n}")
+
+    def test_refusals(self):
+        head = box(2, "quad") + "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\nboundary: [{on: rest, fixed: true}]\n"
+        for text, words in {
+                "{expansion: 1}": ["missing key \"temperature\""],
+                "{temperature: 1}": ["missing key \"expansion\""],
+                "{expansion: 1, temperature: nx}": ["the normal"],
+                "{expansion: [1, 2], temperature: 1}": ["thermal.expansion"],
+                "{expansion: [{on: steel, value: 1}], temperature: 1}": ["case.yaml:5:28: thermal.expansion: there is no group", "'steel'"],
+                "{expansion: 1, temperature: 1, reference: [1]}": ["thermal.reference"]}.items():
+            self.refused(head + f"thermal: {text}\n", "case.yaml:5", *words)
+        for command in ("solve", "check"):
+            self.refused(head + "thermal: {expansion: 1, temperature: log(x - 2)}\n", "case.yaml: cell 0 (quad): ",
+                         "thermal.temperature: ", "logarithm", command=command)
+        self.refused(box(2, "quad") + "equation: diffusion\nexact: x\nthermal: {expansion: 1, temperature: 1}\n",
+                     "thermal: belongs to equation: elasticity")
 
 
 if __name__ == "__main__":

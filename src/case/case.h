@@ -119,6 +119,11 @@ struct case_file {
     struct case_material *material;
     struct case_shares reaction, source; /* one component for diffusion, dim for elasticity */
     struct case_vector exact;
+    struct {
+        struct case_shares expansion; /* n 0: no heat */
+        struct case_text temperature, reference;
+        struct case_place place;
+    } thermal;
     int n_boundary;
     struct case_boundary *boundary;
     struct case_place boundary_place, regions_place; /* of the lists; of conductivity or material */

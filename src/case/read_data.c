@@ -72,7 +72,7 @@ done:
 static facet_status read_expression(struct reader *r, const struct tree_node *map, const char *row,
                                     const char *name, struct case_text *out) {
     struct reader_constant constant;
-    char full[2 * NAME_BYTES];
+    char full[4 * NAME_BYTES];
     const struct tree_node *node = reader_get(map, row);
     if (!node || node->kind != TREE_SCALAR) return FACET_OK;
     snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", schema_key(schema_find(row)));
@@ -103,7 +103,7 @@ static facet_status read_parameter(struct reader *r, const struct tree_node *map
     const struct tree_node *node = map->items[i];
     const double origin[3] = {0, 0, 0};
     struct expr *expr = NULL;
-    char hint[NAME_BYTES + 32] = "";
+    char hint[2 * NAME_BYTES] = "";
     status = expr_compile(node->text, r->file->n_parameters, r->file->parameters, &expr);
     if (status == FACET_OK && !expr_is_constant(expr, NULL))
         status = base_fail(FACET_ERROR_INPUT, "must be a number, or an expression of parameters before it");
@@ -268,9 +268,18 @@ done:
 
 /* ------------------------------------------------------------------------------------------ by group */
 
+/* One of them: as many components as the equation has unknowns, or one. */
+static facet_status read_share(struct reader *r, const struct tree_node *map, const char *row,
+                               const char *name, int scalar, struct case_vector *to) {
+    if (!scalar) return reader_read_vector(r, map, row, name, 0, to);
+    facet_status status = read_expression(r, map, row, name, &to->texts[0]);
+    to->n = to->texts[0].text != NULL;
+    return status;
+}
+
 /* A value for all cells, or a list of values by group. rows: of the key, of its `on` and its `value`. */
 static facet_status read_shares(struct reader *r, const struct tree_node *map, const char *const rows[3],
-                                const char *prefix, struct case_shares *to) {
+                                const char *prefix, int scalar, struct case_shares *to) {
     facet_status status = FACET_OK;
     const struct tree_node *node = reader_get(map, rows[0]), **names;
     int by_group = node && node->kind == TREE_LIST && (node->n == 0 || node->items[0]->kind == TREE_MAP);
@@ -280,7 +289,7 @@ static facet_status read_shares(struct reader *r, const struct tree_node *map, c
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *to->items, &to->items));
     to->n = n;
     if (!by_group) {
-        TRY(reader_read_vector(r, map, rows[0], prefix, 0, &to->items[0].value));
+        TRY(read_share(r, map, rows[0], prefix, scalar, &to->items[0].value));
         to->items[0].place = reader_place(node);
         if (to->items[0].value.n == 0) to->n = 0; /* refused */
         goto done;
@@ -294,7 +303,7 @@ static facet_status read_shares(struct reader *r, const struct tree_node *map, c
         struct case_share share = {.place = reader_place(item)};
         snprintf(name, sizeof name, "%s%s%s.%d", prefix, *prefix ? "." : "", schema_key(schema_find(rows[0])),
                  i);
-        if (item->kind == TREE_MAP) TRY(reader_read_vector(r, item, rows[2], name, 0, &share.value));
+        if (item->kind == TREE_MAP) TRY(read_share(r, item, rows[2], name, scalar, &share.value));
         for (int k = 0; k < reader_n_names(on); k++, at++) {
             names[at] = reader_name(on, k);
             if (on) share.on = names[at]->text, share.on_place = reader_place(names[at]);
@@ -326,20 +335,41 @@ done:
     return status;
 }
 
+/* Heat into stress. */
+static facet_status read_thermal(struct reader *r) {
+    static const char *const rows[3] = {"thermal.expansion", "thermal.expansion[].on",
+                                        "thermal.expansion[].value"};
+    facet_status status = FACET_OK;
+    const struct tree_node *map = reader_get(r->tree->root, "thermal");
+    if (!map || map->kind != TREE_MAP) goto done;
+    r->file->thermal.place = reader_place(map);
+    r->file->thermal.reference.text = schema_find("thermal.reference")->fallback;
+    TRY(read_shares(r, map, rows, "thermal", 1, &r->file->thermal.expansion));
+    TRY(read_expression(r, map, "thermal.reference", "thermal", &r->file->thermal.reference));
+    TRY(read_expression(r, map, "thermal.temperature", "thermal", &r->file->thermal.temperature));
+done:
+    return status;
+}
+
+static facet_status read_elastic(struct reader *r) {
+    facet_status status = reader_read_material(r);
+    return status == FACET_OK ? read_thermal(r) : status;
+}
+
 static facet_status read_diffusion(struct reader *r) {
     static const char *const rows[3] = {"reaction", "reaction[].on", "reaction[].value"};
     facet_status status = read_conductivity(r);
-    return status == FACET_OK ? read_shares(r, r->tree->root, rows, "", &r->file->reaction) : status;
+    return status == FACET_OK ? read_shares(r, r->tree->root, rows, "", 1, &r->file->reaction) : status;
 }
 
 facet_status reader_read_data(struct reader *r) {
     static facet_status (*const read_coefficients[])(struct reader *) = {
-        [FACET_DIFFUSION] = read_diffusion, [FACET_ELASTICITY] = reader_read_material};
+        [FACET_DIFFUSION] = read_diffusion, [FACET_ELASTICITY] = read_elastic};
     static const char *const rows[3] = {"source", "source[].on", "source[].value"};
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root, *source = tree_find(root, "source");
     TRY(read_coefficients[r->file->equation](r));
-    TRY(read_shares(r, root, rows, "", &r->file->source));
+    TRY(read_shares(r, root, rows, "", 0, &r->file->source));
     TRY(reader_read_vector(r, root, "exact", "", 0, &r->file->exact));
     if (source && tree_find(root, "exact"))
         issues_add(r->issues, source, "source: follows from exact; give one or the other");

@@ -45,7 +45,10 @@ static struct case_place find_place(const struct case_file *file, const char *li
     }
     const struct case_shares *shares = strncmp(line, "source", 6) == 0     ? &file->source
                                        : strncmp(line, "reaction", 8) == 0 ? &file->reaction
-                                                                           : NULL;
+                                       : strncmp(line, "thermal.expansion", 17) == 0
+                                           ? &file->thermal.expansion
+                                           : NULL;
+    if (strncmp(line, "thermal", 7) == 0 && shares == NULL) return file->thermal.place;
     for (int i = 0; shares != NULL && i < shares->n; i++)
         if (names_group(line, n, shares->items[i].on)) return shares->items[i].on_place;
     if (shares != NULL && shares->n > 0) return shares->items[0].place;
@@ -233,6 +236,7 @@ static facet_status check_names(const struct case_file *file, const struct facet
                file->material[i].on_place);
     check_shares(file, mesh, "source", &file->source, &errors);
     check_shares(file, mesh, "reaction", &file->reaction, &errors);
+    check_shares(file, mesh, "thermal.expansion", &file->thermal.expansion, &errors);
     gather(&errors, check_vector(mesh, "exact", &file->exact), file, file->exact.place);
     for (int i = 0; i < file->n_boundary; i++) {
         const struct case_boundary *b = &file->boundary[i];
@@ -361,6 +365,21 @@ static facet_status set_shares(const struct case_file *file, facet_problem *prob
     return status;
 }
 
+static facet_status set_thermal(const struct case_file *file, facet_problem *problem) {
+    facet_status status = FACET_OK;
+    const struct case_shares *expansion = &file->thermal.expansion;
+    for (int i = 0; i < expansion->n; i++)
+        TRY(at_place(facet_problem_set_expansion(problem, expansion->items[i].on,
+                                                 expansion->items[i].value.texts[0].text),
+                     file, expansion->items[i].place));
+    if (expansion->n > 0)
+        TRY(at_place(facet_problem_set_temperature(problem, file->thermal.temperature.text,
+                                                   file->thermal.reference.text),
+                     file, file->thermal.temperature.place));
+done:
+    return status;
+}
+
 /* The exact solution, where there is one. */
 static facet_status set_exact(facet_problem *problem, const struct case_vector *vector) {
     const char *texts[3];
@@ -421,6 +440,7 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
     TRY(set_material(file, *problem));
     TRY(set_shares(file, *problem, &file->reaction, 0));
     TRY(set_shares(file, *problem, &file->source, 1));
+    TRY(set_thermal(file, *problem));
     TRY(at_place(set_exact(*problem, &file->exact), file, file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
         TRY(at_place(set_condition(file, *problem, &file->boundary[i]), file, file->boundary[i].place));

@@ -43,6 +43,10 @@ static const struct schema_entry table[] = {
     ROW("material", SCHEMA_MAP | SCHEMA_LIST,
         "The elastic moduli: `mu` and `lambda`, or `E` and `nu`. By group: a list of these with `on`. "
         "Required by elasticity."),
+    ROW("thermal", SCHEMA_MAP,
+        "Elasticity: heat. Without stress the body is stretched by expansion (temperature - reference) in "
+        "all "
+        "directions; in `plane: strain` it is held back across the plane."),
     ROW("plane", SCHEMA_WORD, "Elasticity in 2D: no strain, or no stress, across the plane.", OPTION(PLANE),
         .fallback = "strain"),
     ROW("source", SCHEMA_EXPRESSION | SCHEMA_VECTOR | SCHEMA_LIST,
@@ -111,6 +115,16 @@ static const struct schema_entry table[] = {
     ROW("material.nu", SCHEMA_EXPRESSION,
         "Poisson's ratio, with `E`: above -1, and so far below 0.5 that lambda is at most 1e6 mu.",
         ABOVE(-1)),
+
+    ROW("thermal.expansion", SCHEMA_EXPRESSION | SCHEMA_LIST,
+        "The strain by unit of temperature. By group: a list of `on`, `value`; zero in groups that are not "
+        "named.",
+        REQUIRED),
+    ROW("thermal.expansion[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
+    ROW("thermal.expansion[].value", SCHEMA_EXPRESSION, "The expansion there.", REQUIRED),
+    ROW("thermal.reference", SCHEMA_EXPRESSION, "The temperature at which the body is without stress.",
+        .fallback = "0"),
+    ROW("thermal.temperature", SCHEMA_EXPRESSION, "The temperature.", REQUIRED),
 
     ROW("source[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
     ROW("source[].value", SCHEMA_EXPRESSION | SCHEMA_VECTOR, "f there.", REQUIRED),

@@ -31,6 +31,7 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
         int row;
         TRY(local_face_tau(l, f, &chi, &row));
     }
+    if (h->data.expansion != NULL) TRY(h->data.equation->initial(l, l->vector, NULL));
     TRY(local_load(l, block, cell, NULL, 0.0, l->vector, job->totals[block] + 2 * (int64_t)cell));
 done:
     return status;

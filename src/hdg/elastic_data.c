@@ -30,6 +30,45 @@ done:
     return status;
 }
 
+facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
+                             double *scratch, double *strain) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    if (data->expansion == NULL || data->expansion[region] == NULL) {
+        memset(strain, 0, (size_t)n * sizeof *strain);
+        goto done;
+    }
+    TRY(base_wrap(field_eval(data->temperature, n, dim, x, strain), "thermal.temperature"));
+    TRY(base_wrap(field_eval(data->reference, n, dim, x, scratch), "thermal.reference"));
+    for (int q = 0; q < n; q++) strain[q] -= scratch[q];
+    TRY(base_wrap(field_eval(data->expansion[region], n, dim, x, scratch), "thermal.expansion"));
+    for (int q = 0; q < n; q++) strain[q] *= scratch[q];
+done:
+    return status;
+}
+
+/* The same with its gradient (n x dim); scratch: n (2 + dim). */
+static facet_status thermal_jet(const struct hdg_data *data, int32_t region, int n, const double *x,
+                                double *scratch, double *strain, double *gradient) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    double *value = scratch, *slope = value + n;
+    memset(strain, 0, (size_t)n * sizeof *strain);
+    memset(gradient, 0, (size_t)(n * dim) * sizeof *gradient);
+    if (data->expansion == NULL || data->expansion[region] == NULL) goto done;
+    const struct field *const terms[2] = {data->temperature, data->reference};
+    for (int t = 0; t < 2; t++) {
+        TRY(field_eval_jet(terms[t], 0, n, dim, x, value, slope, NULL));
+        for (int i = 0; i < n * dim; i++) gradient[i] += (t == 0 ? 1.0 : -1.0) * slope[i];
+        for (int q = 0; q < n; q++) strain[q] += (t == 0 ? 1.0 : -1.0) * value[q];
+    }
+    TRY(field_eval_jet(data->expansion[region], 0, n, dim, x, value, slope, NULL));
+    for (int i = 0; i < n * dim; i++) gradient[i] = value[i / dim] * gradient[i] + slope[i] * strain[i / dim];
+    for (int q = 0; q < n; q++) strain[q] *= value[q];
+done:
+    return base_wrap(status, "thermal");
+}
+
 facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, double *scratch, double *u,
                            double *H) {
     facet_status status = FACET_OK;
@@ -68,6 +107,25 @@ done:
     return status;
 }
 
+/* Adds the gradient of beta = (2 mu + 3 lambda) alpha (T - T0), in plane stress of (2 mu + 2 lambda) alpha (T
+ * - T0) with its lambda: what heat has of -div sigma. */
+static facet_status add_thermal_source(struct local *l, int32_t region, int n, const double *x,
+                                       const struct moduli_jet *j, double *scratch, double *f) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim, flat = dim == 2 && data->plane == HDG_PLANE_STRESS;
+    double *strain = scratch, *gradient = strain + n, three = flat ? 2.0 : 3.0;
+    if (data->expansion == NULL) return FACET_OK;
+    TRY(thermal_jet(data, region, n, x, gradient + n * dim, strain, gradient));
+    for (int i = 0; i < n * dim; i++) {
+        int q = i / dim;
+        f[i] += (2.0 * j->mu_gradient[i] + three * j->lambda_gradient[i]) * strain[q] +
+                (2.0 * j->mu[q] + three * j->lambda[q]) * gradient[i];
+    }
+done:
+    return status;
+}
+
 /* f_c = -sum_a [d_a mu (d_a u_c + d_c u_a) + mu (d_aa u_c + d_ac u_a) + lambda d_ac u_a] - d_c lambda div u,
  * gathered component by component of u. */
 facet_status elastic_exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
@@ -90,6 +148,7 @@ facet_status elastic_exact_source(struct local *l, int32_t region, int n, const 
             }
         }
     }
+    TRY(add_thermal_source(l, region, n, x, &j, u, f));
 done:
     return status;
 }
@@ -142,12 +201,15 @@ static facet_status exact_traction(struct local *l, const struct hdg_condition *
     struct elastic_local *e = l->elastic;
     int dim = data->mesh->dim, natural = c->kind == HDG_GRADIENT_PRESSURE;
     double *H = l->jets, *u = H + n * dim * dim, *scratch = u + n * dim; /* then raw and k */
-    double *k = scratch + n * dim * dim;
+    double *k = scratch + n * dim * dim, *strain = k + n * dim * dim;
+    int32_t region = local_region(data, l->block, l->cell);
     TRY(elastic_exact(data, n, x, scratch, u, H));
     if (c->spring != NULL) TRY(hdg_spring_at(dim, c, n, x, normal, scratch, k));
-    TRY(elastic_moduli(data, local_region(data, l->block, l->cell), n, x, e->mu, e->lambda));
+    TRY(elastic_thermal(data, region, n, x, strain + n, strain));
+    TRY(elastic_moduli(data, region, n, x, e->mu, e->lambda));
     for (int q = 0; q < n; q++) {
         const double *h = H + q * dim * dim, *N = normal + q * dim;
+        double beta = elastic_thermal_pressure(data, e->mu[q], e->lambda[q], strain[q]);
         double trace = 0.0, area = 0.0, mu = e->mu[q],
                lambda = natural ? e->mu[q] + e->lambda[q] : e->lambda[q];
         for (int a = 0; a < dim; a++) {
@@ -156,7 +218,7 @@ static facet_status exact_traction(struct local *l, const struct hdg_condition *
         }
         area = sqrt(area);
         for (int a = 0; a < dim; a++) {
-            double sum = lambda * trace * N[a];
+            double sum = (lambda * trace - beta) * N[a];
             for (int b = 0; b < dim; b++)
                 sum += mu * (h[a * dim + b] + (natural ? 0.0 : h[b * dim + a])) * N[b];
             values[q * dim + a] = sum / area;

@@ -62,6 +62,8 @@ static facet_status create(struct hdg *h) {
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (data->face_condition[f] >= 0)
             TRY(check_condition(data, &data->conditions[data->face_condition[f]]));
+    if (data->expansion != NULL && (data->temperature == NULL || data->reference == NULL))
+        FAIL(FACET_ERROR_INPUT, "a thermal expansion needs a temperature and a reference");
     TRY(CALLOC(h->elastic, 1));
     for (int r = 0; r < data->n_regions; r++)
         h->elastic->varies |=
@@ -109,6 +111,7 @@ static facet_status create_scratch(struct local *l, int64_t points, int64_t tota
     TRY(ALLOC(e->mu, points));
     TRY(ALLOC(e->lambda, points));
     TRY(ALLOC(e->values, points * 9));
+    TRY(ALLOC(e->strain, points * 2));
     TRY(ALLOC(e->Z, N * total));
     if (h->elastic->varies) TRY(ALLOC(e->Q, total * total + N * total));
     TRY(ALLOC(e->dev, N * N));
@@ -133,6 +136,7 @@ static facet_status create_scratch_at(struct local *l, int n, enum hdg_field fie
     TRY(ALLOC(l->elastic->mu, n));
     TRY(ALLOC(l->elastic->lambda, n));
     TRY(ALLOC(l->elastic->values, (int64_t)n * 9));
+    TRY(ALLOC(l->elastic->strain, (int64_t)n * 2));
 done:
     return status;
 }
@@ -140,8 +144,8 @@ done:
 void elastic_local_destroy(struct local *l) {
     struct elastic_local *e = l->elastic;
     if (e == NULL) return;
-    double **arrays[] = {&e->chi, &e->grad, &e->mu, &e->lambda, &e->values, &e->Z, &e->Q,
-                         &e->dev, &e->vol,  &e->T,  &e->E,      &e->W,      &e->B, &e->rows};
+    double **arrays[] = {&e->chi, &e->grad, &e->mu, &e->lambda, &e->values, &e->strain, &e->Z,   &e->Q,
+                         &e->dev, &e->vol,  &e->T,  &e->E,      &e->W,      &e->B,      &e->rows};
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
     base_free(&l->elastic);
 }
@@ -165,7 +169,7 @@ done:
     .exact_source = elastic_exact_source, .condition_values = elastic_condition_values,                      \
     .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \
     .finish_load = elastic_finish_load, .flux = elastic_flux, .evaluate = elastic_evaluate,                  \
-    .exact_values = elastic_exact_values, .face_flux = elastic_face_stress
+    .exact_values = elastic_exact_values, .face_flux = elastic_face_stress, .initial = elastic_initial
 #define ELASTIC_FIELDS (HDG_BIT(HDG_U) | HDG_BIT(HDG_STRESS) | HDG_BIT(HDG_STRAIN) | HDG_BIT(HDG_VON_MISES))
 
 const struct equation equation_symmetric = {

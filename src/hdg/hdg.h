@@ -70,6 +70,10 @@ struct hdg_data {
     /* Elasticity, instead of the conductivity. */
     enum hdg_plane plane;                          /* 2D */
     const struct field *const *mu, *const *lambda; /* one component for each region; lambda > -2 mu/3 */
+    /* Elasticity that knows heat: the strain expansion (temperature - reference) in all directions without
+     * stress. One expansion per region, NULL: none there; or no array, and none of the others. */
+    const struct field *const *expansion;
+    const struct field *temperature, *reference;
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
     struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,

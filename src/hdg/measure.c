@@ -420,6 +420,12 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
                      cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
                                 job->solution->u[block] + (int64_t)cell * b->N, 1);
     }
+    if (h->data.expansion != NULL) { /* is in the loads, but no force */
+        int N, n;
+        hdg_local_sizes(h, block, &N, &n);
+        TRY(h->data.equation->initial(l, l->C + N + n, l->C));
+        for (int c = 0; c < nc; c++) sum[c] -= l->C[(int64_t)c * v->Nu] / constant;
+    }
     sum[0] -= taken;
     if (job->solution->offset_source != 0.0) { /* the loads are without it */
         hdg_cell_geometry(&h->space, block, cell, &b->cell, &l->geometry);

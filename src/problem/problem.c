@@ -76,6 +76,9 @@ void problem_clear(struct problem *p) {
     field_destroy(&p->source);
     field_destroy(&p->exact);
     field_destroy(&p->tau);
+    field_destroy(&p->expansion);
+    field_destroy(&p->temperature);
+    field_destroy(&p->reference);
     *p = (struct problem){0};
 }
 
@@ -327,10 +330,16 @@ static facet_status copy_name(const char *name, char **copy) {
 }
 
 int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
-    enum { WHOLE = 4, REGION = 5, CONDITION = CONDITION_FIELDS };
-    struct field **const whole[WHOLE] = {&p->reaction, &p->source, &p->exact, &p->tau};
-    static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION, FACET_LOAD, FACET_LOAD,
-                                     FACET_CELLS | PROBLEM_DEEP};
+    enum { WHOLE = 7, REGION = 5, CONDITION = CONDITION_FIELDS };
+    struct field **const whole[WHOLE] = {&p->reaction,  &p->source,      &p->exact,    &p->tau,
+                                         &p->expansion, &p->temperature, &p->reference};
+    static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION,
+                                     FACET_LOAD,
+                                     FACET_LOAD,
+                                     FACET_CELLS | PROBLEM_DEEP,
+                                     FACET_LOAD,
+                                     FACET_LOAD,
+                                     FACET_LOAD};
     if (i < WHOLE) {
         *slot = (struct problem_slot){whole[i], roles[i], NULL};
         return 1;

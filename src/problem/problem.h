@@ -19,7 +19,7 @@ struct problem_region {
     struct problem_moduli *moduli[2];
 };
 /* What groups of cells may have of their own beside the coefficient; others have what is given for all. */
-enum problem_share_kind { SHARE_SOURCE, SHARE_REACTION, N_SHARES };
+enum problem_share_kind { SHARE_SOURCE, SHARE_REACTION, SHARE_EXPANSION, N_SHARES };
 struct problem_share {
     enum problem_share_kind kind;
     char *group;
@@ -54,7 +54,8 @@ struct problem {
     struct problem_condition *conditions;
     int n_forces;
     struct field *reaction, *source, *exact;
-    struct field *tau; /* of a solver */
+    struct field *expansion, *temperature, *reference; /* heat; NULL: none */
+    struct field *tau;                                 /* of a solver */
 };
 struct facet_problem {
     struct problem data;

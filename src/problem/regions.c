@@ -21,10 +21,12 @@ facet_status problem_fill(int32_t n, int32_t value, int32_t **array) {
     return status;
 }
 
-const char *const problem_share_names[N_SHARES] = {[SHARE_SOURCE] = "source", [SHARE_REACTION] = "reaction"};
+const char *const problem_share_names[N_SHARES] = {
+    [SHARE_SOURCE] = "source", [SHARE_REACTION] = "reaction", [SHARE_EXPANSION] = "thermal.expansion"};
 
 static struct field *whole_of(const struct problem *p, int kind) {
-    struct field *const whole[N_SHARES] = {[SHARE_SOURCE] = p->source, [SHARE_REACTION] = p->reaction};
+    struct field *const whole[N_SHARES] = {
+        [SHARE_SOURCE] = p->source, [SHARE_REACTION] = p->reaction, [SHARE_EXPANSION] = p->expansion};
     return whole[kind];
 }
 
@@ -84,6 +86,47 @@ facet_status facet_problem_set_group_reaction(facet_problem *problem, const char
     REQUIRE(group);
     REQUIRE(text);
     return set_share(problem, SHARE_REACTION, FACET_DIFFUSION, group, 1, &text);
+}
+
+/* ------------------------------------------------------------------------------------------ heat */
+
+facet_status facet_problem_set_expansion(facet_problem *problem, const char *group, const char *text) {
+    facet_status status = FACET_OK;
+    REQUIRE(problem);
+    REQUIRE(text);
+    if (group != NULL) return set_share(problem, SHARE_EXPANSION, FACET_ELASTICITY, group, 1, &text);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "thermal.expansion"));
+    TRY(problem_set_field(problem, &problem->data.expansion, "thermal.expansion", 1, &text, NULL, NULL));
+done:
+    return status;
+}
+
+/* From a text or a function. */
+static facet_status set_temperature(facet_problem *problem, const char *text, facet_function function,
+                                    void *user, const char *reference) {
+    facet_status status = FACET_OK;
+    struct problem *p = &problem->data;
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "thermal.temperature"));
+    TRY(problem_set_field(problem, &p->reference, "thermal.reference", 1, &reference, NULL, NULL));
+    TRY(problem_set_field(problem, &p->temperature, "thermal.temperature", 1, text != NULL ? &text : NULL,
+                          function, user));
+done:
+    return status;
+}
+
+facet_status facet_problem_set_temperature(facet_problem *problem, const char *text, const char *reference) {
+    REQUIRE(problem);
+    REQUIRE(text);
+    REQUIRE(reference);
+    return set_temperature(problem, text, NULL, NULL, reference);
+}
+
+facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
+                                                    void *user, const char *reference) {
+    REQUIRE(problem);
+    REQUIRE(function);
+    REQUIRE(reference);
+    return set_temperature(problem, NULL, function, user, reference);
 }
 
 /* ------------------------------------------------------------------------------------------ names */
@@ -268,6 +311,13 @@ static void check_exact(const struct problem *p, const struct problem_resolved *
         problem_add_error(
             errors,
             "with an exact solution the reaction must be given by an expression, not by a C function");
+    functions = p->temperature != NULL && !field_is_differentiable(p->temperature);
+    for (int i = 0; r->shares[SHARE_EXPANSION] != NULL && i < r->n_regions; i++)
+        functions |=
+            r->shares[SHARE_EXPANSION][i] != NULL && !field_is_differentiable(r->shares[SHARE_EXPANSION][i]);
+    if (functions)
+        problem_add_error(
+            errors, "with an exact solution thermal data must be given by expressions, not by a C function");
     for (int i = 0; i < p->n_regions; i++) {
         const struct problem_region *region = &p->regions[i];
         if (!field_is_differentiable(region->conductivity != NULL ? region->conductivity : region->mu))

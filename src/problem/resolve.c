@@ -251,6 +251,13 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     facet_status status = FACET_OK;
     r->data.mu = r->mu;
     r->data.lambda = r->lambda;
+    r->data.temperature = p->temperature;
+    r->data.reference = p->reference;
+    if (p->temperature != NULL) r->data.expansion = r->shares[SHARE_EXPANSION];
+    if (p->temperature == NULL && r->shares[SHARE_EXPANSION] != NULL)
+        problem_add_error(errors, "thermal: there is an expansion, but no temperature");
+    if (p->temperature != NULL && r->shares[SHARE_EXPANSION] == NULL)
+        problem_add_error(errors, "thermal: there is a temperature, but no expansion");
     TRY(problem_resolve_lists(p, r));
     TRY(problem_resolve_symmetry(p, r, errors));
     TRY(problem_check_moduli(p, r, errors));
