@@ -149,9 +149,9 @@ static const struct schema_entry table[] = {
         "Elasticity: the component of u that is zero, or several; the others are free.", WORDS("x", "y", "z"),
         .least = 1),
     ROW("boundary[].symmetry", SCHEMA_BOOLEAN,
-        "Elasticity: `true` for a plane of symmetry, also an oblique one: u . n = 0, and no traction along "
-        "it. "
-        "It stands alone."),
+        "Elasticity: `true` for a plane of symmetry, also an oblique one, and with `formulation: symmetric` "
+        "a "
+        "curved surface: u . n = 0, and no traction along it. It stands alone."),
     ROW("boundary[].traction", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity: sigma n = t, with the outer normal n; a list, or the word `exact`. A component that "
         "is held is `null`.",

@@ -89,6 +89,39 @@ static double find_floor(const struct sizes *sizes, const struct hdg_condition *
     return ROUNDING * (value ? sizes->value : sizes->flux + a * sizes->value);
 }
 
+/* The same for a face of symmetry: u.n, and the traction along the face, whichever is larger against all of
+ * it.
+ */
+static facet_status symmetric_difference(struct local *l, int32_t face, const struct sizes *sizes,
+                                         double *difference, double *scale) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int local = local_enter_face(l, face), dim = h->data.mesh->dim;
+    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
+    for (int natural = 0; natural < 2; natural++) {
+        struct hdg_condition exact = {.kind = HDG_MECHANICAL, .part = "exact"};
+        double worst = 0.0, size = 0.0, floor = ROUNDING * (natural ? sizes->flux : sizes->value);
+        for (int a = 0; a < dim; a++) exact.fixed[a] = !natural;
+        TRY(local_condition_values(l, &exact, table->rule.n, l->x, l->normal, l->values));
+        for (int q = 0; q < table->rule.n; q++) {
+            const double *v = l->values + q * dim, *n = l->normal + q * dim;
+            double along = 0.0, length = local_norm(dim, n);
+            for (int a = 0; a < dim; a++) along += v[a] * n[a] / length;
+            for (int a = 0; a < dim; a++) {
+                double off = natural ? fabs(v[a] - along * n[a] / length) : fabs(along);
+                if (off > floor) worst = fmax(worst, off);
+                size = fmax(size, fabs(v[a]));
+            }
+        }
+        if (natural && worst * *scale <= *difference * size) continue;
+        *difference = worst;
+        *scale = size;
+    }
+done:
+    return status;
+}
+
 /* Largest difference of a condition's data to those of the exact solution on one face, where it is not
  * rounding, and the largest datum. */
 static facet_status face_difference(struct local *l, int32_t face, const struct sizes *sizes,
@@ -104,6 +137,7 @@ static facet_status face_difference(struct local *l, int32_t face, const struct 
     wanted.g = wanted.t = wanted.pressure = wanted.force = NULL;
     memset(wanted.slack, 0, sizeof wanted.slack);
     *difference = *scale = 0.0;
+    if (given->symmetric) return symmetric_difference(l, face, sizes, difference, scale);
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     if (given->kind == HDG_ROBIN)
         TRY(field_eval_on(given->a, n, h->data.mesh->dim, l->x, h->data.mesh->dim, l->normal, l->values));

@@ -132,8 +132,9 @@ facet_status elastic_tau_at(const struct hdg *hdg, double mean_mu, double height
                             double *tau);
 
 /* elastic_boundary.c */
-facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data, */
-facet_status elastic_boundary(struct hdg *hdg);   /* which these are */
+facet_status elastic_list_faces(struct hdg *hdg);                              /* before the boundary data, */
+facet_status elastic_boundary(struct hdg *hdg);                                /* which these are */
+facet_status elastic_number_faces(struct hdg *hdg, const uint8_t *eliminated); /* the trace space */
 /* Whether a cell has faces on springs; and K_e (all of it) += <k psi, psi> on these, of the cell at hand. */
 int elastic_has_springs(const struct hdg *hdg, int block, int32_t cell);
 facet_status elastic_add_springs(struct local *l, double *K);

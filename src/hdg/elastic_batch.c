@@ -175,7 +175,9 @@ static int fits(const struct hdg *h, int block, int32_t cell) {
         return 0;
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell * n_faces + f];
-        if (trace_turn_of(&h->trace, block, cell, f) != NULL) return 0;
+        if (trace_turn_of(&h->trace, block, cell, f) != NULL ||
+            trace_whole_turn_of(&h->trace, block, cell, f) != NULL)
+            return 0;
         if (h->elastic->face_traction != NULL && h->elastic->face_traction[face] >= 0) return 0;
     }
     return 1;

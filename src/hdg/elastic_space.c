@@ -154,8 +154,7 @@ void elastic_local_destroy(struct local *l) {
 
 static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
-    TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->data.extras,
-                                &h->trace));
+    TRY(elastic_number_faces(h, eliminated));
     TRY(elastic_list_faces(h));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(elastic_find_fast(h, b));
 done:

@@ -50,6 +50,8 @@ struct hdg_condition {
                                      formulation only */
     int symmetric; /* a plane of symmetry: of the free components the natural flux vanishes with the traction,
                       so that K stays symmetric in both formulations */
+    int curved; /* such a surface: component 0 of the unknowns are all functions with a normal part, and its
+                   faces have turns of their own, which are replaced */
 };
 
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */

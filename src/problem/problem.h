@@ -137,7 +137,6 @@ void problem_add_error(struct text *errors, const char *line);
     } while (0)
 facet_status problem_fill(int32_t n, int32_t value, int32_t **array);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
-#define PROBLEM_SYMMETRIES 3
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
                                       struct text *errors);

@@ -1,7 +1,7 @@
 /* Parts of symmetry: u . n = 0 and no traction along the face. On a plane across an axis that is a roller. On
  * an oblique one the unknowns of the face are turned (trace/trace.h): u = Q v with the normal as the first
- * column of Q, so that v_0 is given. So every face of such a part gets a condition of its own kind, made
- * here. */
+ * column of Q, so that v_0 is given; on a curved one all of them together (hdg/elastic_boundary.c). So every
+ * face of such a part gets a condition of its own kind, made here. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,9 @@
 /* Directions, and distances from a plane relative to its face, that differ by less are rounding. */
 #define SAME 1e-10
 
+/* Kinds of faces: across the axes, and the others. */
+enum kind { ACROSS_X, ACROSS_Y, ACROSS_Z, OBLIQUE, CURVED, N_KINDS };
+
 static int count_symmetric(const struct problem *p) {
     int n = 0;
     for (int i = 0; i < p->n_conditions; i++) n += p->conditions[i].symmetric;
@@ -19,7 +22,7 @@ static int count_symmetric(const struct problem *p) {
 }
 
 int problem_n_symmetric(const struct problem *p) {
-    return (PROBLEM_SYMMETRIES + 1) * count_symmetric(p);
+    return N_KINDS * count_symmetric(p);
 }
 
 /* The normal of a face through its lattice nodes, of length 1; 0 when they are not in a plane. */
@@ -64,15 +67,17 @@ static void make_turn(int dim, const double n[3], double *Q) {
         Q[i] = (i % (dim + 1) == 0 ? 1.0 : 0.0) - 2.0 * v[i / dim] * v[i % dim] / square;
 }
 
-/* The number of the turn to this normal: that of the face before, or a new one. */
-static facet_status find_turn(struct problem_resolved *r, int dim, const double n[3], int32_t *turn) {
+/* The number of the turn to this normal: that of the face before, or a new one; own: a new one in any case.
+ */
+static facet_status find_turn(struct problem_resolved *r, int dim, int own, const double n[3],
+                              int32_t *turn) {
     facet_status status = FACET_OK;
     int size = dim * dim;
     double Q[9], different = 0.0;
     make_turn(dim, n, Q);
     for (int i = 0; i < size && r->n_turns > 0; i++)
         different = fmax(different, fabs(Q[i] - r->turns[(int64_t)(r->n_turns - 1) * size + i]));
-    if (r->n_turns == 0 || different > SAME) {
+    if (r->n_turns == 0 || own || different > SAME) {
         TRY(base_realloc(&r->turns, (size_t)(r->n_turns + 1) * (size_t)size, sizeof *r->turns));
         memcpy(r->turns + (int64_t)r->n_turns++ * size, Q, (size_t)size * sizeof *Q);
     }
@@ -81,10 +86,16 @@ done:
     return status;
 }
 
-/* What holds component a (of the unknowns), and leaves the others free. */
-static struct hdg_condition hold(const struct problem_resolved *r, const char *part, int dim, int a) {
-    struct hdg_condition c = {
-        .kind = HDG_MECHANICAL, .part = part, .g = r->zero, .t = r->zero, .symmetric = 1};
+/* What holds one component (of the unknowns), and leaves the others free. */
+static struct hdg_condition hold(const struct problem_resolved *r, const char *part, int dim,
+                                 enum kind kind) {
+    int a = kind < OBLIQUE ? (int)kind : 0;
+    struct hdg_condition c = {.kind = HDG_MECHANICAL,
+                              .part = part,
+                              .g = r->zero,
+                              .t = r->zero,
+                              .symmetric = 1,
+                              .curved = kind == CURVED};
     for (int i = 0; i < dim; i++) {
         c.fixed[i] = i == a;
         c.slack[i] = i != a;
@@ -112,27 +123,27 @@ facet_status problem_resolve_symmetry(const struct problem *p, struct problem_re
     TRY(problem_fill(mesh->n_faces, -1, &r->face_turn));
     for (int i = 0; i < p->n_conditions; i++) {
         first[i] = n;
-        for (int a = 0; a <= PROBLEM_SYMMETRIES && p->conditions[i].symmetric; a++)
-            r->conditions[n++] = hold(r, p->conditions[i].part, dim, a < PROBLEM_SYMMETRIES ? a : 0);
+        for (int kind = 0; kind < N_KINDS && p->conditions[i].symmetric; kind++)
+            r->conditions[n++] = hold(r, p->conditions[i].part, dim, (enum kind)kind);
     }
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = r->face_condition[f];
         double normal[3];
         char place[80];
         if (c < 0 || c >= p->n_conditions || !p->conditions[c].symmetric) continue;
-        if (!find_plane(mesh, f, normal)) {
+        int plane = find_plane(mesh, f, normal), axis = plane ? find_axis(dim, normal) : -1;
+        if (!plane && r->data.equation->asymmetric != 0) {
             PROBLEM_ERROR(
                 errors,
-                "boundary: the face at %s of '%s' is curved, but symmetry needs plane faces; a stiff "
-                "spring {normal: .., tangential: 0} holds curved ones",
+                "boundary: the face at %s of '%s' is curved, but symmetry in the formulation gradient "
+                "needs plane faces; use the formulation symmetric",
                 mesh_middle_text(mesh, mesh->face_cells[2 * (int64_t)f], mesh->face_locals[2 * (int64_t)f],
                                  place, sizeof place),
                 p->conditions[c].part);
             break;
         }
-        int axis = find_axis(dim, normal);
-        r->face_condition[f] = first[c] + (axis >= 0 ? axis : PROBLEM_SYMMETRIES);
-        if (axis < 0) TRY(find_turn(r, dim, normal, &r->face_turn[f]));
+        r->face_condition[f] = first[c] + (axis >= 0 ? axis : plane ? OBLIQUE : CURVED);
+        if (axis < 0) TRY(find_turn(r, dim, !plane, normal, &r->face_turn[f]));
     }
     if (r->n_turns > 0)
         r->data.extras =
