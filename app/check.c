@@ -38,7 +38,20 @@ static void put_vector(const char *name, const struct case_vector *vector, struc
 }
 
 static void put_condition(const struct case_boundary *b, struct text *out) {
+    char rollers[8] = "";
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        if (b->held[i] == CASE_ROLLER) rollers[n++] = "xyz"[i], rollers[n] = '\0';
+    if (b->symmetry) text_printf(out, ", symmetry: true");
+    if (b->held[0] == CASE_FIXED) text_printf(out, ", fixed: true");
+    if (n > 0) text_printf(out, ", roller: %s", rollers);
     put_vector("displacement", &b->displacement, out);
+    if (b->pressure.text) text_printf(out, ", pressure: %s", b->pressure.text);
+    put_vector("force", &b->force, out);
+    if (b->n_spring == 1) text_printf(out, ", spring: %s", b->spring[0].text);
+    if (b->n_spring == 2)
+        text_printf(out, ", spring: {normal: %s, tangential: %s}", b->spring[0].text, b->spring[1].text);
+    if (b->n_spring > 2) text_printf(out, ", spring: a matrix");
     put_vector("traction", &b->traction, out);
     put_vector("gradient_pressure", &b->gradient_pressure, out);
     if (b->condition == CASE_MECHANICAL || b->condition == CASE_GRADIENT_PRESSURE) return;

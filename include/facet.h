@@ -211,6 +211,8 @@ FACET_API facet_status facet_mesh_read(facet_context *context, const char *path,
  * geometric multigrid. More cells than 32-bit numbers count are FACET_ERROR_INPUT, more than the memory holds
  * FACET_ERROR_MACHINE, both before anything is done. Solvers that were made before refuse to go on. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
+/* Multiplies all coordinates, as for a file in millimetres. Solvers that were made before refuse to go on. */
+FACET_API facet_status facet_mesh_scale(facet_mesh *mesh, double factor);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
 
@@ -259,6 +261,12 @@ FACET_API facet_status facet_problem_set_reaction(facet_problem *problem, const 
 FACET_API facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                            void *user);
 FACET_API facet_status facet_problem_set_source(facet_problem *problem, const char *text);
+/* The same for the cells of one group, instead; n_texts: 1, in elasticity dim. Cells of no such group have
+ * what the calls above give, or zero. */
+FACET_API facet_status facet_problem_set_group_reaction(facet_problem *problem, const char *group,
+                                                        const char *text);
+FACET_API facet_status facet_problem_set_group_source(facet_problem *problem, const char *group, int n_texts,
+                                                      const char *const *texts);
 /* Elasticity: dim values a point. */
 FACET_API facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function,
                                                          void *user);
@@ -293,10 +301,18 @@ FACET_API facet_status facet_problem_set_vector_source(facet_problem *problem, i
                                                        const char *const *texts);
 FACET_API facet_status facet_problem_set_vector_exact(facet_problem *problem, int n_texts,
                                                       const char *const *texts);
+/* Heat: without stress a body is stretched by expansion (temperature - reference) in all directions; in plane
+ * strain not across the plane. An expansion of a group (NULL: of all cells that no other group names); cells
+ * that have none do not mind. Both calls, or neither. */
+FACET_API facet_status facet_problem_set_expansion(facet_problem *problem, const char *group,
+                                                   const char *text);
+FACET_API facet_status facet_problem_set_temperature(facet_problem *problem, const char *text,
+                                                     const char *reference);
+FACET_API facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
+                                                              void *user, const char *reference);
 /* Conditions on a part, dim texts each. displacement: u_c = g_c; traction: (sigma n)_c = t_c. A component
- * whose text is NULL belongs to the other of the two, which must then be set for the same part, so that every
- * component is given exactly once: a roller has {"0", NULL} and {NULL, "0"}. Either all texts that are not
- * NULL are "exact", or none is. */
+ * whose text is NULL belongs to the other of the two, or, given by neither, has no traction: a roller is
+ * {"0", NULL}. Either all texts that are not NULL are "exact", or none is. */
 FACET_API facet_status facet_problem_set_displacement(facet_problem *problem, const char *part, int n_texts,
                                                       const char *const *texts);
 FACET_API facet_status facet_problem_set_traction(facet_problem *problem, const char *part, int n_texts,
@@ -309,6 +325,18 @@ FACET_API facet_status facet_problem_set_displacement_function(facet_problem *pr
 FACET_API facet_status facet_problem_set_traction_function(facet_problem *problem, const char *part,
                                                            const int *components, facet_function t,
                                                            void *user);
+/* Loads beside the traction, on components that no displacement holds. A pressure: -p n is added. A force:
+ * its dim texts, which depend on no coordinate, are a total that is spread evenly over all the parts
+ * together. */
+FACET_API facet_status facet_problem_set_pressure(facet_problem *problem, const char *part, const char *p);
+FACET_API facet_status facet_problem_set_force(facet_problem *problem, int n_parts, const char *const *parts,
+                                               int n_texts, const char *const *texts);
+/* sigma n + k u = t, formulation "symmetric" only; t: traction, pressure and force. One text: the number k;
+ * two: k along the normal, and across it; dim*dim: a matrix by rows, symmetric and positive semidefinite. */
+FACET_API facet_status facet_problem_set_spring(facet_problem *problem, const char *part, int n_texts,
+                                                const char *const *texts);
+/* u . n = 0, and no traction along the part. */
+FACET_API facet_status facet_problem_set_symmetry(facet_problem *problem, const char *part);
 /* (mu grad u - p I) n = g with p = -(mu + lambda) div u: formulation "gradient" only. */
 FACET_API facet_status facet_problem_set_gradient_pressure(facet_problem *problem, const char *part,
                                                            int n_texts, const char *const *texts);

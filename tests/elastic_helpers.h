@@ -102,7 +102,7 @@ static inline facet_status body_describe(const struct body *b, struct answer *a)
                                 .mu = &a->moduli[0],
                                 .lambda = &a->moduli[1],
                                 .exact = a->exact,
-                                .source = a->source,
+                                .source = a->source != NULL ? (const struct field *const *)&a->source : NULL,
                                 .tau = a->tau,
                                 .tau_hat = b->tau_hat,
                                 .conditions = a->conditions,

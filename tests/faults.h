@@ -23,7 +23,7 @@
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
  * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps; vertex
- * functions in pieces; a box that is solved directly. */
+ * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -93,8 +93,38 @@ static const char *const fault_cases[] = {
     "equation: diffusion\n"
     "exact: y\n"
     "discretization: {degree: 1}\n",
+    "mesh: {file: annulus_2_41.msh, scale: 2}\n"
+    "equation: diffusion\n"
+    "parameters: {a: 1, b: 2*a}\n"
+    "source: [{on: [lower part], value: b}]\n"
+    "reaction: [{on: lower part, value: 1 + x^2}]\n"
+    "boundary: [{on: [inner], neumann: 0}, {on: rest, neumann: 0}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: elasticity\n"
+    "material: {E: 1, nu: 0.3}\n"
+    "thermal: {expansion: 1, temperature: x}\n"
+    "boundary: [{on: xmin, symmetry: true}, {on: ymin, spring: {normal: 2, tangential: 1}}, {on: [xmax, "
+    "ymax], "
+    "force: [1, 1], pressure: y}]\n"
+    "discretization: {degree: 1}\n",
 };
-enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID, ELASTIC, GRADIENT, LAYERS, NODES, CHESS, PLAIN };
+enum {
+    BOX,
+    GMSH,
+    LARGE,
+    SINGULAR,
+    CONDENSED,
+    SOLID,
+    ELASTIC,
+    GRADIENT,
+    LAYERS,
+    NODES,
+    CHESS,
+    PLAIN,
+    GROUPS,
+    LOADS
+};
 static const struct {
     int which;
     const char *method, *preconditioner;
@@ -106,7 +136,8 @@ static const struct {
     {SINGULAR, "fgmres", "block"}, {CONDENSED, "direct", "auto"}, {CONDENSED, "cg", "amg"},
     {SOLID, "direct", "auto"},     {ELASTIC, "direct", "auto"},   {ELASTIC, "cg", "block"},
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
-    {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},
+    {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
+    {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -138,7 +169,13 @@ static inline int fault_tear_down(void **state) {
 }
 
 static inline void fault_prepare(struct fault_run *r, int way, const char *device) {
-    int which = fault_ways[way].which, is_elastic = which == ELASTIC || which == GRADIENT;
+    int which = fault_ways[way].which, is_elastic = which == ELASTIC || which == GRADIENT || which == LOADS;
+    const char *from = which == GMSH     ? "1.3"
+                       : which == GROUPS ? "2.6"
+                                         : "0",
+               *to = which == GMSH     ? "1.4"
+                     : which == GROUPS ? "2.8"
+                                       : "1";
     *r = (struct fault_run){.device = device, .text = fault_cases[which]};
     snprintf(r->path, sizeof r->path, "%s/case.yaml", fault_directory);
     snprintf(r->vtu, sizeof r->vtu, "%s/a.vtu", fault_directory);
@@ -150,10 +187,12 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
         r->settings[3], 256,
         "values=[{name: l, field: %s, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
         "field: %s, take: max}, {name: i, field: %s, take: mean%s}]",
-        is_elastic ? "stress" : "q", which == GMSH ? "1.3" : "0", which == SOLID ? ", 0.1" : "",
-        which == GMSH ? "1.4" : "1", which == SOLID ? ", 0.7" : "", r->csv,
-        which == CONDENSED || which == ELASTIC || which == NODES ? "u" : "u_star",
-        is_elastic ? "traction" : "q", is_elastic ? ", on: xmin" : "");
+        is_elastic ? "stress" : "q", from, which == SOLID ? ", 0.1" : "", to, which == SOLID ? ", 0.7" : "",
+        r->csv, which == CONDENSED || which == ELASTIC || which == LOADS || which == NODES ? "u" : "u_star",
+        is_elastic ? "traction" : "q",
+        is_elastic        ? ", on: xmin"
+        : which == GROUPS ? ", on: [inner, rest]"
+                          : "");
     snprintf(r->settings[4], 256, "solver.rtol=1e-8");
 }
 

@@ -89,8 +89,8 @@ static void check_full_problem(const struct case_file *f) {
     assert_string_equal(f->conductivity[0].value[0].text, "1 + x^2");
     assert_int_equal(f->conductivity[0].value[3].place.line, 10);
     assert_int_equal(f->conductivity[0].value[3].place.column, 15);
-    assert_string_equal(f->reaction.text, "x > half ? k : 0");
-    assert_string_equal(f->source.texts[0].text, "sin(k*x) + y");
+    assert_string_equal(f->reaction.items[0].value.texts[0].text, "x > half ? k : 0");
+    assert_string_equal(f->source.items[0].value.texts[0].text, "sin(k*x) + y");
     assert_int_equal(f->exact.n, 0);
     assert_int_equal(f->n_boundary, 2);
     assert_string_equal(f->boundary[0].on, "rest");
@@ -122,7 +122,7 @@ static void test_full(void **state) {
     assert_true(f->values[0].from[0] == 1 && f->values[0].component == -1);
     assert_int_equal(f->values[1].take, CASE_MAX);
     assert_int_equal(f->values[2].take, CASE_INTEGRAL);
-    assert_string_equal(f->values[2].on, "ymax");
+    assert_string_equal(f->values[2].on[0], "ymax");
     assert_int_equal(f->values[3].take, CASE_ALONG);
     assert_true(f->values[3].n_points == 11 && f->values[3].component == 1 && f->values[3].to[0] == 2);
     assert_string_equal(f->values[3].file, "line.csv");
@@ -146,7 +146,7 @@ static void test_exact_and_defaults(void **state) {
     assert_int_equal(f->options.preconditioner, PRECONDITIONER_AUTO);
     assert_true(f->options.rtol == 1e-10 && f->options.max_iterations == 10000);
     assert_int_equal(f->source.n, 0);
-    assert_null(f->reaction.text);
+    assert_int_equal(f->reaction.n, 0);
     case_destroy(&f);
 }
 
@@ -338,7 +338,7 @@ static void test_settings(void **state) {
     assert_true(f->mesh.box.cells[0] == 8 && f->mesh.box.cells[1] == 9);
     assert_true(f->options.tau_hat == 7);
     assert_string_equal(f->values[1].name, "w");
-    assert_string_equal(f->reaction.text, "new");
+    assert_string_equal(f->reaction.items[0].value.texts[0].text, "new");
     assert_string_equal(f->title, "a=b: c");
     case_destroy(&f);
 
@@ -456,8 +456,8 @@ static void test_elastic(void **state) {
     assert_string_equal(f->material[0].value[1].text, "0.3");
     assert_int_equal(f->n_conductivity, 0);
     assert_int_equal(f->options.plane, PLANE_STRESS);
-    assert_int_equal(f->source.n, 2);
-    assert_string_equal(f->source.texts[1].text, "-g");
+    assert_int_equal(f->source.items[0].value.n, 2);
+    assert_string_equal(f->source.items[0].value.texts[1].text, "-g");
     assert_int_equal(f->n_boundary, 3);
     const struct case_boundary *roller = &f->boundary[1];
     assert_int_equal(roller->condition, CASE_MECHANICAL);

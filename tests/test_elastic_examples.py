@@ -145,6 +145,21 @@ class ElasticExamples(unittest.TestCase):
                 for value, expected in zip(values["stress_inside"], (-1, 0, 0, 0, 5 / 7, 0, 0, 0, 5 / 7)):
                     self.assert_near(value, expected, 2 * tolerance)
 
+    def test_foundation(self):
+        values = self.solve("foundation")
+        self.assert_near(values["sinks"], -1 / 8, 1e-3)
+        self.assert_near(values["rises"], math.exp(-math.pi) / 8, 2e-4)
+        self.assert_near(values["ground"], 10 / 24, 1e-8)  # half of k/(4 beta)
+        self.assert_near(values["others"], -10 / 24, 1e-8)
+
+    def test_bimetal(self):
+        values = self.solve("bimetal")
+        a, b, c = values["middle"]
+        self.assert_near((a - 2 * b + c) / 0.02**2, -1.0181818, 1e-5)
+        self.assert_near(values["tip"], -1.0181818 * 0.1**2 / 2, 2e-4)
+        for force in values["clamp"]:  # of forces of 1e5
+            self.assert_near(force, 0, 1e-4)
+
     def test_cook(self):
         values = self.solve("cook")
         self.assert_near(values["rises"], 23.96, 0.07)

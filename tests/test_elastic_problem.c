@@ -168,7 +168,7 @@ static void conditions_by_components(void **state) {
     refused(facet_problem_set_displacement(b.problem, "xmin", 2, (const char *[]){"0", "0"}),
             FACET_ERROR_INPUT, "two displacements");
     ok(facet_problem_set_traction(b.problem, "rest", 2, (const char *[]){"x", "y"}));
-    refused(resolve(&b, NULL), FACET_ERROR_INPUT, "the component y on 'xmin' is given by neither");
+    refused(resolve(&b, NULL), FACET_ERROR_INPUT, "the body can still translate along y");
     ok(facet_problem_set_traction(b.problem, "xmin", 2, (const char *[]){"0", "1"}));
     refused(resolve(&b, NULL), FACET_ERROR_INPUT, "the component x on 'xmin' is given by both");
     facet_problem_destroy(&b.problem);

@@ -12,6 +12,7 @@
 #define FACET_CASE_CASE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 #include "expr/expr.h"
@@ -36,13 +37,22 @@ struct case_vector {
 
 enum case_condition { CASE_DIRICHLET, CASE_NEUMANN, CASE_ROBIN, CASE_MECHANICAL, CASE_GRADIENT_PRESSURE };
 
+enum { CASE_FIXED = 1, CASE_ROLLER };
 struct case_boundary {
     const char *on; /* part name or "rest" */
+    int item;       /* of the file, which may name several parts */
     enum case_condition condition;
     struct case_text g, a; /* a: robin only. g may be the text "exact" */
     /* Elasticity: of a mechanical condition one or both of the first two. One text, "exact": all components.
      */
     struct case_vector displacement, traction, gradient_pressure;
+    int symmetry;              /* true, and nothing else */
+    uint8_t held[3];           /* components that are zero, and by which key; 0: not held */
+    struct case_text pressure; /* text NULL: none */
+    struct case_vector force;  /* n 0: none */
+    int n_spring;              /* 0: none; 1: k; 2: along the normal, and across it; 4, 9: a matrix by rows */
+    struct case_text spring[9];
+    int n_parts; /* of the item, which stand one after the other */
     struct case_place place, on_place;
 };
 struct case_material { /* on one group, on == NULL: everywhere */
@@ -57,18 +67,29 @@ struct case_region_value { /* conductivity on one group, on == NULL: everywhere 
     struct case_text value[9];
     struct case_place place, on_place;
 };
+struct case_share { /* source or reaction of one group, on == NULL: everywhere */
+    const char *on;
+    struct case_vector value;
+    struct case_place place, on_place;
+};
+struct case_shares {
+    int n;
+    struct case_share *items;
+};
 enum case_take { CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN, CASE_AT, CASE_ALONG }; /* the first as words */
 struct case_value {
     const char *name;
     const char *field;     /* a word of the schema; flux, traction: on a part */
     int component, column; /* 0..2, or -1: all; column: of a tensor, else -1 */
     enum case_take take;
-    const char *on; /* a part or a group; NULL: the whole domain */
+    int n_on;        /* parts or groups, taken together; 0: the whole domain */
+    const char **on; /* their names */
+    struct case_place *on_places;
     int n_points;
     double from[3], to[3]; /* at: from */
     int n_coordinates;     /* at, along: the fewest that a point was given with */
     const char *file;      /* along: a CSV */
-    struct case_place place, on_place;
+    struct case_place place;
 };
 struct tree_chunk;
 struct case_file {
@@ -87,6 +108,7 @@ struct case_file {
         facet_box box;
         const char *path; /* of its file, from the current directory */
         int refine;
+        double scale;
         struct case_place place;
     } mesh;
 
@@ -95,8 +117,13 @@ struct case_file {
     struct case_region_value *conductivity;
     int n_material;
     struct case_material *material;
-    struct case_text reaction;
-    struct case_vector source, exact; /* one component for diffusion, dim for elasticity */
+    struct case_shares reaction, source; /* one component for diffusion, dim for elasticity */
+    struct case_vector exact;
+    struct {
+        struct case_shares expansion; /* n 0: no heat */
+        struct case_text temperature, reference;
+        struct case_place place;
+    } thermal;
     int n_boundary;
     struct case_boundary *boundary;
     struct case_place boundary_place, regions_place; /* of the lists; of conductivity or material */

@@ -246,6 +246,17 @@ static void check_vector(struct checker *c, struct tree_node *node, const struct
     }
 }
 
+static void check_texts(struct checker *c, struct tree_node *node) {
+    if (node->n == 0) BAD(c, node, "%s: the list is empty; name one or more", c->path);
+    for (int i = 0; i < node->n; i++) {
+        int before = push_index(c, i);
+        if (node->items[i]->kind != TREE_SCALAR || *node->items[i]->text == '\0')
+            refuse(c, node->items[i], "a name");
+        node->bad |= node->items[i]->bad;
+        pop(c, before);
+    }
+}
+
 static facet_status check_map(struct checker *c, struct tree_node *node, const char *parent);
 
 static facet_status check_list_of_maps(struct checker *c, struct tree_node *node,
@@ -278,6 +289,10 @@ static facet_status check_list(struct checker *c, struct tree_node *node, const 
     if (types & (SCHEMA_MATRIX | SCHEMA_VECTOR)) {
         if (types & SCHEMA_MATRIX) check_matrix(c, node);
         if (types & SCHEMA_VECTOR) check_vector(c, node, e);
+        return FACET_OK;
+    }
+    if (types & SCHEMA_TEXTS) {
+        check_texts(c, node);
         return FACET_OK;
     }
     if (!check_length(c, node, e)) return FACET_OK;
@@ -397,7 +412,10 @@ static void check_names(struct checker *c, struct tree_node *node, const struct 
     for (int i = 0; i < node->n; i++) {
         if (node->items[i]->bad || node->keys[i]->bad) continue;
         int before = push(c, node->keys[i]->text);
-        check_number(c, node->items[i], e, 0);
+        const struct tree_node *item = node->items[i];
+        int expression = item->kind == TREE_SCALAR && *item->text && !looks_like_number(item->text) &&
+                         !is_infinite_or_nan(item->text); /* of which the reader knows more */
+        if (!expression) check_number(c, node->items[i], e, 0);
         pop(c, before);
     }
 }

@@ -46,7 +46,21 @@ double reader_number(const struct tree_node *map, const char *row) {
     return value;
 }
 
-static int reader_boolean(const struct tree_node *map, const char *row) {
+int reader_n_names(const struct tree_node *on) {
+    return on && on->kind == TREE_LIST ? on->n : 1;
+}
+
+const struct tree_node *reader_name(const struct tree_node *on, int i) {
+    return on && on->kind == TREE_LIST ? on->items[i] : on;
+}
+
+int reader_count_names(const struct tree_node *list, const char *row) {
+    int n = 0;
+    for (int i = 0; i < list->n; i++) n += reader_n_names(reader_get(list->items[i], row));
+    return n;
+}
+
+int reader_boolean(const struct tree_node *map, const char *row) {
     return strcmp(reader_text(map, row), "true") == 0;
 }
 
@@ -250,6 +264,7 @@ static facet_status read_mesh(struct reader *r) {
     const struct tree_node *box = reader_get(mesh, "mesh.box"), *file = reader_get(mesh, "mesh.file");
     r->file->mesh.place = reader_place(mesh);
     r->file->mesh.refine = reader_integer(mesh, "mesh.refine");
+    r->file->mesh.scale = reader_number(mesh, "mesh.scale");
     if (tree_find(mesh, "box") && tree_find(mesh, "file"))
         issues_add(r->issues, mesh, "mesh: gives both box and file; keep one");
     else if (!tree_find(mesh, "box") && !tree_find(mesh, "file"))

@@ -72,7 +72,7 @@ done:
 static facet_status read_expression(struct reader *r, const struct tree_node *map, const char *row,
                                     const char *name, struct case_text *out) {
     struct reader_constant constant;
-    char full[2 * NAME_BYTES];
+    char full[4 * NAME_BYTES];
     const struct tree_node *node = reader_get(map, row);
     if (!node || node->kind != TREE_SCALAR) return FACET_OK;
     snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", schema_key(schema_find(row)));
@@ -97,6 +97,32 @@ static int is_known_parameter(const struct case_file *file, const char *name) {
     return 0;
 }
 
+/* The value of a parameter that is no number: an expression of those before it. */
+static facet_status read_parameter(struct reader *r, const struct tree_node *map, int i, double *value) {
+    facet_status status = FACET_OK;
+    const struct tree_node *node = map->items[i];
+    const double origin[3] = {0, 0, 0};
+    struct expr *expr = NULL;
+    char hint[2 * NAME_BYTES] = "";
+    status = expr_compile(node->text, r->file->n_parameters, r->file->parameters, &expr);
+    if (status == FACET_OK && !expr_is_constant(expr, NULL))
+        status = base_fail(FACET_ERROR_INPUT, "must be a number, or an expression of parameters before it");
+    if (status == FACET_OK) status = expr_eval(expr, 1, 3, origin, NULL, value, NULL, NULL);
+    for (int k = i; status == FACET_ERROR_INPUT && k < map->n; k++) {
+        char quoted[NAME_BYTES];
+        snprintf(quoted, sizeof quoted, "'%s'", map->keys[k]->text);
+        if (strstr(base_message(), quoted))
+            snprintf(hint, sizeof hint, "; %s stands %s", quoted, k > i ? "after it: put it before" : "here");
+    }
+    if (status == FACET_ERROR_INPUT) {
+        issues_add(r->issues, node, "parameters.%s: %s%s%s", issues_word(map->keys[i]->text).text,
+                   base_message(), hint, comma_hint(node));
+        status = FACET_OK;
+    }
+    expr_destroy(&expr);
+    return status;
+}
+
 facet_status reader_read_parameters(struct reader *r) {
     facet_status status = FACET_OK;
     struct expr *probe = NULL;
@@ -119,7 +145,8 @@ facet_status reader_read_parameters(struct reader *r) {
             continue;
         }
         if (status != FACET_OK) goto done;
-        if (!map->items[i]->bad) schema_parse_number(map->items[i]->text, &parameter.value);
+        if (!map->items[i]->bad && !schema_parse_number(map->items[i]->text, &parameter.value))
+            TRY(read_parameter(r, map, i, &parameter.value));
         r->file->parameters[r->file->n_parameters++] = parameter;
     }
 done:
@@ -128,10 +155,14 @@ done:
 
 /* ------------------------------------------------------------------------------------------ conductivity */
 
-/* By Cholesky's factorization of the dim x dim matrix. */
-static int is_positive_definite(int dim, double K[9]) {
+/* By Cholesky's factorization of the dim x dim matrix, to which `slack` times its largest entry is added. */
+static int is_positive_definite(int dim, double K[9], double slack) {
+    double size = 0.0;
+    for (int i = 0; i < dim * dim; i++) size = fmax(size, fabs(K[i]));
+    if (slack > 0.0 && size == 0.0) return 1;
     for (int j = 0; j < dim; j++) {
         double rounding = 16.0 * DBL_EPSILON * K[j * dim + j];
+        K[j * dim + j] += slack * size;
         for (int k = 0; k < j; k++) K[j * dim + j] -= K[j * dim + k] * K[j * dim + k];
         if (!(K[j * dim + j] > 0 && K[j * dim + j] > rounding)) return 0;
         K[j * dim + j] = sqrt(K[j * dim + j]);
@@ -148,8 +179,9 @@ static int is_same_text(const struct case_text *a, const struct case_text *b) {
     return !strcmp(a->text + strspn(a->text, " \t\r\n"), b->text + strspn(b->text, " \t\r\n"));
 }
 
-static void check_matrix(struct reader *r, const struct tree_node *node, const char *name,
-                         const struct case_region_value *region, const struct reader_constant *constants) {
+static void check_matrix(struct reader *r, const struct tree_node *node, const char *name, double slack,
+                         const char *what, const struct case_text *entries,
+                         const struct reader_constant *constants) {
     int dim = node->n, all_constant = 1, symmetric = 1;
     double K[9];
     for (int i = 0; i < dim; i++) {
@@ -157,7 +189,7 @@ static void check_matrix(struct reader *r, const struct tree_node *node, const c
             int here = i * dim + j, there = j * dim + i;
             K[here] = constants[here].value;
             all_constant &= constants[here].is_constant;
-            if (j >= i || is_same_text(&region->value[here], &region->value[there])) continue;
+            if (j >= i || is_same_text(&entries[here], &entries[there])) continue;
             if (constants[here].is_constant && constants[there].is_constant &&
                 constants[here].value == constants[there].value)
                 continue;
@@ -165,32 +197,41 @@ static void check_matrix(struct reader *r, const struct tree_node *node, const c
                 r->issues, node->items[i]->items[j],
                 "%s: the matrix must be symmetric: row %d, column %d is \"%s\", but row %d, column %d is "
                 "\"%s\"",
-                name, i + 1, j + 1, issues_word(region->value[here].text).text, j + 1, i + 1,
-                issues_word(region->value[there].text).text);
+                name, i + 1, j + 1, issues_word(entries[here].text).text, j + 1, i + 1,
+                issues_word(entries[there].text).text);
             symmetric = 0;
         }
     }
-    if (all_constant && symmetric && !is_positive_definite(dim, K))
-        issues_add(r->issues, node, "%s: the matrix must be positive definite", name);
+    if (all_constant && symmetric && !is_positive_definite(dim, K, slack))
+        issues_add(r->issues, node, "%s: the matrix must be positive %s", name, what);
     if (r->dim > 0 && dim != r->dim)
         issues_add(r->issues, node, "%s: a matrix of size %d for a box of %d dimensions", name, dim, r->dim);
+}
+
+facet_status reader_read_matrix(struct reader *r, const struct tree_node *node, const char *name,
+                                double slack, const char *what, struct case_text *entries) {
+    facet_status status = FACET_OK;
+    struct reader_constant constants[9];
+    for (int k = 0; k < node->n * node->n; k++) {
+        const struct tree_node *entry = node->items[k / node->n]->items[k % node->n];
+        TRY(reader_copy_expression(r, entry, NULL, name, &entries[k], &constants[k]));
+    }
+    check_matrix(r, node, name, slack, what, entries, constants);
+done:
+    return status;
 }
 
 /* A value of the conductivity on one region: a scalar or a matrix. */
 static facet_status read_region_value(struct reader *r, const struct tree_node *node, const char *row,
                                       const char *name, struct case_region_value *region) {
     facet_status status = FACET_OK;
-    struct reader_constant constants[9];
+    struct reader_constant constant;
     if (node->kind == TREE_SCALAR) {
         region->n = 1;
-        TRY(reader_copy_expression(r, node, row, name, &region->value[0], constants));
+        TRY(reader_copy_expression(r, node, row, name, &region->value[0], &constant));
     } else if (node->kind == TREE_LIST) {
         region->n = node->n * node->n;
-        for (int k = 0; k < region->n; k++) {
-            const struct tree_node *entry = node->items[k / node->n]->items[k % node->n];
-            TRY(reader_copy_expression(r, entry, NULL, name, &region->value[k], &constants[k]));
-        }
-        check_matrix(r, node, name, region, constants);
+        TRY(reader_read_matrix(r, node, name, 0.0, "definite", region->value));
     }
 done:
     return status;
@@ -199,24 +240,77 @@ done:
 static facet_status read_regions(struct reader *r, const struct tree_node *list) {
     facet_status status = FACET_OK;
     const struct tree_node **names;
+    int n = reader_count_names(list, "conductivity[].on"), at = 0;
     if (list->n == 0)
         issues_add(r->issues, list,
                    "conductivity: the list is empty; give {on: group, value: ...} for each group");
-    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
-    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->conductivity, &r->file->conductivity));
-    r->file->n_conductivity = list->n;
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->conductivity, &r->file->conductivity));
+    r->file->n_conductivity = n;
     r->file->regions_place = reader_place(list);
     for (int i = 0; i < list->n; i++) {
         char name[NAME_BYTES];
-        struct case_region_value *region = &r->file->conductivity[i];
-        const struct tree_node *value = reader_get(list->items[i], "conductivity[].value");
-        names[i] = reader_get(list->items[i], "conductivity[].on");
-        region->place = reader_place(list->items[i]);
+        struct case_region_value region = {.place = reader_place(list->items[i])};
+        const struct tree_node *value = reader_get(list->items[i], "conductivity[].value"),
+                               *on = reader_get(list->items[i], "conductivity[].on");
         snprintf(name, sizeof name, "conductivity.%d.value", i);
-        if (names[i]) region->on = names[i]->text, region->on_place = reader_place(names[i]);
-        if (value) TRY(read_region_value(r, value, "conductivity[].value", name, region));
+        if (value) TRY(read_region_value(r, value, "conductivity[].value", name, &region));
+        for (int k = 0; k < reader_n_names(on); k++, at++) {
+            names[at] = reader_name(on, k);
+            if (on) region.on = names[at]->text, region.on_place = reader_place(names[at]);
+            r->file->conductivity[at] = region;
+        }
     }
-    TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "group"));
+    TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ by group */
+
+/* One of them: as many components as the equation has unknowns, or one. */
+static facet_status read_share(struct reader *r, const struct tree_node *map, const char *row,
+                               const char *name, int scalar, struct case_vector *to) {
+    if (!scalar) return reader_read_vector(r, map, row, name, 0, to);
+    facet_status status = read_expression(r, map, row, name, &to->texts[0]);
+    to->n = to->texts[0].text != NULL;
+    return status;
+}
+
+/* A value for all cells, or a list of values by group. rows: of the key, of its `on` and its `value`. */
+static facet_status read_shares(struct reader *r, const struct tree_node *map, const char *const rows[3],
+                                const char *prefix, int scalar, struct case_shares *to) {
+    facet_status status = FACET_OK;
+    const struct tree_node *node = reader_get(map, rows[0]), **names;
+    int by_group = node && node->kind == TREE_LIST && (node->n == 0 || node->items[0]->kind == TREE_MAP);
+    int n = by_group ? reader_count_names(node, rows[1]) : 1, at = 0;
+    if (!node) return FACET_OK;
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *to->items, &to->items));
+    to->n = n;
+    if (!by_group) {
+        TRY(read_share(r, map, rows[0], prefix, scalar, &to->items[0].value));
+        to->items[0].place = reader_place(node);
+        if (to->items[0].value.n == 0) to->n = 0; /* refused */
+        goto done;
+    }
+    if (node->n == 0)
+        issues_add(r->issues, node, "%s%s%s: the list is empty; give {on: group, value: ...} for each group",
+                   prefix, *prefix ? "." : "", schema_key(schema_find(rows[0])));
+    for (int i = 0; i < node->n; i++) {
+        char name[2 * NAME_BYTES];
+        const struct tree_node *item = node->items[i], *on = reader_get(item, rows[1]);
+        struct case_share share = {.place = reader_place(item)};
+        snprintf(name, sizeof name, "%s%s%s.%d", prefix, *prefix ? "." : "", schema_key(schema_find(rows[0])),
+                 i);
+        if (item->kind == TREE_MAP) TRY(read_share(r, item, rows[2], name, scalar, &share.value));
+        for (int k = 0; k < reader_n_names(on); k++, at++) {
+            names[at] = reader_name(on, k);
+            if (on) share.on = names[at]->text, share.on_place = reader_place(names[at]);
+            to->items[at] = share;
+        }
+    }
+    TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));
 done:
     return status;
 }
@@ -241,19 +335,41 @@ done:
     return status;
 }
 
+/* Heat into stress. */
+static facet_status read_thermal(struct reader *r) {
+    static const char *const rows[3] = {"thermal.expansion", "thermal.expansion[].on",
+                                        "thermal.expansion[].value"};
+    facet_status status = FACET_OK;
+    const struct tree_node *map = reader_get(r->tree->root, "thermal");
+    if (!map || map->kind != TREE_MAP) goto done;
+    r->file->thermal.place = reader_place(map);
+    r->file->thermal.reference.text = schema_find("thermal.reference")->fallback;
+    TRY(read_shares(r, map, rows, "thermal", 1, &r->file->thermal.expansion));
+    TRY(read_expression(r, map, "thermal.reference", "thermal", &r->file->thermal.reference));
+    TRY(read_expression(r, map, "thermal.temperature", "thermal", &r->file->thermal.temperature));
+done:
+    return status;
+}
+
+static facet_status read_elastic(struct reader *r) {
+    facet_status status = reader_read_material(r);
+    return status == FACET_OK ? read_thermal(r) : status;
+}
+
 static facet_status read_diffusion(struct reader *r) {
+    static const char *const rows[3] = {"reaction", "reaction[].on", "reaction[].value"};
     facet_status status = read_conductivity(r);
-    return status == FACET_OK ? read_expression(r, r->tree->root, "reaction", "", &r->file->reaction)
-                              : status;
+    return status == FACET_OK ? read_shares(r, r->tree->root, rows, "", 1, &r->file->reaction) : status;
 }
 
 facet_status reader_read_data(struct reader *r) {
     static facet_status (*const read_coefficients[])(struct reader *) = {
-        [FACET_DIFFUSION] = read_diffusion, [FACET_ELASTICITY] = reader_read_material};
+        [FACET_DIFFUSION] = read_diffusion, [FACET_ELASTICITY] = read_elastic};
+    static const char *const rows[3] = {"source", "source[].on", "source[].value"};
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root, *source = tree_find(root, "source");
     TRY(read_coefficients[r->file->equation](r));
-    TRY(reader_read_vector(r, root, "source", "", 0, &r->file->source));
+    TRY(read_shares(r, root, rows, "", 0, &r->file->source));
     TRY(reader_read_vector(r, root, "exact", "", 0, &r->file->exact));
     if (source && tree_find(root, "exact"))
         issues_add(r->issues, source, "source: follows from exact; give one or the other");
@@ -310,23 +426,31 @@ done:
     return status;
 }
 
+/* The condition of item `index` on each of its parts: `boundary` and those behind it. */
 static facet_status read_condition(struct reader *r, const struct tree_node *item, int index,
-                                   struct case_boundary *boundary) {
+                                   const struct tree_node **names, struct case_boundary *boundary) {
+    facet_status status = FACET_OK;
     static facet_status (*const read[])(struct reader *, const struct tree_node *, const char *,
                                         struct case_boundary *) = {
         [FACET_DIFFUSION] = read_scalar_condition, [FACET_ELASTICITY] = reader_read_mechanical};
     char name[NAME_BYTES];
     const struct tree_node *on = reader_get(item, "boundary[].on");
+    struct case_boundary condition = {.place = reader_place(item), .item = index};
     snprintf(name, sizeof name, "boundary.%d", index);
-    boundary->place = reader_place(item);
-    if (on) {
+    for (int k = 0; on && k < reader_n_names(on); k++) {
         char full[2 * NAME_BYTES];
-        snprintf(full, sizeof full, "%s.on", name);
-        reader_check_side(r, on, full, 1);
-        boundary->on = on->text;
-        boundary->on_place = reader_place(on);
+        snprintf(full, sizeof full, on->kind == TREE_LIST ? "%s.on.%d" : "%s.on", name, k);
+        reader_check_side(r, reader_name(on, k), full, 1);
     }
-    return read[r->file->equation](r, item, name, boundary);
+    condition.n_parts = reader_n_names(on);
+    TRY(read[r->file->equation](r, item, name, &condition));
+    for (int k = 0; k < reader_n_names(on); k++) {
+        names[k] = reader_name(on, k);
+        if (on) condition.on = names[k]->text, condition.on_place = reader_place(names[k]);
+        boundary[k] = condition;
+    }
+done:
+    return status;
 }
 
 /* Whether the box has such a side; one that it has not is refused by itself, and may stand for any. */
@@ -363,16 +487,17 @@ facet_status reader_read_boundary(struct reader *r) {
         if (!tree_find(root, "boundary")) check_complete(r, root);
         goto done;
     }
-    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
-    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->boundary, &r->file->boundary));
-    r->file->n_boundary = list->n;
+    int n = reader_count_names(list, "boundary[].on"), at = 0;
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->boundary, &r->file->boundary));
+    r->file->n_boundary = n;
     r->file->boundary_place = reader_place(list);
     for (int i = 0; i < list->n; i++) {
-        names[i] = reader_get(list->items[i], "boundary[].on");
-        if (list->items[i]->kind == TREE_MAP)
-            TRY(read_condition(r, list->items[i], i, &r->file->boundary[i]));
+        const struct tree_node *item = list->items[i];
+        if (item->kind == TREE_MAP) TRY(read_condition(r, item, i, names + at, r->file->boundary + at));
+        at += reader_n_names(reader_get(item, "boundary[].on"));
     }
-    TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "part"));
+    TRY(schema_check_duplicates(r->tree, r->issues, n, names, "part"));
     check_complete(r, list);
 done:
     return status;

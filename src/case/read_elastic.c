@@ -109,29 +109,27 @@ facet_status reader_read_material(struct reader *r) {
         issues_add(r->issues, root,
                    "missing key \"material\"; elasticity needs {mu: ..., lambda: ...} or {E: ..., nu: ...}");
     if (!node) goto done;
-    int n = node->kind == TREE_LIST ? node->n : 1;
-    if (n == 0)
+    int n_items = node->kind == TREE_LIST ? node->n : 1, at = 0;
+    int n = node->kind == TREE_LIST ? reader_count_names(node, "material[].on") : 1;
+    if (n_items == 0)
         issues_add(r->issues, node,
                    "material: the list is empty; give {on: group, mu: ..., lambda: ...} for each group");
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->material, &r->file->material));
     r->file->n_material = n;
     r->file->regions_place = reader_place(node);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n_items; i++) {
         char name[NAME_BYTES / 2] = "material";
         const struct tree_node *item = node->kind == TREE_LIST ? node->items[i] : node;
-        names[i] = NULL;
-        if (item->kind != TREE_MAP) continue;
-        r->file->material[i].place = reader_place(item);
-        if (node->kind == TREE_LIST) {
-            snprintf(name, sizeof name, "material.%d", i);
-            names[i] = reader_get(item, "material[].on");
+        const struct tree_node *on = node->kind == TREE_LIST ? reader_get(item, "material[].on") : NULL;
+        struct case_material material = {.place = reader_place(item)};
+        if (node->kind == TREE_LIST) snprintf(name, sizeof name, "material.%d", i);
+        if (item->kind == TREE_MAP) TRY(read_moduli(r, item, name, &material));
+        for (int k = 0; k < reader_n_names(on); k++, at++) {
+            names[at] = reader_name(on, k);
+            if (on) material.on = names[at]->text, material.on_place = reader_place(names[at]);
+            r->file->material[at] = material;
         }
-        if (names[i]) {
-            r->file->material[i].on = names[i]->text;
-            r->file->material[i].on_place = reader_place(names[i]);
-        }
-        TRY(read_moduli(r, item, name, &r->file->material[i]));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));
 done:
@@ -207,60 +205,4 @@ facet_status reader_read_vector(struct reader *r, const struct tree_node *map, c
                    boundary ? ", or the word exact" : "", issues_word(node->text).text);
     }
     return FACET_OK;
-}
-
-/* ------------------------------------------------------------------------------------------ conditions */
-
-static int gives(const struct case_vector *vector, int component) {
-    if (vector->n == 0) return 0;
-    return vector->n == 1 || (component < vector->n && vector->texts[component].text != NULL);
-}
-
-/* Every component is given by one of the two. */
-static void check_components(struct reader *r, const struct tree_node *item, const char *name,
-                             const struct case_boundary *b) {
-    int n = b->displacement.n > b->traction.n ? b->displacement.n : b->traction.n;
-    if (b->displacement.n > 1 && b->traction.n > 1 && b->displacement.n != b->traction.n) {
-        issues_add(r->issues, item, "%s: displacement has %d components, and traction %d", name,
-                   b->displacement.n, b->traction.n);
-        return;
-    }
-    for (int c = 0; c < n; c++) {
-        int both = gives(&b->displacement, c);
-        if (both != gives(&b->traction, c)) continue;
-        issues_add(r->issues, item, "%s: the component %c is given by %s displacement %s traction; %s", name,
-                   "xyz"[c], both ? "both" : "neither", both ? "and" : "nor",
-                   both ? "make it null in one of them" : "give it in one of them");
-    }
-}
-
-facet_status reader_read_mechanical(struct reader *r, const struct tree_node *item, const char *name,
-                                    struct case_boundary *boundary) {
-    facet_status status = FACET_OK;
-    int foreign = reader_refuse_parts(r, item, name),
-        mechanical = tree_find(item, "displacement") || tree_find(item, "traction");
-    const struct tree_node *pressure = tree_find(item, "gradient_pressure");
-    boundary->condition = pressure ? CASE_GRADIENT_PRESSURE : CASE_MECHANICAL;
-    if (pressure && mechanical)
-        issues_add(r->issues, item,
-                   "%s: gradient_pressure excludes displacement and traction on the same part; keep one",
-                   name);
-    else if (!pressure && !mechanical && !foreign)
-        issues_add(r->issues, item, "%s: needs a condition: displacement, traction or gradient_pressure",
-                   name);
-    if (pressure && !(physics_entry(physics_of(r->file->equation), &r->file->options)->conditions &
-                      HDG_BIT(HDG_GRADIENT_PRESSURE)))
-        issues_add(
-            r->issues, pressure,
-            "%s.gradient_pressure: belongs to discretization.formulation: gradient; for symmetric give "
-            "the traction",
-            name);
-    int before = r->issues->count, bad = 0;
-    for (int i = 0; i < item->n; i++) bad |= item->items[i]->bad;
-    TRY(reader_read_vector(r, item, "boundary[].displacement", name, 1, &boundary->displacement));
-    TRY(reader_read_vector(r, item, "boundary[].traction", name, 1, &boundary->traction));
-    TRY(reader_read_vector(r, item, "boundary[].gradient_pressure", name, 1, &boundary->gradient_pressure));
-    if (mechanical && !bad && r->issues->count == before) check_components(r, item, name, boundary);
-done:
-    return status;
 }

@@ -165,18 +165,39 @@ static void check_combination(struct value_reader *v) {
     check_through(v, field);
 }
 
-static void read_value(struct value_reader *v) {
+/* The parts or groups that a value is taken on. */
+static facet_status read_on(struct value_reader *v) {
+    facet_status status = FACET_OK;
+    const struct tree_node *on = reader_get(v->item, "values[].on"), **names;
+    int n = on ? reader_n_names(on) : 0;
+    TRY(tree_alloc(v->r->tree, (size_t)n * sizeof *names, &names));
+    TRY(tree_alloc(v->r->tree, (size_t)n * sizeof *v->value->on, &v->value->on));
+    TRY(tree_alloc(v->r->tree, (size_t)n * sizeof *v->value->on_places, &v->value->on_places));
+    for (int i = 0; i < n; i++) {
+        char full[NAME_BYTES + 24];
+        names[i] = reader_name(on, i);
+        v->value->on[i] = names[i]->text;
+        v->value->on_places[i] = reader_place(names[i]);
+        snprintf(full, sizeof full, on->kind == TREE_LIST ? "%s.on.%d" : "%s.on", v->name, i);
+        reader_check_side(v->r, names[i], full, 1);
+    }
+    v->value->n_on = n;
+    TRY(schema_check_duplicates(v->r->tree, v->r->issues, n, names, "name"));
+done:
+    return status;
+}
+
+static facet_status read_value(struct value_reader *v) {
     const struct tree_node *component = reader_get(v->item, "values[].component");
-    const struct tree_node *at = reader_get(v->item, "values[].at"), *on = reader_get(v->item, "values[].on");
+    const struct tree_node *at = reader_get(v->item, "values[].at");
     const struct tree_node *along = reader_get(v->item, "values[].along");
     v->value->place = reader_place(v->item);
     v->value->component = component ? component->text[0] - 'x' : -1;
     v->value->column = component && component->text[1] != '\0' ? component->text[1] - 'x' : -1;
     v->value->name = reader_text(v->item, "values[].name");
     v->value->field = reader_text(v->item, "values[].field");
-    v->value->on = reader_text(v->item, "values[].on");
     v->value->file = reader_text(v->item, "values[].file");
-    if (!read_kind(v)) return;
+    if (!read_kind(v)) return FACET_OK;
     check_combination(v);
     if (at) copy_point(v, at, "at", v->value->from);
     if (along) {
@@ -186,12 +207,7 @@ static void read_value(struct value_reader *v) {
             issues_add(v->r->issues, along, "%s.along: the two points are the same", v->name);
         v->value->n_points = reader_integer(v->item, "values[].points");
     }
-    if (on) {
-        v->value->on_place = reader_place(on);
-        char full[NAME_BYTES + 8];
-        snprintf(full, sizeof full, "%s.on", v->name);
-        reader_check_side(v->r, on, full, 0);
-    }
+    return read_on(v);
 }
 
 facet_status reader_read_values(struct reader *r) {
@@ -205,7 +221,7 @@ facet_status reader_read_values(struct reader *r) {
         struct value_reader v = {.r = r, .item = list->items[i], .value = &r->file->values[i]};
         snprintf(v.name, sizeof v.name, "values.%d", i);
         names[i] = reader_get(v.item, "values[].name");
-        if (v.item->kind == TREE_MAP) read_value(&v);
+        if (v.item->kind == TREE_MAP) TRY(read_value(&v));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "value name"));
 done:

@@ -25,10 +25,16 @@ const struct tree_node *reader_get(const struct tree_node *map, const char *row)
 /* The same as a value, or the default of the row. */
 int reader_integer(const struct tree_node *map, const char *row);
 double reader_number(const struct tree_node *map, const char *row);
+int reader_boolean(const struct tree_node *map, const char *row);
 /* The text, the default, or NULL. */
 const char *reader_text(const struct tree_node *map, const char *row);
 /* The names of the box's sides that carry conditions: "xmin", ...; their number, 0 for a mesh file. */
 int reader_sides(const struct reader *r, const char *sides[6]);
+/* How many names an `on` has (1 without one), and each of them; NULL: there is none. */
+int reader_n_names(const struct tree_node *on);
+const struct tree_node *reader_name(const struct tree_node *on, int i);
+/* The names of all items of a list, at the row "key[].on": their number. */
+int reader_count_names(const struct tree_node *list, const char *row);
 /* Reports a name that is no side of the box. Says nothing about a mesh file's groups. */
 void reader_check_side(struct reader *r, const struct tree_node *node, const char *name, int allow_rest);
 
@@ -59,6 +65,10 @@ facet_status reader_read_vector(struct reader *r, const struct tree_node *map, c
  */
 int reader_take_exact(struct reader *r, const struct tree_node *node, const char *name,
                       struct case_text *out);
+/* read_data.c: n x n expressions (row: without bounds), symmetric as far as that can be seen; and whether
+ * numbers are positive definite, or semidefinite with slack > 0, relative to the largest. */
+facet_status reader_read_matrix(struct reader *r, const struct tree_node *node, const char *name,
+                                double slack, const char *what, struct case_text *entries);
 /* The condition of an item of `boundary` in elasticity. */
 facet_status reader_read_mechanical(struct reader *r, const struct tree_node *item, const char *name,
                                     struct case_boundary *boundary);

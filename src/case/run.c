@@ -43,6 +43,15 @@ static struct case_place find_place(const struct case_file *file, const char *li
             if (names_group(line, n, file->conductivity[i].on)) return file->conductivity[i].on_place;
         return file->regions_place;
     }
+    const struct case_shares *shares = strncmp(line, "source", 6) == 0     ? &file->source
+                                       : strncmp(line, "reaction", 8) == 0 ? &file->reaction
+                                       : strncmp(line, "thermal.expansion", 17) == 0
+                                           ? &file->thermal.expansion
+                                           : NULL;
+    if (strncmp(line, "thermal", 7) == 0 && shares == NULL) return file->thermal.place;
+    for (int i = 0; shares != NULL && i < shares->n; i++)
+        if (names_group(line, n, shares->items[i].on)) return shares->items[i].on_place;
+    if (shares != NULL && shares->n > 0) return shares->items[0].place;
     if (strncmp(line, "material", 8) == 0) {
         for (int i = 0; i < file->n_material; i++)
             if (names_group(line, n, file->material[i].on)) return file->material[i].on_place;
@@ -91,6 +100,8 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     } else {
         TRY(facet_mesh_read(context, file->mesh.path, mesh));
     }
+    if (file->mesh.scale != 1.0)
+        TRY(at_place(facet_mesh_scale(*mesh, file->mesh.scale), file, file->mesh.place));
     TRY(at_place(facet_mesh_refine(*mesh, file->mesh.refine + refine), file, file->mesh.place));
 done:
     if (status != FACET_OK) facet_mesh_destroy(mesh);
@@ -137,6 +148,27 @@ static facet_status check_vector(const struct facet_mesh *mesh, const char *name
                      vector->n, mesh->dim);
 }
 
+static facet_status check_support(const struct facet_mesh *mesh, const struct case_boundary *b) {
+    if (mesh->dim == 2 && b->held[2] == CASE_ROLLER)
+        return base_fail(FACET_ERROR_INPUT, "roller: a mesh of 2 dimensions has no z");
+    if (b->n_spring > 2 && b->n_spring != mesh->dim * mesh->dim)
+        return base_fail(FACET_ERROR_INPUT, "spring: a matrix of %d entries for a mesh of %d dimensions",
+                         b->n_spring, mesh->dim);
+    return FACET_OK;
+}
+
+/* The groups and components of what is given by group. */
+static void check_shares(const struct case_file *file, const struct facet_mesh *mesh, const char *name,
+                         const struct case_shares *shares, struct text *errors) {
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "%s: ", name);
+    for (int i = 0; i < shares->n; i++) {
+        const struct case_share *share = &shares->items[i];
+        gather(errors, check_group(mesh, prefix, share->on), file, share->on_place);
+        gather(errors, check_vector(mesh, name, &share->value), file, share->value.place);
+    }
+}
+
 static facet_status check_point(const struct mesh_locator *locator, int dim, const char *name,
                                 const double point[3]) {
     int32_t cell;
@@ -173,22 +205,24 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
 }
 
 /* The part or the group that a value is taken on. */
-static facet_status check_value_group(const struct facet_mesh *mesh, const struct case_value *value) {
+static facet_status check_value_group(const struct facet_mesh *mesh, const struct case_value *value,
+                                      const char *on) {
     char regions[256], parts[256], hint[MESH_HINT_BYTES];
-    if (value->on == NULL || mesh_find_group(mesh, value->on, mesh->dim - 1) != NULL) return FACET_OK;
-    int cells = mesh_find_group(mesh, value->on, mesh->dim) != NULL;
+    int cells = mesh_find_group(mesh, on, mesh->dim) != NULL;
+    if (mesh_find_group(mesh, on, mesh->dim - 1) != NULL || (!cells && strcmp(on, "rest") == 0))
+        return FACET_OK;
     int through = strcmp(value->field, "flux") == 0 || strcmp(value->field, "traction") == 0;
     if (cells && !through) return FACET_OK;
     mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
     mesh_group_names(mesh, mesh->dim - 1, parts, sizeof parts);
-    mesh_group_hint(mesh, through ? mesh->dim - 1 : -1, value->on, NULL, hint);
+    mesh_group_hint(mesh, through ? mesh->dim - 1 : -1, on, "rest", hint);
     if (cells)
         return base_fail(FACET_ERROR_INPUT,
                          "value '%s': '%s' is a group of cells, but %s needs a boundary part: %s",
-                         value->name, value->on, value->field, parts);
+                         value->name, on, value->field, parts);
     return base_fail(FACET_ERROR_INPUT,
                      "value '%s': there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s%s",
-                     value->name, value->on, parts, regions, hint);
+                     value->name, on, parts, regions, hint);
 }
 
 /* Everything the case says about the mesh, with its place. */
@@ -200,7 +234,9 @@ static facet_status check_names(const struct case_file *file, const struct facet
     for (int i = 0; i < file->n_material; i++)
         gather(&errors, check_group(mesh, "material: ", file->material[i].on), file,
                file->material[i].on_place);
-    gather(&errors, check_vector(mesh, "source", &file->source), file, file->source.place);
+    check_shares(file, mesh, "source", &file->source, &errors);
+    check_shares(file, mesh, "reaction", &file->reaction, &errors);
+    check_shares(file, mesh, "thermal.expansion", &file->thermal.expansion, &errors);
     gather(&errors, check_vector(mesh, "exact", &file->exact), file, file->exact.place);
     for (int i = 0; i < file->n_boundary; i++) {
         const struct case_boundary *b = &file->boundary[i];
@@ -209,6 +245,8 @@ static facet_status check_names(const struct case_file *file, const struct facet
         gather(&errors, check_vector(mesh, "traction", &b->traction), file, b->traction.place);
         gather(&errors, check_vector(mesh, "gradient_pressure", &b->gradient_pressure), file,
                b->gradient_pressure.place);
+        gather(&errors, check_vector(mesh, "force", &b->force), file, b->force.place);
+        gather(&errors, check_support(mesh, b), file, b->place);
     }
     for (int i = 0; i < file->n_values && locator == NULL; i++)
         if (file->values[i].take == CASE_AT || file->values[i].take == CASE_ALONG)
@@ -217,7 +255,9 @@ static facet_status check_names(const struct case_file *file, const struct facet
         facet_status found = check_value(mesh, locator, &file->values[i]);
         if (found == FACET_ERROR_MACHINE) TRY(found);
         gather(&errors, found, file, file->values[i].place);
-        gather(&errors, check_value_group(mesh, &file->values[i]), file, file->values[i].on_place);
+        for (int k = 0; k < file->values[i].n_on; k++)
+            gather(&errors, check_value_group(mesh, &file->values[i], file->values[i].on[k]), file,
+                   file->values[i].on_places[k]);
     }
     TRY(errors.status);
     if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
@@ -257,11 +297,44 @@ static int spread(const facet_problem *problem, const struct case_vector *vector
     return n;
 }
 
-static facet_status set_mechanical(facet_problem *problem, const struct case_boundary *b) {
+/* What displacement, fixed and roller say together; whether they say anything. */
+static int join_supports(const facet_problem *problem, const struct case_boundary *b, const char *texts[3]) {
+    int dim = problem->data.mesh->dim, any = b->displacement.n > 0;
+    for (int i = 0; i < dim; i++) texts[i] = NULL;
+    if (any) spread(problem, &b->displacement, texts);
+    for (int i = 0; i < dim; i++) {
+        if (b->held[i]) texts[i] = "0";
+        any |= b->held[i];
+    }
+    return any;
+}
+
+/* The total force of an item, over all parts that it names; b: the first of them. */
+static facet_status set_force(const struct case_file *file, facet_problem *problem,
+                              const struct case_boundary *b) {
     facet_status status = FACET_OK;
-    const char *texts[3];
-    if (b->displacement.n > 0)
-        TRY(facet_problem_set_displacement(problem, b->on, spread(problem, &b->displacement, texts), texts));
+    const char **parts = NULL, *texts[3];
+    int first = b == file->boundary || b[-1].item != b->item;
+    if (b->force.n == 0 || !first) return FACET_OK;
+    TRY(ALLOC(parts, b->n_parts));
+    for (int i = 0; i < b->n_parts; i++) parts[i] = b[i].on;
+    TRY(facet_problem_set_force(problem, b->n_parts, parts, spread(problem, &b->force, texts), texts));
+done:
+    base_free(&parts);
+    return status;
+}
+
+static facet_status set_mechanical(const struct case_file *file, facet_problem *problem,
+                                   const struct case_boundary *b) {
+    facet_status status = FACET_OK;
+    const char *texts[9];
+    if (b->symmetry) return facet_problem_set_symmetry(problem, b->on);
+    if (join_supports(problem, b, texts))
+        TRY(facet_problem_set_displacement(problem, b->on, problem->data.mesh->dim, texts));
+    if (b->pressure.text != NULL) TRY(facet_problem_set_pressure(problem, b->on, b->pressure.text));
+    for (int i = 0; i < b->n_spring; i++) texts[i] = b->spring[i].text;
+    if (b->n_spring > 0) TRY(facet_problem_set_spring(problem, b->on, b->n_spring, texts));
+    TRY(set_force(file, problem, b));
     if (b->traction.n > 0)
         TRY(facet_problem_set_traction(problem, b->on, spread(problem, &b->traction, texts), texts));
     if (b->gradient_pressure.n > 0)
@@ -271,21 +344,59 @@ done:
     return status;
 }
 
-/* The source or the exact solution, where there is one. */
-static facet_status set_function(facet_problem *problem, const struct case_vector *vector,
-                                 facet_status (*set)(facet_problem *, const char *),
-                                 facet_status (*set_vector)(facet_problem *, int, const char *const *)) {
-    const char *texts[3];
-    if (vector->n == 0) return FACET_OK;
-    if (!problem->data.physics->entries[0]->is_vector) return set(problem, vector->texts[0].text);
-    return set_vector(problem, spread(problem, vector, texts), texts);
+/* Where a setter of a group is wanted, with its texts. */
+static facet_status set_shares(const struct case_file *file, facet_problem *problem,
+                               const struct case_shares *shares, int is_source) {
+    facet_status status = FACET_OK;
+    int scalar = !problem->data.physics->entries[0]->is_vector;
+    for (int i = 0; i < shares->n; i++) {
+        const struct case_share *share = &shares->items[i];
+        const char *texts[3];
+        int n = scalar ? 1 : spread(problem, &share->value, texts);
+        if (scalar) texts[0] = share->value.texts[0].text;
+        if (share->on == NULL && !is_source)
+            status = facet_problem_set_reaction(problem, texts[0]);
+        else if (share->on == NULL)
+            status = scalar ? facet_problem_set_source(problem, texts[0])
+                            : facet_problem_set_vector_source(problem, n, texts);
+        else
+            status = is_source ? facet_problem_set_group_source(problem, share->on, n, texts)
+                               : facet_problem_set_group_reaction(problem, share->on, texts[0]);
+        if (status != FACET_OK) return at_place(status, file, share->place);
+    }
+    return status;
 }
 
-static facet_status set_condition(facet_problem *problem, const struct case_boundary *boundary) {
+static facet_status set_thermal(const struct case_file *file, facet_problem *problem) {
+    facet_status status = FACET_OK;
+    const struct case_shares *expansion = &file->thermal.expansion;
+    for (int i = 0; i < expansion->n; i++)
+        TRY(at_place(facet_problem_set_expansion(problem, expansion->items[i].on,
+                                                 expansion->items[i].value.texts[0].text),
+                     file, expansion->items[i].place));
+    if (expansion->n > 0)
+        TRY(at_place(facet_problem_set_temperature(problem, file->thermal.temperature.text,
+                                                   file->thermal.reference.text),
+                     file, file->thermal.temperature.place));
+done:
+    return status;
+}
+
+/* The exact solution, where there is one. */
+static facet_status set_exact(facet_problem *problem, const struct case_vector *vector) {
+    const char *texts[3];
+    if (vector->n == 0) return FACET_OK;
+    if (!problem->data.physics->entries[0]->is_vector)
+        return facet_problem_set_exact(problem, vector->texts[0].text);
+    return facet_problem_set_vector_exact(problem, spread(problem, vector, texts), texts);
+}
+
+static facet_status set_condition(const struct case_file *file, facet_problem *problem,
+                                  const struct case_boundary *boundary) {
     switch (boundary->condition) {
     case CASE_MECHANICAL:
     case CASE_GRADIENT_PRESSURE:
-        return set_mechanical(problem, boundary);
+        return set_mechanical(file, problem, boundary);
     case CASE_DIRICHLET:
         return facet_problem_set_dirichlet(problem, boundary->on, boundary->g.text);
     case CASE_NEUMANN:
@@ -296,12 +407,27 @@ static facet_status set_condition(facet_problem *problem, const struct case_boun
     return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
 }
 
+/* The word, where no group has that name. */
+static int means_rest(const struct facet_mesh *mesh, const char *on) {
+    return strcmp(on, "rest") == 0 && mesh_find_group(mesh, on, mesh->dim) == NULL &&
+           mesh_find_group(mesh, on, mesh->dim - 1) == NULL;
+}
+
 /* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
 static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
     struct problem_resolved resolved;
     facet_status status = problem_resolve(&problem->data, &file->options, &resolved);
     if (status != FACET_OK) return in_file(status, file);
+    int has_rest = problem_has_rest(problem->data.mesh, &resolved);
     problem_resolved_destroy(&resolved);
+    for (int i = 0; !has_rest && i < file->n_values; i++)
+        for (int k = 0; k < file->values[i].n_on; k++)
+            if (means_rest(problem->data.mesh, file->values[i].on[k]))
+                return at_place(
+                    base_fail(FACET_ERROR_INPUT,
+                              "value '%s': 'rest' is nothing: every part of the boundary is named",
+                              file->values[i].name),
+                    file, file->values[i].on_places[k]);
     return FACET_OK;
 }
 
@@ -314,16 +440,12 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
         TRY(facet_problem_set_parameter(*problem, file->parameters[i].name, file->parameters[i].value));
     TRY(set_conductivity(file, *problem));
     TRY(set_material(file, *problem));
-    if (file->reaction.text != NULL)
-        TRY(at_place(facet_problem_set_reaction(*problem, file->reaction.text), file, file->reaction.place));
-    TRY(at_place(
-        set_function(*problem, &file->source, facet_problem_set_source, facet_problem_set_vector_source),
-        file, file->source.place));
-    TRY(at_place(
-        set_function(*problem, &file->exact, facet_problem_set_exact, facet_problem_set_vector_exact), file,
-        file->exact.place));
+    TRY(set_shares(file, *problem, &file->reaction, 0));
+    TRY(set_shares(file, *problem, &file->source, 1));
+    TRY(set_thermal(file, *problem));
+    TRY(at_place(set_exact(*problem, &file->exact), file, file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
-        TRY(at_place(set_condition(*problem, &file->boundary[i]), file, file->boundary[i].place));
+        TRY(at_place(set_condition(file, *problem, &file->boundary[i]), file, file->boundary[i].place));
     TRY(check_complete(file, *problem));
 done:
     if (status != FACET_OK) facet_problem_destroy(problem);

@@ -55,8 +55,8 @@ static facet_status measure_taken(const struct run *run, struct run_value *value
                             : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
                                                             : SAMPLE_MEAN;
     TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
-    TRY(sample_take(run->solver, wanted->field, component_of(run, wanted), take, wanted->on, value->numbers,
-                    &value->n_components));
+    TRY(sample_take_on(run->solver, wanted->field, component_of(run, wanted), take, wanted->n_on, wanted->on,
+                       value->numbers, &value->n_components));
 done:
     return status;
 }

@@ -23,7 +23,9 @@
 
 static const struct schema_entry table[] = {
     ROW("title", SCHEMA_TEXT, "What the case is about; appears in the output."),
-    ROW("parameters", SCHEMA_NAMES, "Names with numbers, to be used in expressions."),
+    ROW("parameters", SCHEMA_NAMES,
+        "Names with numbers, to be used in expressions; also expressions of the names that stand before "
+        "them."),
     ROW("mesh", SCHEMA_MAP, "The domain and its cells: a `box` or a `file`.", REQUIRED),
     ROW("equation", SCHEMA_WORD,
         "`diffusion`: reaction u - div(conductivity grad u) = source. `elasticity`: -div sigma = source, "
@@ -33,14 +35,23 @@ static const struct schema_entry table[] = {
         "K, positive; a matrix must be symmetric and positive definite. By group: a list of `on`, `value`. "
         "Diffusion.",
         ABOVE(0), .fallback = "1"),
-    ROW("reaction", SCHEMA_EXPRESSION, "The factor of u, not negative. Diffusion.", FROM(0), .fallback = "0"),
+    ROW("reaction", SCHEMA_EXPRESSION | SCHEMA_LIST,
+        "The factor of u, not negative. By group: a list of `on`, `value`; zero in groups that are not "
+        "named. "
+        "Diffusion.",
+        FROM(0), .fallback = "0"),
     ROW("material", SCHEMA_MAP | SCHEMA_LIST,
         "The elastic moduli: `mu` and `lambda`, or `E` and `nu`. By group: a list of these with `on`. "
         "Required by elasticity."),
+    ROW("thermal", SCHEMA_MAP,
+        "Elasticity: heat. Without stress the body is stretched by expansion (temperature - reference) in "
+        "all "
+        "directions; in `plane: strain` it is held back across the plane."),
     ROW("plane", SCHEMA_WORD, "Elasticity in 2D: no strain, or no stress, across the plane.", OPTION(PLANE),
         .fallback = "strain"),
-    ROW("source", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-        "The right-hand side f; the body force of elasticity is a list. Excluded by `exact`.",
+    ROW("source", SCHEMA_EXPRESSION | SCHEMA_VECTOR | SCHEMA_LIST,
+        "The right-hand side f; the body force of elasticity is a list. By group: a list of `on`, `value`; "
+        "zero in groups that are not named. Excluded by `exact`.",
         .fallback = "0"),
     ROW("exact", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "The exact solution, when known (of elasticity a list): the source is derived from it, errors are "
@@ -82,14 +93,21 @@ static const struct schema_entry table[] = {
     ROW("mesh.file", SCHEMA_TEXT,
         "A Gmsh file (MSH 2.2 or 4.1), relative to the case file. Its physical groups name the parts of the "
         "boundary and the regions."),
+    ROW("mesh.scale", SCHEMA_NUMBER,
+        "What coordinates of the file or the box are multiplied by: 0.001 for a mesh in millimetres.",
+        ABOVE(0), .fallback = "1"),
     ROW("mesh.refine", SCHEMA_INTEGER, "How many times every cell is split in halves in each direction.",
         FROM_TO(0, 16), .fallback = "0"),
 
-    ROW("conductivity[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
+    ROW("conductivity[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
     ROW("conductivity[].value", SCHEMA_EXPRESSION | SCHEMA_MATRIX, "K there.",
         .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE, .min = 0),
 
-    ROW("material[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
+    ROW("reaction[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
+    ROW("reaction[].value", SCHEMA_EXPRESSION, "The factor of u there.",
+        .flags = SCHEMA_REQUIRED | SCHEMA_FROM, .min = 0),
+
+    ROW("material[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
     ROW("material.mu", SCHEMA_EXPRESSION, "The shear modulus, with `lambda`.", ABOVE(0)),
     ROW("material.lambda", SCHEMA_EXPRESSION,
         "Lame's first parameter, with `mu`: above -2 mu/3, at most 1e6 mu."),
@@ -98,8 +116,23 @@ static const struct schema_entry table[] = {
         "Poisson's ratio, with `E`: above -1, and so far below 0.5 that lambda is at most 1e6 mu.",
         ABOVE(-1)),
 
-    ROW("boundary[].on", SCHEMA_TEXT,
-        "A side of the box or a physical group of the mesh file; `rest` for all parts not named.", REQUIRED),
+    ROW("thermal.expansion", SCHEMA_EXPRESSION | SCHEMA_LIST,
+        "The strain by unit of temperature. By group: a list of `on`, `value`; zero in groups that are not "
+        "named.",
+        REQUIRED),
+    ROW("thermal.expansion[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
+    ROW("thermal.expansion[].value", SCHEMA_EXPRESSION, "The expansion there.", REQUIRED),
+    ROW("thermal.reference", SCHEMA_EXPRESSION, "The temperature at which the body is without stress.",
+        .fallback = "0"),
+    ROW("thermal.temperature", SCHEMA_EXPRESSION, "The temperature.", REQUIRED),
+
+    ROW("source[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
+    ROW("source[].value", SCHEMA_EXPRESSION | SCHEMA_VECTOR, "f there.", REQUIRED),
+
+    ROW("boundary[].on", SCHEMA_TEXT | SCHEMA_TEXTS,
+        "A side of the box or a physical group of the mesh file; `rest` for all parts not named. Of a list, "
+        "each part gets the condition.",
+        REQUIRED),
     ROW("boundary[].dirichlet", SCHEMA_EXPRESSION, "u = g; this is g, or the word `exact`."),
     ROW("boundary[].neumann", SCHEMA_EXPRESSION,
         "K grad u . n = g, with the outer normal n; this is g, or the word `exact`."),
@@ -108,12 +141,34 @@ static const struct schema_entry table[] = {
         .min = 0),
     ROW("boundary[].robin.g", SCHEMA_EXPRESSION, "g, or the word `exact`.", REQUIRED),
     ROW("boundary[].displacement", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-        "Elasticity: u = g; a list, or the word `exact`. A component that `traction` gives is `null`.",
+        "Elasticity: u = g; a list, or the word `exact`. A component that is `null` is free; its traction is "
+        "that which other keys give, or zero.",
         .flags = SCHEMA_NULL),
+    ROW("boundary[].fixed", SCHEMA_BOOLEAN, "Elasticity: `true` stands for u = 0."),
+    ROW("boundary[].roller", SCHEMA_WORD | SCHEMA_WORDS,
+        "Elasticity: the component of u that is zero, or several; the others are free.", WORDS("x", "y", "z"),
+        .least = 1),
+    ROW("boundary[].symmetry", SCHEMA_BOOLEAN,
+        "Elasticity: `true` for a plane of symmetry, also an oblique one, and with `formulation: symmetric` "
+        "a "
+        "curved surface: u . n = 0, and no traction along it. It stands alone."),
     ROW("boundary[].traction", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity: sigma n = t, with the outer normal n; a list, or the word `exact`. A component that "
-        "`displacement` gives is `null`.",
+        "is held is `null`.",
         .flags = SCHEMA_NULL),
+    ROW("boundary[].pressure", SCHEMA_EXPRESSION,
+        "Elasticity: p; -p n is added to the traction of the components that are free."),
+    ROW("boundary[].force", SCHEMA_VECTOR,
+        "Elasticity: a total force, spread evenly over all parts that `on` names; numbers, or expressions of "
+        "`parameters`. It is added to the traction; components that are held are 0."),
+    ROW("boundary[].spring", SCHEMA_EXPRESSION | SCHEMA_MATRIX | SCHEMA_MAP,
+        "Elasticity, `formulation: symmetric`: sigma n + k u = t, with k from this key, and t the sum of "
+        "`traction`, `pressure` and `force`. A number, different ones along the normal and across it, or a "
+        "symmetric matrix without negative eigenvalues.",
+        FROM(0)),
+    ROW("boundary[].spring.normal", SCHEMA_EXPRESSION, "k along the normal.",
+        .flags = SCHEMA_REQUIRED | SCHEMA_FROM, .min = 0),
+    ROW("boundary[].spring.tangential", SCHEMA_EXPRESSION, "k across it.", FROM(0), .fallback = "0"),
     ROW("boundary[].gradient_pressure", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity, `formulation: gradient`: (mu grad u - p I) n = g, p = -(mu + lambda) div u; a list, or "
         "the word `exact`."),
@@ -215,9 +270,13 @@ static const struct schema_entry table[] = {
     ROW("output.fields", SCHEMA_WORDS,
         "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, `error` "
         "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain` and `von_mises` to "
-        "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`.",
+        "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`. "
+        "`cell`, `region` and `part` are numbers: of the cell; of its group, and of the part of the boundary "
+        "that it touches, from 1 in the order of the mesh (sides of a box: xmin 1, xmax 2, ...), 0 for none, "
+        "the "
+        "smallest of several.",
         WORDS("u", "u_star", "q", "q_star", "H", "p", "stress", "strain", "von_mises", "vorticity", "trace",
-              "error", "cell")),
+              "error", "cell", "region", "part")),
     ROW("output.order", SCHEMA_INTEGER,
         "The degree of the cells in the file; by default chosen from the degree of the solution. Above 10 "
         "(`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little more than half the "
@@ -238,8 +297,10 @@ static const struct schema_entry table[] = {
     ROW("values[].take", SCHEMA_WORD,
         "One number for the whole field; `max` and `min` of a vector or tensor are those of its magnitude.",
         WORDS("max", "min", "integral", "mean")),
-    ROW("values[].on", SCHEMA_TEXT,
-        "With `take`: the part of the boundary or the group of cells; by default the whole domain."),
+    ROW("values[].on", SCHEMA_TEXT | SCHEMA_TEXTS,
+        "With `take`: the part of the boundary or the group of cells, or several of one kind, taken "
+        "together; "
+        "`rest` for the parts that no other item of `boundary` names. By default the whole domain."),
     ROW("values[].along", SCHEMA_POINTS, "The values on the line between two points.", COUNT(2, 2)),
     ROW("values[].points", SCHEMA_INTEGER, "With `along`: how many points, ends included.",
         FROM_TO(2, 10000000), .fallback = "101"),
@@ -354,7 +415,8 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, unsign
                  {SCHEMA_VECTOR, "a list of 2 expressions (3 in 3D)"},
                  {SCHEMA_LIST, "a list of maps with the keys "},
                  {SCHEMA_MAP, "a map with the keys "},
-                 {SCHEMA_NAMES, "a map of names and numbers"}};
+                 {SCHEMA_NAMES, "a map of names with numbers or expressions"},
+                 {SCHEMA_TEXTS, "a list of such names"}};
     say(phrase, "%s", phrase->n_alternatives++ ? ", or " : "");
     if (type == SCHEMA_WORD && e->words[1]) say(phrase, "one of ");
     if (type & (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS)) say_count(phrase, e);
@@ -371,6 +433,6 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, unsign
 void schema_phrase(const struct schema_entry *entry, unsigned types, char *text, int text_bytes) {
     struct phrase phrase = {.text = text, .capacity = text_bytes};
     text[0] = '\0';
-    for (unsigned bit = 1; bit <= SCHEMA_NAMES; bit <<= 1)
+    for (unsigned bit = 1; bit <= SCHEMA_LAST; bit <<= 1)
         if (types & bit) say_type(&phrase, entry, bit);
 }

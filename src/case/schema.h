@@ -31,14 +31,17 @@ enum schema_type {
     SCHEMA_VECTOR = 1 << 11, /* of expressions, one for each coordinate */
     SCHEMA_LIST = 1 << 12,   /* of maps, whose keys are the rows "path[].key" and "path.key" */
     /* maps */
-    SCHEMA_MAP = 1 << 13,  /* its keys are the rows "path.key" */
-    SCHEMA_NAMES = 1 << 14 /* any names, with numbers */
+    SCHEMA_MAP = 1 << 13,   /* its keys are the rows "path.key" */
+    SCHEMA_NAMES = 1 << 14, /* any names, with numbers */
+    /* one more list */
+    SCHEMA_TEXTS = 1 << 15, /* of names */
+    SCHEMA_LAST = SCHEMA_TEXTS
 };
 #define SCHEMA_SCALARS                                                                                       \
     (SCHEMA_TEXT | SCHEMA_WORD | SCHEMA_BOOLEAN | SCHEMA_INTEGER | SCHEMA_NUMBER | SCHEMA_EXPRESSION)
 #define SCHEMA_LISTS                                                                                         \
     (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS | SCHEMA_MATRIX | SCHEMA_VECTOR |       \
-     SCHEMA_LIST)
+     SCHEMA_LIST | SCHEMA_TEXTS)
 #define SCHEMA_MAPS (SCHEMA_MAP | SCHEMA_NAMES)
 
 enum schema_flag {

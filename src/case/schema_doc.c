@@ -68,9 +68,12 @@ static const char elastic_example[] =
     "## A case of elasticity\n"
     "\n"
     "Displacement, source and boundary data are lists, one expression for each coordinate. On every part\n"
-    "each component is given once, by `displacement` or by `traction`; `null` leaves it to the other.\n"
-    "Together the displacements must hold the body: a motion that is still possible is an error which names\n"
-    "it.\n"
+    "a component is held (`displacement`, `fixed`, `roller`, `symmetry`) or free; what is free may be "
+    "loaded\n"
+    "(`traction`, `pressure`, `force`, which add up) and bear on springs, and has no traction otherwise. "
+    "Every\n"
+    "part needs an entry all the same. Supports and springs together must hold the body: a motion that is\n"
+    "still possible is an error which names it.\n"
     "\n"
     "```yaml\n"
     "title: A bracket under a load\n"
@@ -81,10 +84,10 @@ static const char elastic_example[] =
     "plane: stress                                  # 2D: strain (default) or stress\n"
     "source: [0, -77e3]                             # force per volume\n"
     "boundary:\n"
-    "  - {on: xmin, displacement: [0, 0]}           # clamped\n"
-    "  - {on: ymin, displacement: [null, 0], traction: [0, null]}   # a roller\n"
-    "  - {on: xmax, traction: [0, -1e6]}            # sigma n\n"
-    "  - {on: rest, traction: [0, 0]}\n"
+    "  - {on: xmin, fixed: true}                    # or displacement: [0, 0]\n"
+    "  - {on: ymin, roller: y}                      # or displacement: [null, 0]\n"
+    "  - {on: xmax, traction: [0, -1e6]}            # sigma n; or force: [0, -1e6], a total\n"
+    "  - {on: rest, pressure: 1e5}                  # sigma n = -p n\n"
     "discretization: {degree: 3, formulation: symmetric}\n"
     "output: {file: bracket.vtu, fields: [u, von_mises, stress]}\n"
     "values:\n"
@@ -196,10 +199,25 @@ static void describe_row(const struct schema_entry *e, const char *key, struct t
     text_printf(out, " | %s |\n", e->help);
 }
 
+/* A help text on lines of a document. */
+static void put_paragraph(const char *help, struct text *out) {
+    const int width = 119;
+    int column = 0;
+    for (size_t n; *help; help += n + (help[n] == ' ')) {
+        n = strcspn(help, " ");
+        if (column > 0 && column + 1 + (int)n > width) text_printf(out, "\n"), column = 0;
+        text_printf(out, "%s%.*s", column > 0 ? " " : "", (int)n, help);
+        column += (column > 0) + (int)n;
+    }
+    text_printf(out, "\n");
+}
+
 /* The heading of the page for the keys below `top`. */
 static void describe_section(const struct schema_entry *top, struct text *out) {
-    text_printf(out, "### %s\n\n%s%s\n\n", top->path, top->help,
-                top->types == SCHEMA_LIST ? "\nEvery item of the list is a map with these keys:" : "");
+    text_printf(out, "### %s\n\n", top->path);
+    put_paragraph(top->help, out);
+    text_printf(out, "%s\n",
+                top->types == SCHEMA_LIST ? "Every item of the list is a map with these keys:\n" : "");
     text_printf(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++) {
         const struct schema_entry *e = schema_row(i);

@@ -107,15 +107,16 @@ static int all_fast(const struct hdg *h, int block, batch_fits fits, int64_t bat
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     int64_t begin = batch * lanes, end = begin + lanes;
     for (int64_t cell = begin; cell < end && cell < b->count; cell++)
-        if (!b->affine[cell] || !fits(h, block, (int32_t)cell)) return 0;
+        if (!b->affine[cell] || !fits(h, block, (int32_t)cell) ||
+            !local_constant_reaction(&h->data, local_region(&h->data, block, (int32_t)cell), NULL))
+            return 0;
     return 1;
 }
 
 facet_status batch_find_fast(struct hdg *h, int block, batch_fits fits) {
     const struct hdg_data *data = &h->data;
     int64_t n = trace_n_batches(h->device, data->mesh, block);
-    int constant = (data->reaction == NULL || field_is_constant(data->reaction, NULL)) &&
-                   (data->tau == NULL || field_is_constant(data->tau, NULL));
+    int constant = data->tau == NULL || field_is_constant(data->tau, NULL);
     facet_status status = CALLOC(h->ways[block], n);
     for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
         h->ways[block][batch] = all_fast(h, block, fits, batch) ? BATCH_FAST : BATCH_SINGLE;
@@ -199,7 +200,7 @@ facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_c
     if (l->known != region + 1) {
         l->known = 0;
         TRY(local_conductivity(l, region, 1, x, l->known_K));
-        TRY(local_reaction(&h->data, 1, x, &l->known_reaction));
+        TRY(local_reaction(&h->data, region, 1, x, &l->known_reaction));
         l->known = region + 1;
     }
     memcpy(out->K, l->known_K, sizeof out->K);

@@ -19,7 +19,9 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
     struct check_job *job = user;
     TRY(local_begin(l, block, cell));
     if (h->data.reaction != NULL)
-        TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+        TRY(local_place(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n,
+                                       l->geometry.x, l->values),
+                        l));
     for (int q = 0; q < b->cell.n && h->data.reaction != NULL; q++)
         if (l->values[q] > 0.0)
 #pragma omp atomic write
@@ -29,6 +31,7 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
         int row;
         TRY(local_face_tau(l, f, &chi, &row));
     }
+    if (h->data.expansion != NULL) TRY(h->data.equation->initial(l, l->vector, NULL));
     TRY(local_load(l, block, cell, NULL, 0.0, l->vector, job->totals[block] + 2 * (int64_t)cell));
 done:
     return status;
@@ -86,6 +89,39 @@ static double find_floor(const struct sizes *sizes, const struct hdg_condition *
     return ROUNDING * (value ? sizes->value : sizes->flux + a * sizes->value);
 }
 
+/* The same for a face of symmetry: u.n, and the traction along the face, whichever is larger against all of
+ * it.
+ */
+static facet_status symmetric_difference(struct local *l, int32_t face, const struct sizes *sizes,
+                                         double *difference, double *scale) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int local = local_enter_face(l, face), dim = h->data.mesh->dim;
+    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
+    for (int natural = 0; natural < 2; natural++) {
+        struct hdg_condition exact = {.kind = HDG_MECHANICAL, .part = "exact"};
+        double worst = 0.0, size = 0.0, floor = ROUNDING * (natural ? sizes->flux : sizes->value);
+        for (int a = 0; a < dim; a++) exact.fixed[a] = !natural;
+        TRY(local_condition_values(l, &exact, table->rule.n, l->x, l->normal, l->values));
+        for (int q = 0; q < table->rule.n; q++) {
+            const double *v = l->values + q * dim, *n = l->normal + q * dim;
+            double along = 0.0, length = local_norm(dim, n);
+            for (int a = 0; a < dim; a++) along += v[a] * n[a] / length;
+            for (int a = 0; a < dim; a++) {
+                double off = natural ? fabs(v[a] - along * n[a] / length) : fabs(along);
+                if (off > floor) worst = fmax(worst, off);
+                size = fmax(size, fabs(v[a]));
+            }
+        }
+        if (natural && worst * *scale <= *difference * size) continue;
+        *difference = worst;
+        *scale = size;
+    }
+done:
+    return status;
+}
+
 /* Largest difference of a condition's data to those of the exact solution on one face, where it is not
  * rounding, and the largest datum. */
 static facet_status face_difference(struct local *l, int32_t face, const struct sizes *sizes,
@@ -98,8 +134,10 @@ static facet_status face_difference(struct local *l, int32_t face, const struct 
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     int n = table->rule.n, nc = h->trace.n_components, size = n * nc;
     double *exact = l->weighted, a = 0.0;
-    wanted.g = wanted.t = NULL;
+    wanted.g = wanted.t = wanted.pressure = wanted.force = NULL;
+    memset(wanted.slack, 0, sizeof wanted.slack);
     *difference = *scale = 0.0;
+    if (given->symmetric) return symmetric_difference(l, face, sizes, difference, scale);
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     if (given->kind == HDG_ROBIN)
         TRY(field_eval_on(given->a, n, h->data.mesh->dim, l->x, h->data.mesh->dim, l->normal, l->values));
@@ -116,6 +154,11 @@ done:
     return status;
 }
 
+static int has_own_data(const struct hdg_condition *c) {
+    return c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->slack[0] ||
+           c->slack[1] || c->slack[2];
+}
+
 /* The worst part, if its data differ from the exact solution's by more than rounding and interpolation
  * explain. Where both nearly vanish on a face, like sin(pi x) at x = 1, only the size of the solution inside
  * tells what rounding is. */
@@ -129,7 +172,7 @@ facet_status hdg_find_mismatch(const struct hdg *h, struct hdg_mismatch *mismatc
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
         double difference, scale;
-        if (c < 0 || (h->data.conditions[c].g == NULL && h->data.conditions[c].t == NULL)) continue;
+        if (c < 0 || !has_own_data(&h->data.conditions[c])) continue;
         TRY(face_difference(&l, f, &sizes, &difference, &scale));
         if (difference > 1e-6 * scale && !sizes.known) {
             TRY(local_for_all_cells(h, size_work, &sizes));

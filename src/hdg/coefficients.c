@@ -71,13 +71,27 @@ done:
     return status;
 }
 
-facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values) {
+int local_constant_reaction(const struct hdg_data *data, int32_t region, double *value) {
+    double first = 0.0, other = 0.0;
+    int from = region < 0 ? 0 : region, end = region < 0 ? data->n_regions : region + 1;
+    for (int r = from; data->reaction != NULL && r < end; r++) {
+        double *number = r == from ? &first : &other;
+        *number = 0.0;
+        if (data->reaction[r] != NULL && !field_is_constant(data->reaction[r], number)) return 0;
+        if (r > from && other != first) return 0;
+    }
+    if (value != NULL) *value = first;
+    return 1;
+}
+
+facet_status local_reaction(const struct hdg_data *data, int32_t region, int n, const double *x,
+                            double *values) {
     int dim = data->mesh->dim;
-    if (data->reaction == NULL) {
+    if (data->reaction == NULL || data->reaction[region] == NULL) {
         memset(values, 0, (size_t)n * sizeof *values);
         return FACET_OK;
     }
-    facet_status status = field_eval(data->reaction, n, dim, x, values);
+    facet_status status = field_eval(data->reaction[region], n, dim, x, values);
     if (status != FACET_OK) return base_wrap(status, "reaction");
     for (int q = 0; q < n; q++)
         if (!(values[q] >= 0.0))
@@ -90,8 +104,8 @@ facet_status local_source(struct local *l, int32_t region, int n, const double *
     if (data->exact != NULL)
         return base_wrap(data->equation->exact_source(l, region, n, x, values),
                          "source of the exact solution");
-    if (data->source != NULL)
-        return base_wrap(field_eval(data->source, n, data->mesh->dim, x, values), "source");
+    if (data->source != NULL && data->source[region] != NULL)
+        return base_wrap(field_eval(data->source[region], n, data->mesh->dim, x, values), "source");
     memset(values, 0, (size_t)(n * l->hdg->trace.n_components) * sizeof *values);
     return FACET_OK;
 }

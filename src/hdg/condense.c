@@ -180,7 +180,9 @@ static facet_status condense_batch(struct local *l, const struct condenser *c, i
         TRY(local_begin(l, block, (int32_t)cell));
         totals->volume += l->volume;
         if (h->data.reaction != NULL) {
-            TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+            TRY(local_place(local_reaction(&h->data, local_region(&h->data, block, (int32_t)cell), b->cell.n,
+                                           l->geometry.x, l->values),
+                            l));
             for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
         }
         TRY(c->cell(l, matrix, &totals->robin));
@@ -458,7 +460,8 @@ static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     for (int f = 0; f < n_faces; f++) {
         int32_t face = cells->faces[cell * n_faces + f], condition = h->data.face_condition[face];
         int64_t first = h->trace.face_free[face];
-        if (condition >= 0 && h->data.conditions[condition].kind == HDG_ROBIN) return 0;
+        const struct hdg_condition *c = condition >= 0 ? &h->data.conditions[condition] : NULL;
+        if (c != NULL && (c->kind == HDG_ROBIN || c->spring != NULL)) return 0;
         for (int i = 0; first >= 0 && h->trace.fixed != NULL && i < h->trace.n_components * m; i++)
             if (h->trace.fixed[first + i]) bits &= (uint8_t) ~(1 << i / m);
     }

@@ -245,7 +245,8 @@ static void turn(const struct hdg *h, int block, int32_t cell, int transposed, i
 /* Is the matrix a sum of reference matrices? The cell is the cell at hand. */
 static int is_sum(const struct local *l) {
     const struct hdg_data *data = &l->hdg->data;
-    return l->mass == FLUX_SCALED && (data->reaction == NULL || field_is_constant(data->reaction, NULL));
+    return l->mass == FLUX_SCALED &&
+           local_constant_reaction(data, local_region(data, l->block, l->cell), NULL);
 }
 
 static facet_status sum_matrix(struct local *l, double *moments) {
@@ -280,7 +281,8 @@ static facet_status cell_matrix(struct local *l, double *moments) {
     TRY(local_place(local_stiffness(l, n, M, c->grad, 0, l->C), l));
     memset(moments, 0, (size_t)M * sizeof *moments);
     if (h->data.reaction == NULL) goto done;
-    TRY(local_place(local_reaction(&h->data, n, l->geometry.x, l->values), l));
+    TRY(local_place(
+        local_reaction(&h->data, local_region(&h->data, l->block, l->cell), n, l->geometry.x, l->values), l));
     for (int q = 0; q < n; q++) {
         double weight = l->geometry.wJ[q] * l->values[q], root = sqrt(weight);
         cblas_daxpy(M, weight, c->phi + (int64_t)q * M, 1, moments, 1);

@@ -22,7 +22,7 @@ facet_status diffusion_exact_source(struct local *l, int32_t region, int n, cons
     double *u = l->jets, *grad = u + n, *hessian = grad + n * dim, *k = hessian + n * dim * dim,
            *k_grad = k + n;
     TRY(field_eval_jet(data->exact, 0, n, dim, x, u, grad, hessian));
-    TRY(local_reaction(data, n, x, f));
+    TRY(local_reaction(data, region, n, x, f));
     for (int q = 0; q < n; q++) f[q] *= u[q];
     for (int a = 0; a < dim; a++)
         for (int b = 0; b < dim; b++) {
@@ -208,7 +208,8 @@ static facet_status restore_constants(struct local *l, double *K) {
     double *moments = l->vector, *sums = moments + N;
     memset(moments, 0, (size_t)(N + n) * sizeof *moments);
     if (h->data.reaction != NULL) {
-        facet_status status = local_reaction(&h->data, b->cell.n, l->geometry.x, l->values);
+        facet_status status = local_reaction(&h->data, local_region(&h->data, l->block, l->cell), b->cell.n,
+                                             l->geometry.x, l->values);
         if (status != FACET_OK) return local_place(status, l);
         for (int q = 0; q < b->cell.n; q++)
             cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);

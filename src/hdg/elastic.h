@@ -27,6 +27,13 @@
  * P_M chi> with P_M the projection on the trace space in the symmetric one. So the matrix of the flux (13 N
  * unknowns with H and p) is never formed: one symmetric product of N rows, and the elimination of u.
  *
+ * With heat the stress vanishes at a strain e = alpha (T - T0), times 1 + nu in plane strain: A sigma =
+ * eps(u) - e 1, so that (e, phi) is added to the t_cc of the symmetric formulation. In the gradient one p
+ * becomes -(mu + lambda) div u + beta, beta = (2 mu + d lambda) e: (beta/(mu + lambda), phi) is added to
+ * sum_c t_cc, and the stress is mu (H + H') - (lambda p + mu beta)/(mu + lambda) 1. Either way the flux has a
+ * part s 1 with s = -M_vol^-1 of these moments whatever u is, and loads u_c by D_c's and uhat_c by -G_c's: no
+ * gradient of e is ever taken, and nothing grows with lambda but what the stress does itself.
+ *
  * Displacements: the phi themselves in the gradient formulation. In the symmetric one P_k for the stress and
  * P_{k+1} for u, mapped on simplices, and in physical coordinates on quads and hexes: the space of polygons
  * and polyhedra (Qiu, Shen, Shi). There mapped P_k loses order on trapezoids, mapped Q_{k+1} for u makes the
@@ -55,6 +62,8 @@ struct hdg_elastic {
     int varies;                                    /* some modulus is no number */
     double
         *moved; /* n_free: what fixed unknowns contribute to the right-hand side, while cells are condensed */
+    int has_springs;
+    double *areas; /* over which each force is spread; NULL: there are none */
     int64_t n_tractions;
     struct elastic_traction *tractions; /* gradient only, by face */
     int32_t *face_traction;             /* n_faces: index or -1; NULL: none */
@@ -68,6 +77,7 @@ struct elastic_local {
     double *grad;        /* dim x points x N: of physical functions by the coordinates xi(x) */
     double *mu, *lambda; /* points; one number when they are constant */
     double *values;      /* points x 9 */
+    double *strain;      /* points x 2: thermal, and scratch */
     double *Z;           /* N0 x (N + n): [D | G], columns as in C with directions for components */
     double *Q;           /* (N + n)^2 when moduli vary */
     double *dev, *vol;   /* N0 x N0 factors */
@@ -102,6 +112,19 @@ facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, 
  * components elsewhere; n x dim. */
 facet_status elastic_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
                                       const double *normal, double *values);
+/* expansion (temperature - reference) at points, 0 where there is no heat; scratch: n. */
+facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
+                             double *scratch, double *strain);
+/* The strain in the plane, or in space, that is without stress: in plane strain the third direction, which
+ * cannot give way, adds nu times it. And the pressure that holds it back. */
+static inline double elastic_swelling(const struct hdg_data *data, double mu, double lambda, double strain) {
+    int plane_strain = data->mesh->dim == 2 && data->plane == HDG_PLANE_STRAIN;
+    return plane_strain ? (2.0 * mu + 3.0 * lambda) / (2.0 * (mu + lambda)) * strain : strain;
+}
+static inline double elastic_thermal_pressure(const struct hdg_data *data, double mu, double lambda,
+                                              double strain) {
+    return (2.0 * mu + data->mesh->dim * lambda) * elastic_swelling(data, mu, lambda, strain);
+}
 /* Physical tau of a face of the cell at hand, which has this area. */
 facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau);
 /* The same of a cell of this mean mu and height over the face. */
@@ -109,10 +132,16 @@ facet_status elastic_tau_at(const struct hdg *hdg, double mean_mu, double height
                             double *tau);
 
 /* elastic_boundary.c */
-facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data */
+facet_status elastic_list_faces(struct hdg *hdg);                              /* before the boundary data, */
+facet_status elastic_boundary(struct hdg *hdg);                                /* which these are */
+facet_status elastic_number_faces(struct hdg *hdg, const uint8_t *eliminated); /* the trace space */
+/* Whether a cell has faces on springs; and K_e (all of it) += <k psi, psi> on these, of the cell at hand. */
+int elastic_has_springs(const struct hdg *hdg, int block, int32_t cell);
+facet_status elastic_add_springs(struct local *l, double *K);
 
 /* elastic_local.c */
 facet_status elastic_begin(struct local *l, int block, int32_t cell);
+facet_status elastic_initial(struct local *l, double *spherical, double *loads); /* equation.initial */
 /* C of the cell at hand, ready for local_eliminate. */
 facet_status elastic_matrix(struct local *l);
 /* flux (dim x dim x N: stress or H) and p (N, or NULL) from u and uhat of the cell at hand. */
@@ -150,7 +179,7 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
  */
 facet_status elastic_exact_values(struct local *l, int n, double *u, double *H, double *stress, double *p);
 /* Q (n x dim x dim), the stress or H at the points of a face, becomes minus the stress; natural: minus (mu H
- * - p I) in the gradient formulation. moduli: 2 n of scratch. */
+ * - p I) in the gradient formulation. moduli: 4 n of scratch. */
 facet_status elastic_face_stress(struct local *l, const struct hdg_solution *s, int n, const double *chi,
                                  int row, int natural, double *moduli, double *Q);
 

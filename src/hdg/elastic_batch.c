@@ -175,7 +175,9 @@ static int fits(const struct hdg *h, int block, int32_t cell) {
         return 0;
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell * n_faces + f];
-        if (trace_turn_of(&h->trace, block, cell, f) != NULL) return 0;
+        if (trace_turn_of(&h->trace, block, cell, f) != NULL ||
+            trace_whole_turn_of(&h->trace, block, cell, f) != NULL)
+            return 0;
         if (h->elastic->face_traction != NULL && h->elastic->face_traction[face] >= 0) return 0;
     }
     return 1;
@@ -258,6 +260,17 @@ static int64_t run_solve(const struct hdg *h, int block, int64_t n_batches, cons
                                 load, scratch);
 }
 
+/* What kernels leave of a cell: springs, then rollers. */
+static int is_unfinished(const struct hdg *h, int block, int32_t cell) {
+    return elastic_has_fixed(h, block, cell) || elastic_has_springs(h, block, cell);
+}
+
+static facet_status finish(struct local *l, double *K, double *largest_robin) {
+    facet_status status = elastic_add_springs(l, K);
+    if (status != FACET_OK || l->hdg->trace.fixed == NULL) return status;
+    return elastic_remove_fixed(l, K, largest_robin);
+}
+
 void elastic_fast_condenser(const struct hdg *h, int block, struct condenser *c) {
     const struct elastic_tables *t = &h->elastic->tables[block];
     if (h->ways[block] == NULL) return;
@@ -268,7 +281,7 @@ void elastic_fast_condenser(const struct hdg *h, int block, struct condenser *c)
     c->fill = fill;
     c->fast = run_fast;
     c->solve = run_solve;
-    if (h->trace.fixed == NULL) return;
-    c->is_unfinished = elastic_has_fixed;
-    c->finish = elastic_remove_fixed;
+    if (h->trace.fixed == NULL && !h->elastic->has_springs) return;
+    c->is_unfinished = is_unfinished;
+    c->finish = finish;
 }

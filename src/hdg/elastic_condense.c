@@ -200,6 +200,7 @@ static facet_status elastic_cell(struct local *l, double *K, double *largest_rob
     TRY(local_eliminate(l, N, n, K));
     restore_translations(l, K);
     restore_rotations(l, K);
+    TRY(elastic_add_springs(l, K));
     for (int f = 0; f < n_faces && e->face_traction != NULL; f++) {
         int32_t traction = e->face_traction[local_face_number(l, f)];
         if (traction < 0) continue;

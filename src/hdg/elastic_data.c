@@ -1,9 +1,13 @@
 /* The data of elasticity at points: moduli (mu > 0, lambda > -2 mu/3), body forces, exact solutions,
  * conditions and tau, with the checks that belong to them. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hdg/elastic.h"
+
+/* Relative to its largest entry, so much of a matrix of springs is rounding. */
+#define SPRING_ROUNDING 1e-12
 
 /* The energy mu |eps|^2 + lambda/2 (tr eps)^2 of the body in three dimensions is positive for lambda > -2
  * mu/3, that is nu > -1; and then so is what the two formulations take it apart into: 2 mu + d lambda > 0 for
@@ -24,6 +28,45 @@ facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, 
     }
 done:
     return status;
+}
+
+facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
+                             double *scratch, double *strain) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    if (data->expansion == NULL || data->expansion[region] == NULL) {
+        memset(strain, 0, (size_t)n * sizeof *strain);
+        goto done;
+    }
+    TRY(base_wrap(field_eval(data->temperature, n, dim, x, strain), "thermal.temperature"));
+    TRY(base_wrap(field_eval(data->reference, n, dim, x, scratch), "thermal.reference"));
+    for (int q = 0; q < n; q++) strain[q] -= scratch[q];
+    TRY(base_wrap(field_eval(data->expansion[region], n, dim, x, scratch), "thermal.expansion"));
+    for (int q = 0; q < n; q++) strain[q] *= scratch[q];
+done:
+    return status;
+}
+
+/* The same with its gradient (n x dim); scratch: n (2 + dim). */
+static facet_status thermal_jet(const struct hdg_data *data, int32_t region, int n, const double *x,
+                                double *scratch, double *strain, double *gradient) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    double *value = scratch, *slope = value + n;
+    memset(strain, 0, (size_t)n * sizeof *strain);
+    memset(gradient, 0, (size_t)(n * dim) * sizeof *gradient);
+    if (data->expansion == NULL || data->expansion[region] == NULL) goto done;
+    const struct field *const terms[2] = {data->temperature, data->reference};
+    for (int t = 0; t < 2; t++) {
+        TRY(field_eval_jet(terms[t], 0, n, dim, x, value, slope, NULL));
+        for (int i = 0; i < n * dim; i++) gradient[i] += (t == 0 ? 1.0 : -1.0) * slope[i];
+        for (int q = 0; q < n; q++) strain[q] += (t == 0 ? 1.0 : -1.0) * value[q];
+    }
+    TRY(field_eval_jet(data->expansion[region], 0, n, dim, x, value, slope, NULL));
+    for (int i = 0; i < n * dim; i++) gradient[i] = value[i / dim] * gradient[i] + slope[i] * strain[i / dim];
+    for (int q = 0; q < n; q++) strain[q] *= value[q];
+done:
+    return base_wrap(status, "thermal");
 }
 
 facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, double *scratch, double *u,
@@ -64,6 +107,25 @@ done:
     return status;
 }
 
+/* Adds the gradient of beta = (2 mu + 3 lambda) alpha (T - T0), in plane stress of (2 mu + 2 lambda) alpha (T
+ * - T0) with its lambda: what heat has of -div sigma. */
+static facet_status add_thermal_source(struct local *l, int32_t region, int n, const double *x,
+                                       const struct moduli_jet *j, double *scratch, double *f) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim, flat = dim == 2 && data->plane == HDG_PLANE_STRESS;
+    double *strain = scratch, *gradient = strain + n, three = flat ? 2.0 : 3.0;
+    if (data->expansion == NULL) return FACET_OK;
+    TRY(thermal_jet(data, region, n, x, gradient + n * dim, strain, gradient));
+    for (int i = 0; i < n * dim; i++) {
+        int q = i / dim;
+        f[i] += (2.0 * j->mu_gradient[i] + three * j->lambda_gradient[i]) * strain[q] +
+                (2.0 * j->mu[q] + three * j->lambda[q]) * gradient[i];
+    }
+done:
+    return status;
+}
+
 /* f_c = -sum_a [d_a mu (d_a u_c + d_c u_a) + mu (d_aa u_c + d_ac u_a) + lambda d_ac u_a] - d_c lambda div u,
  * gathered component by component of u. */
 facet_status elastic_exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
@@ -86,22 +148,68 @@ facet_status elastic_exact_source(struct local *l, int32_t region, int n, const 
             }
         }
     }
+    TRY(add_thermal_source(l, region, n, x, &j, u, f));
 done:
     return status;
 }
 
-/* Traction, or (mu H - p I) n, of the exact solution. */
+/* k + (rounding) is the square of something. */
+static int is_semidefinite(int dim, const double *k) {
+    double shifted[9], root[9], size = 0.0;
+    for (int i = 0; i < dim * dim; i++) size = fmax(size, fabs(k[i]));
+    if (size == 0.0) return 1;
+    for (int i = 0; i < dim * dim; i++) {
+        if (fabs(k[i] - k[i % dim * dim + i / dim]) > SPRING_ROUNDING * size) return 0;
+        shifted[i] = k[i] / size + (i % (dim + 1) == 0 ? SPRING_ROUNDING : 0.0);
+    }
+    return local_small_root(dim, shifted, root);
+}
+
+facet_status hdg_spring_at(int dim, const struct hdg_condition *c, int n, const double *x,
+                           const double *normal, double *raw, double *k) {
+    facet_status status = FACET_OK;
+    int count = field_n_components(c->spring), size = dim * dim;
+    char name[160], place[96];
+    TRY(base_wrap(field_eval_on(c->spring, n, dim, x, dim, normal, raw), "boundary: the spring on '%s'",
+                  c->part));
+    snprintf(name, sizeof name, "boundary: the spring on '%s'", c->part);
+    for (int q = 0; q < n; q++) {
+        const double *N = normal + q * dim, *given = raw + q * count;
+        double length = local_norm(dim, N), *to = k + q * size;
+        for (int i = 0; i < count && count <= 2; i++)
+            if (!(given[i] >= 0.0)) TRY(local_refuse(name, "not be negative", given[i], dim, x + q * dim));
+        for (int i = 0; i < size; i++) {
+            double along = N[i / dim] * N[i % dim] / (length * length), one = i % (dim + 1) == 0 ? 1.0 : 0.0;
+            to[i] = count == 1   ? given[0] * one
+                    : count == 2 ? given[0] * along + given[1] * (one - along)
+                                 : given[i];
+        }
+        if (count > 2 && !is_semidefinite(dim, to))
+            FAIL(FACET_ERROR_INPUT,
+                 "%s must be a symmetric matrix without negative eigenvalues, but is not at %s", name,
+                 expr_point_text(dim, x + q * dim, 6, place, sizeof place));
+    }
+done:
+    return status;
+}
+
+/* Traction, or (mu H - p I) n, of the exact solution; on springs with k u. */
 static facet_status exact_traction(struct local *l, const struct hdg_condition *c, int n, const double *x,
                                    const double *normal, double *values) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
     struct elastic_local *e = l->elastic;
     int dim = data->mesh->dim, natural = c->kind == HDG_GRADIENT_PRESSURE;
-    double *H = l->jets, *scratch = H + n * dim * dim;
-    TRY(elastic_exact(data, n, x, scratch, NULL, H));
-    TRY(elastic_moduli(data, local_region(data, l->block, l->cell), n, x, e->mu, e->lambda));
+    double *H = l->jets, *u = H + n * dim * dim, *scratch = u + n * dim; /* then raw and k */
+    double *k = scratch + n * dim * dim, *strain = k + n * dim * dim;
+    int32_t region = local_region(data, l->block, l->cell);
+    TRY(elastic_exact(data, n, x, scratch, u, H));
+    if (c->spring != NULL) TRY(hdg_spring_at(dim, c, n, x, normal, scratch, k));
+    TRY(elastic_thermal(data, region, n, x, strain + n, strain));
+    TRY(elastic_moduli(data, region, n, x, e->mu, e->lambda));
     for (int q = 0; q < n; q++) {
         const double *h = H + q * dim * dim, *N = normal + q * dim;
+        double beta = elastic_thermal_pressure(data, e->mu[q], e->lambda[q], strain[q]);
         double trace = 0.0, area = 0.0, mu = e->mu[q],
                lambda = natural ? e->mu[q] + e->lambda[q] : e->lambda[q];
         for (int a = 0; a < dim; a++) {
@@ -110,11 +218,39 @@ static facet_status exact_traction(struct local *l, const struct hdg_condition *
         }
         area = sqrt(area);
         for (int a = 0; a < dim; a++) {
-            double sum = lambda * trace * N[a];
+            double sum = (lambda * trace - beta) * N[a];
             for (int b = 0; b < dim; b++)
                 sum += mu * (h[a * dim + b] + (natural ? 0.0 : h[b * dim + a])) * N[b];
             values[q * dim + a] = sum / area;
+            for (int b = 0; b < dim && c->spring != NULL; b++)
+                values[q * dim + a] += k[(q * dim + a) * dim + b] * u[q * dim + b];
         }
+    }
+done:
+    return status;
+}
+
+/* The loads of the free components: t, zero where there is none, with pressures and forces. */
+static facet_status load_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                const double *normal, double *values) {
+    facet_status status = FACET_OK;
+    int dim = l->hdg->data.mesh->dim, mechanical = c->kind == HDG_MECHANICAL;
+    const struct field *natural = mechanical ? c->t : c->g;
+    double *p = l->elastic->values, force[3] = {0.0};
+    if (natural != NULL)
+        TRY(field_eval_on(natural, n, dim, x, dim, normal, values));
+    else
+        TRY(exact_traction(l, c, n, x, normal, values));
+    for (int i = 0; i < n * dim && mechanical; i++)
+        if (c->slack[i % dim]) values[i] = 0.0;
+    if (mechanical && c->pressure != NULL) {
+        TRY(field_eval_on(c->pressure, n, dim, x, dim, normal, p));
+        for (int i = 0; i < n * dim; i++)
+            values[i] -= p[i / dim] * normal[i] / local_norm(dim, normal + i / dim * dim);
+    }
+    if (mechanical && c->force != NULL) {
+        TRY(field_eval(c->force, 1, dim, x, force));
+        for (int i = 0; i < n * dim; i++) values[i] += force[i % dim] / l->hdg->elastic->areas[c->shared];
     }
 done:
     return status;
@@ -125,15 +261,9 @@ facet_status elastic_condition_values(struct local *l, const struct hdg_conditio
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
     int dim = data->mesh->dim, n_fixed = 0, mechanical = c->kind == HDG_MECHANICAL;
-    const struct field *natural = mechanical ? c->t : c->g;
     double *u = l->elastic->values;
     for (int a = 0; a < dim && mechanical; a++) n_fixed += c->fixed[a] != 0;
-    if (n_fixed < dim) {
-        if (natural != NULL)
-            TRY(field_eval_on(natural, n, dim, x, dim, normal, values));
-        else
-            TRY(exact_traction(l, c, n, x, normal, values));
-    }
+    if (n_fixed < dim) TRY(load_values(l, c, n, x, normal, values));
     if (n_fixed == 0) goto done;
     TRY(field_eval_on(c->g != NULL ? c->g : data->exact, n, dim, x, dim, normal, u));
     for (int q = 0; q < n; q++)

@@ -257,23 +257,29 @@ static void keep_traction_rows(struct local *l) {
     }
 }
 
+/* Z = [D | G] of the cell at hand. */
+static void gradient_matrix(struct local *l) {
+    const struct hdg_block_space *b = space_of(l);
+    int dim = dim_of(l), Nu = block_of(l)->Nu, row;
+    local_gradient_matrix(l, l->elastic->Z, Nu, dim * (Nu + b->n_trace));
+    for (int f = 0; f < b->n_faces; f++) {
+        if (l->affine) {
+            affine_face_gradient(l, f);
+        } else {
+            const double *chi = local_face(l, f, &row);
+            general_face_gradient(l, f, chi, row);
+        }
+    }
+}
+
 facet_status elastic_matrix(struct local *l) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_data *data = &l->hdg->data;
     struct elastic_local *e = l->elastic;
-    int dim = dim_of(l), Nu = block_of(l)->Nu, ld = dim * (Nu + b->n_trace), row;
+    int dim = dim_of(l), Nu = block_of(l)->Nu, ld = dim * (Nu + b->n_trace);
     int affine = l->affine && (data->tau == NULL || field_is_constant(data->tau, NULL));
-    const double *chi;
-    local_gradient_matrix(l, e->Z, Nu, ld);
-    for (int f = 0; f < b->n_faces; f++) {
-        if (l->affine) {
-            affine_face_gradient(l, f);
-        } else {
-            chi = local_face(l, f, &row);
-            general_face_gradient(l, f, chi, row);
-        }
-    }
+    gradient_matrix(l);
     TRY(factor_masses(l));
     if (e->constant) {
         gram(l, l->affine ? NULL : e->dev, e->Z, l->C);
@@ -370,6 +376,39 @@ facet_status elastic_flux(struct local *l, const double *u, const double *uhat, 
                         flux + c * (dim + 1) * N0, 1);
     if (p != NULL)
         for (int i = 0; i < N0; i++) p[i] = (e->constant ? mu + lambda : 1.0) * trace[i];
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- heat */
+
+facet_status elastic_initial(struct local *l, double *spherical, double *loads) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    const struct hdg_functions *eb = block_of(l);
+    const struct hdg_table *table = eb->cell.table;
+    struct elastic_local *e = l->elastic;
+    int dim = dim_of(l), N0 = eb->N, n = table->n, gradient = elastic_is_gradient(data), row;
+    double *strain = e->values, mu = e->mu[0], lambda = e->lambda[0];
+    const double *mass = l->affine && e->constant ? NULL : e->constant ? e->dev : e->vol;
+    TRY(local_place(
+        elastic_thermal(data, local_region(data, l->block, l->cell), n, l->geometry.x, strain + n, strain),
+        l));
+    for (int q = 0; q < n; q++) {
+        if (!e->constant) mu = e->mu[q], lambda = e->lambda[q];
+        double moment = gradient ? elastic_thermal_pressure(data, mu, lambda, strain[q]) / (mu + lambda)
+                                 : elastic_swelling(data, mu, lambda, strain[q]);
+        strain[q] = l->geometry.wJ[q] * moment;
+    }
+    const double *phi = local_chi(l, table, eb->cell.chi, l->geometry.x, &row);
+    cblas_dgemv(CblasRowMajor, CblasTrans, n, N0, -1.0, phi, row, strain, 1, 0.0, spherical, 1);
+    TRY(factor_masses(l));
+    solve_mass(l, mass, spherical);
+    if (e->constant) cblas_dscal(N0, gradient ? mu + lambda : 2.0 * mu + dim * lambda, spherical, 1);
+    if (loads == NULL) goto done;
+    int ld = dim * (eb->Nu + space_of(l)->n_trace);
+    gradient_matrix(l);
+    cblas_dgemv(CblasRowMajor, CblasTrans, N0, ld, 1.0, e->Z, ld, spherical, 1, 0.0, loads, 1);
 done:
     return status;
 }

@@ -8,12 +8,13 @@
 
 /* ------------------------------------------------------------------------ tensors at one point */
 
-/* Stress from H and p (gradient), p = -(mu + lambda) tr H. */
-static void stress_of_gradient(int dim, double mu, double lambda, const double *H, double p, double *stress) {
+/* Stress from H and p (gradient), p = -(mu + lambda) tr H + beta, beta: the thermal pressure. */
+static void stress_of_gradient(int dim, double mu, double lambda, const double *H, double p, double beta,
+                               double *stress) {
     for (int a = 0; a < dim; a++)
         for (int b = 0; b < dim; b++)
-            stress[a * dim + b] =
-                mu * (H[a * dim + b] + H[b * dim + a]) - (a == b ? lambda / (mu + lambda) * p : 0.0);
+            stress[a * dim + b] = mu * (H[a * dim + b] + H[b * dim + a]) -
+                                  (a == b ? (lambda * p + mu * beta) / (mu + lambda) : 0.0);
 }
 
 static double trace_of(int dim, const double *tensor) {
@@ -22,19 +23,25 @@ static double trace_of(int dim, const double *tensor) {
     return sum;
 }
 
-static void strain_of_stress(int dim, double mu, double lambda, const double *stress, double *strain) {
+/* swelling: the strain without stress. */
+static void strain_of_stress(int dim, double mu, double lambda, const double *stress, double swelling,
+                             double *strain) {
     double spherical = lambda / (2.0 * mu + dim * lambda) * trace_of(dim, stress);
     for (int i = 0; i < dim * dim; i++)
-        strain[i] = (stress[i] - (i % (dim + 1) == 0 ? spherical : 0.0)) / (2.0 * mu);
+        strain[i] = (stress[i] - (i % (dim + 1) == 0 ? spherical : 0.0)) / (2.0 * mu) +
+                    (i % (dim + 1) == 0 ? swelling : 0.0);
 }
 
-static double von_mises(const struct hdg_data *data, double mu, double lambda, const double *stress) {
+/* thermal: alpha (T - T0), which a body in plane strain holds back across the plane with E times it. */
+static double von_mises(const struct hdg_data *data, double mu, double lambda, const double *stress,
+                        double thermal) {
     int dim = data->mesh->dim;
     double s[9] = {0}, sum = 0.0;
     for (int a = 0; a < dim; a++)
         for (int b = 0; b < dim; b++) s[a * 3 + b] = stress[a * dim + b];
     if (dim == 2 && data->plane == HDG_PLANE_STRAIN)
-        s[8] = lambda / (2.0 * (mu + lambda)) * trace_of(dim, stress);
+        s[8] = lambda / (2.0 * (mu + lambda)) * trace_of(dim, stress) -
+               mu * (3.0 * lambda + 2.0 * mu) / (lambda + mu) * thermal;
     double mean = (s[0] + s[4] + s[8]) / 3.0;
     for (int i = 0; i < 9; i++) {
         double e = s[i] - (i % 4 == 0 ? mean : 0.0);
@@ -63,15 +70,17 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
     struct elastic_local *e = l->elastic;
     int dim = table->dim, n = table->n, N = h->functions[l->block].N, size = dim * dim, row;
     int symmetric = !elastic_is_gradient(&h->data);
+    int32_t region = local_region(&h->data, l->block, l->cell);
     const double *x = l->geometry.x, *p = symmetric ? NULL : s->p[l->block] + (int64_t)l->cell * N;
-    facet_status status =
-        elastic_moduli(&h->data, local_region(&h->data, l->block, l->cell), n, x, e->mu, e->lambda);
+    facet_status status = elastic_moduli(&h->data, region, n, x, e->mu, e->lambda);
+    if (status == FACET_OK) status = elastic_thermal(&h->data, region, n, x, e->strain + n, e->strain);
     if (status != FACET_OK) return local_place(status, l);
     const double *phi = local_chi(l, table, points->chi, x, &row);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, size, N, 1.0, phi, row,
                 s->q[l->block] + (int64_t)l->cell * size * N, N, 0.0, e->values, size);
     for (int q = 0; q < n; q++) {
-        double *tensor = e->values + q * size, stress[9], mu = e->mu[q], lambda = e->lambda[q];
+        double *tensor = e->values + q * size, stress[9], mu = e->mu[q], lambda = e->lambda[q],
+               thermal = e->strain[q];
         if (field == HDG_H) {
             memcpy(values + q * size, tensor, (size_t)size * sizeof *tensor);
         } else if (field == HDG_VORTICITY) {
@@ -80,15 +89,16 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
             for (int i = 0; i < size; i++)
                 values[q * size + i] = 0.5 * (tensor[i] + tensor[i % dim * dim + i / dim]);
         } else if (field == HDG_STRAIN) {
-            strain_of_stress(dim, mu, lambda, tensor, values + q * size);
+            strain_of_stress(dim, mu, lambda, tensor, elastic_swelling(&h->data, mu, lambda, thermal),
+                             values + q * size);
         } else {
             if (symmetric)
                 memcpy(stress, tensor, (size_t)size * sizeof *tensor);
             else
                 stress_of_gradient(dim, mu, lambda, tensor, cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1),
-                                   stress);
+                                   elastic_thermal_pressure(&h->data, mu, lambda, thermal), stress);
             if (field == HDG_VON_MISES)
-                values[q] = von_mises(&h->data, mu, lambda, stress);
+                values[q] = von_mises(&h->data, mu, lambda, stress, thermal);
             else
                 memcpy(values + q * size, stress, (size_t)size * sizeof *stress);
         }
@@ -102,10 +112,13 @@ facet_status elastic_exact_values(struct local *l, int n, double *u, double *H, 
     struct elastic_local *e = l->elastic;
     int dim = data->mesh->dim, size = dim * dim;
     TRY(elastic_exact(data, n, l->geometry.x, l->jets, u, H));
-    TRY(elastic_moduli(data, local_region(data, l->block, l->cell), n, l->geometry.x, e->mu, e->lambda));
+    int32_t region = local_region(data, l->block, l->cell);
+    TRY(elastic_moduli(data, region, n, l->geometry.x, e->mu, e->lambda));
+    TRY(elastic_thermal(data, region, n, l->geometry.x, e->strain + n, e->strain));
     for (int q = 0; q < n; q++) {
-        p[q] = -(e->mu[q] + e->lambda[q]) * trace_of(dim, H + q * size);
-        stress_of_gradient(dim, e->mu[q], e->lambda[q], H + q * size, p[q], stress + q * size);
+        double beta = elastic_thermal_pressure(data, e->mu[q], e->lambda[q], e->strain[q]);
+        p[q] = -(e->mu[q] + e->lambda[q]) * trace_of(dim, H + q * size) + beta;
+        stress_of_gradient(dim, e->mu[q], e->lambda[q], H + q * size, p[q], beta, stress + q * size);
     }
 done:
     return local_place(status, l);
@@ -116,16 +129,19 @@ facet_status elastic_face_stress(struct local *l, const struct hdg_solution *s, 
     const struct hdg *h = l->hdg;
     int dim = h->data.mesh->dim, size = dim * dim, N = h->functions[l->block].N;
     int gradient = elastic_is_gradient(&h->data);
-    double *mu = moduli, *lambda = mu + n;
-    facet_status status =
-        elastic_moduli(&h->data, local_region(&h->data, l->block, l->cell), n, l->x, mu, lambda);
+    int32_t region = local_region(&h->data, l->block, l->cell);
+    double *mu = moduli, *lambda = mu + n, *strain = lambda + n;
+    facet_status status = elastic_moduli(&h->data, region, n, l->x, mu, lambda);
+    if (status == FACET_OK && gradient && !natural)
+        status = elastic_thermal(&h->data, region, n, l->x, strain + n, strain);
     for (int q = 0; q < n && status == FACET_OK; q++, Q += size) {
         double stress[9];
         double p = gradient
                        ? cblas_ddot(N, chi + (int64_t)q * row, 1, s->p[l->block] + (int64_t)l->cell * N, 1)
                        : 0.0;
         if (gradient && !natural)
-            stress_of_gradient(dim, mu[q], lambda[q], Q, p, stress);
+            stress_of_gradient(dim, mu[q], lambda[q], Q, p,
+                               elastic_thermal_pressure(&h->data, mu[q], lambda[q], strain[q]), stress);
         else
             for (int i = 0; i < size; i++)
                 stress[i] = gradient ? mu[q] * Q[i] - (i % (dim + 1) == 0 ? p : 0.0) : Q[i];

@@ -34,8 +34,11 @@ static facet_status check_condition(const struct hdg_data *data, const struct hd
             "the gradient_pressure condition on '%s' belongs to the gradient formulation; give a "
             "traction, or use that formulation",
             c->part);
+    if (c->spring != NULL && !(data->equation->conditions & HDG_BIT(HDG_SPRING)))
+        return base_fail(FACET_ERROR_INPUT,
+                         "the spring on '%s' belongs to the symmetric formulation; use that one", c->part);
     for (int a = 0; a < data->mesh->dim; a++) all = all && c->fixed[a];
-    if (!(data->equation->asymmetric & HDG_BIT(c->kind)) || all) return FACET_OK;
+    if (!(data->equation->asymmetric & HDG_BIT(c->kind)) || all || c->symmetric) return FACET_OK;
     for (int r = 0; r < data->n_regions; r++)
         if (!field_is_constant(data->lambda[r], NULL))
             return base_fail(
@@ -59,6 +62,8 @@ static facet_status create(struct hdg *h) {
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (data->face_condition[f] >= 0)
             TRY(check_condition(data, &data->conditions[data->face_condition[f]]));
+    if (data->expansion != NULL && (data->temperature == NULL || data->reference == NULL))
+        FAIL(FACET_ERROR_INPUT, "a thermal expansion needs a temperature and a reference");
     TRY(CALLOC(h->elastic, 1));
     for (int r = 0; r < data->n_regions; r++)
         h->elastic->varies |=
@@ -78,6 +83,7 @@ static void destroy(struct hdg *h) {
     base_free(&e->tractions);
     base_free(&e->face_traction);
     base_free(&e->correction_lift);
+    base_free(&e->areas);
     csr_destroy(&e->correction);
     base_free(&h->elastic);
 }
@@ -105,6 +111,7 @@ static facet_status create_scratch(struct local *l, int64_t points, int64_t tota
     TRY(ALLOC(e->mu, points));
     TRY(ALLOC(e->lambda, points));
     TRY(ALLOC(e->values, points * 9));
+    TRY(ALLOC(e->strain, points * 2));
     TRY(ALLOC(e->Z, N * total));
     if (h->elastic->varies) TRY(ALLOC(e->Q, total * total + N * total));
     TRY(ALLOC(e->dev, N * N));
@@ -129,6 +136,7 @@ static facet_status create_scratch_at(struct local *l, int n, enum hdg_field fie
     TRY(ALLOC(l->elastic->mu, n));
     TRY(ALLOC(l->elastic->lambda, n));
     TRY(ALLOC(l->elastic->values, (int64_t)n * 9));
+    TRY(ALLOC(l->elastic->strain, (int64_t)n * 2));
 done:
     return status;
 }
@@ -136,8 +144,8 @@ done:
 void elastic_local_destroy(struct local *l) {
     struct elastic_local *e = l->elastic;
     if (e == NULL) return;
-    double **arrays[] = {&e->chi, &e->grad, &e->mu, &e->lambda, &e->values, &e->Z, &e->Q,
-                         &e->dev, &e->vol,  &e->T,  &e->E,      &e->W,      &e->B, &e->rows};
+    double **arrays[] = {&e->chi, &e->grad, &e->mu, &e->lambda, &e->values, &e->strain, &e->Z,   &e->Q,
+                         &e->dev, &e->vol,  &e->T,  &e->E,      &e->W,      &e->B,      &e->rows};
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
     base_free(&l->elastic);
 }
@@ -146,8 +154,7 @@ void elastic_local_destroy(struct local *l) {
 
 static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
-    TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->data.extras,
-                                &h->trace));
+    TRY(elastic_number_faces(h, eliminated));
     TRY(elastic_list_faces(h));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(elastic_find_fast(h, b));
 done:
@@ -156,12 +163,12 @@ done:
 
 #define ELASTICITY                                                                                           \
     .is_vector = 1, .rigid = 1, .by_faces = 1, .outward = -1.0, .conserved = "force", .create = create,      \
-    .destroy = destroy, .number = number, .boundary = local_boundary_data, .one_on = local_one_on,           \
+    .destroy = destroy, .number = number, .boundary = elastic_boundary, .one_on = local_one_on,              \
     .scratch = create_scratch, .scratch_at = create_scratch_at, .begin = elastic_begin, .tau = elastic_tau,  \
     .exact_source = elastic_exact_source, .condition_values = elastic_condition_values,                      \
     .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \
     .finish_load = elastic_finish_load, .flux = elastic_flux, .evaluate = elastic_evaluate,                  \
-    .exact_values = elastic_exact_values, .face_flux = elastic_face_stress
+    .exact_values = elastic_exact_values, .face_flux = elastic_face_stress, .initial = elastic_initial
 #define ELASTIC_FIELDS (HDG_BIT(HDG_U) | HDG_BIT(HDG_STRESS) | HDG_BIT(HDG_STRAIN) | HDG_BIT(HDG_VON_MISES))
 
 const struct equation equation_symmetric = {
@@ -171,7 +178,7 @@ const struct equation equation_symmetric = {
     .least_degree = 1,
     .n_flux = {[2] = 3, [3] = 6},
     .fields = ELASTIC_FIELDS,
-    .conditions = HDG_BIT(HDG_MECHANICAL),
+    .conditions = HDG_BIT(HDG_MECHANICAL) | HDG_BIT(HDG_SPRING),
     .no_star =
         "the symmetric formulation has no post-processing: its displacement is of degree k + 1 already",
     .written = {HDG_U, HDG_VON_MISES, HDG_STRESS, HDG_STRAIN, -1},

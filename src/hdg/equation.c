@@ -46,6 +46,7 @@ int equation_is_symmetric(const struct hdg_data *data) {
     for (int32_t f = 0; data->equation->asymmetric != 0 && f < data->mesh->n_faces; f++) {
         if (data->face_condition[f] < 0) continue;
         const struct hdg_condition *c = &data->conditions[data->face_condition[f]];
+        if (c->symmetric) continue;
         for (int a = 0; data->equation->asymmetric & HDG_BIT(c->kind) && a < data->mesh->dim; a++)
             if (!c->fixed[a]) return 0;
     }

@@ -39,7 +39,14 @@ extern const struct hdg_field_kind hdg_fields[HDG_N_FIELDS];
 
 /* HDG_MECHANICAL: component a of the displacement is g_a where fixed[a], and component a of the traction
  * (stress times normal) is t_a where not. HDG_GRADIENT_PRESSURE: (mu H - p I) n = g. */
-enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN, HDG_MECHANICAL, HDG_GRADIENT_PRESSURE };
+enum hdg_kind {
+    HDG_DIRICHLET,
+    HDG_NEUMANN,
+    HDG_ROBIN,
+    HDG_MECHANICAL,
+    HDG_GRADIENT_PRESSURE,
+    HDG_SPRING /* no condition by itself: that HDG_MECHANICAL may have springs */
+};
 
 #define HDG_BIT(name)   (1u << (name))
 #define HDG_MOST_ERRORS 4
@@ -112,6 +119,10 @@ struct equation {
     void (*split_load)(const struct hdg *hdg, int block, int32_t cell, const double *load, double *interior,
                        double *boundary);
     void (*finish_load)(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
+    /* What data make of the flux where u and uhat vanish, of the cell at hand (after local_begin): the
+     * coefficients (N) of its spherical part, and (or NULL) what they load: the eliminated unknowns, then
+     * minus that of the shared ones. NULL: there is no such thing; data.expansion: where there is. */
+    facet_status (*initial)(struct local *l, double *spherical, double *loads);
     /* u of the cell at hand from lanes of both; NULL: the eliminated unknowns are u. */
     void (*join)(struct local *l, const double *interior, const double *boundary, double *u);
     /* The flux of a cell (NULL: it is no unknown); p: NULL where there is none. */

@@ -395,7 +395,7 @@ static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batc
                  w->host[A_MASS] + batch * t->n * (w->cells.full ? dim * (dim + 1) / 2 : 1) * lanes + lane,
                  w->host[A_ROOTS] + batch * w->size[A_ROOTS] + lane));
     if (data->reaction != NULL) {
-        TRY(local_place(local_reaction(data, n, l->geometry.x, l->values), l));
+        TRY(local_place(local_reaction(data, region, n, l->geometry.x, l->values), l));
         for (int q = 0; q < n; q++) {
             w->largest_reaction = fmax(w->largest_reaction, l->values[q]);
             reaction[q * lanes] = wJ[q * lanes] * l->values[q];

@@ -39,6 +39,19 @@ struct hdg_condition {
     const char *part;      /* for messages */
     uint8_t fixed[3];      /* HDG_MECHANICAL: the components that carry a displacement */
     const struct field *t; /* HDG_MECHANICAL: traction, dim components; NULL: from the exact solution */
+    /* Beside t: */
+    uint8_t slack[3];             /* free components without a traction, where t is not looked at */
+    const struct field *pressure; /* p: -p n is added to t; NULL: none */
+    const struct field *force;    /* dim numbers, a total that is spread evenly over all faces of conditions
+                                     that share it; NULL: none */
+    int shared;                   /* which one that is, from 0 */
+    const struct field *spring;   /* k of (stress) n + k u = t: one number, those along the normal and across
+                                     it, or a matrix (dim x dim), positive semidefinite; NULL: none. Symmetric
+                                     formulation only */
+    int symmetric; /* a plane of symmetry: of the free components the natural flux vanishes with the traction,
+                      so that K stays symmetric in both formulations */
+    int curved; /* such a surface: component 0 of the unknowns are all functions with a normal part, and its
+                   faces have turns of their own, which are replaced */
 };
 
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
@@ -46,10 +59,12 @@ struct hdg_data {
     const struct facet_mesh *mesh;
     const struct equation *equation;
     int n_regions;
-    const struct field *const *conductivity;       /* one per region: 1 or dim*dim components */
-    const int32_t *cell_region;                    /* NULL: region 0 everywhere */
-    const struct field *reaction, *source, *exact; /* NULL: zero, zero, unknown; elasticity: dim components
-                                                      of the last two, and no reaction */
+    const struct field *const *conductivity;             /* one per region: 1 or dim*dim components */
+    const int32_t *cell_region;                          /* NULL: region 0 everywhere */
+    const struct field *const *reaction, *const *source; /* one per region, NULL: zero there; or no array:
+                                                            zero everywhere. Elasticity: dim components of
+                                                            the source, and no reaction */
+    const struct field *exact;                           /* NULL: unknown; components as the source */
     const struct field *tau; /* physical, or in equation_symmetric the tau of tau/h, h the cell's height over
                                 the face; NULL: see tau_hat */
     double tau_hat;          /* > 0: physical tau = 2 tau_hat / h; 0: (mean K of the cell) / length, in
@@ -57,6 +72,10 @@ struct hdg_data {
     /* Elasticity, instead of the conductivity. */
     enum hdg_plane plane;                          /* 2D */
     const struct field *const *mu, *const *lambda; /* one component for each region; lambda > -2 mu/3 */
+    /* Elasticity that knows heat: the strain expansion (temperature - reference) in all directions without
+     * stress. One expansion per region, NULL: none there; or no array, and none of the others. */
+    const struct field *const *expansion;
+    const struct field *temperature, *reference;
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
     struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
@@ -150,6 +169,11 @@ struct hdg_mismatch {
 facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch);
 facet_status hdg_find_mismatch(const struct hdg *hdg,
                                struct hdg_mismatch *mismatch); /* the comparison alone */
+
+/* k (n x dim x dim) of a condition with springs at points of a boundary face, checked; raw: n x dim x dim of
+ * scratch. */
+facet_status hdg_spring_at(int dim, const struct hdg_condition *c, int n, const double *x,
+                           const double *normal, double *raw, double *k);
 
 /* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
  * again. */

@@ -64,6 +64,24 @@ struct load_job {
     double *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| */
 };
 
+/* With what data make of the flux (equation.initial): on the eliminated unknowns with load, and directly on
+ * the shared ones. */
+static facet_status load_initial(struct local *l, int block, int32_t cell, const double *load,
+                                 double *interior, double *boundary) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int lanes = h->lanes, N, n;
+    hdg_local_sizes(h, block, &N, &n);
+    double *initial = l->C, *spherical = initial + N + n;
+    TRY(local_begin(l, block, cell));
+    TRY(h->data.equation->initial(l, spherical, initial));
+    trace_turn(&h->trace, block, cell, 1, 1, 0, 1, initial + N);
+    for (int i = 0; i < N; i++) interior[i * lanes] = load[i] + initial[i];
+    for (int i = 0; i < n; i++) boundary[i * lanes] = -initial[N + i];
+done:
+    return status;
+}
+
 static facet_status load_work(struct local *l, int block, int32_t cell, void *user) {
     const int lanes = l->hdg->lanes;
     struct load_job *job = user;
@@ -72,6 +90,8 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(lanes, cell, N) : 0);
     facet_status status =
         local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
+    if (status == FACET_OK && l->hdg->data.expansion != NULL)
+        return load_initial(l, block, cell, load, lane, job->direct[block] + local_lane(lanes, cell, n));
     if (status != FACET_OK) return status;
     if (job->direct[block] != NULL)
         l->hdg->data.equation->split_load(l->hdg, block, cell, load, lane,
@@ -160,7 +180,8 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     for (int b = 0; b < mesh->n_blocks; b++) {
         n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * lanes;
         TRY(ALLOC(locals[b], n_locals[b]));
-        if (equation->split_load != NULL) TRY(CALLOC(job.direct[b], n_locals[b]));
+        if (equation->split_load != NULL || h->data.expansion != NULL)
+            TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
     TRY(load_cells(h, &job));
@@ -183,7 +204,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         }
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(inner_load(h, b, s, locals[b]));
-    for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)
+    for (int b = 0; b < mesh->n_blocks && job.direct[b] != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, lanes, locals, F);
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];

@@ -263,13 +263,14 @@ static facet_status reaction_matrix(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_data *data = &l->hdg->data;
     int N = b->N, ld = N + b->n_trace;
+    int32_t region = local_region(data, l->block, l->cell);
     double constant;
     if (data->reaction == NULL) return FACET_OK;
-    if (l->affine && field_is_constant(data->reaction, &constant) && constant >= 0.0) {
+    if (l->affine && local_constant_reaction(data, region, &constant) && constant >= 0.0) {
         for (int i = 0; i < N; i++) l->C[i * ld + i] = constant * l->det;
         return FACET_OK;
     }
-    facet_status status = local_reaction(data, b->cell.n, l->geometry.x, l->values);
+    facet_status status = local_reaction(data, region, b->cell.n, l->geometry.x, l->values);
     if (status != FACET_OK) return local_place(status, l);
     for (int q = 0; q < b->cell.n; q++) l->values[q] *= l->geometry.wJ[q];
     hdg_weighted_product(b->cell.n, N, b->cell.phi, N, l->values, 1, N, b->cell.phi, N, 0.0, l->weighted,

@@ -116,7 +116,11 @@ facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *
                              struct hdg_solution *s);
 /* Their constants, in u and the trace. */
 facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s);
-facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values);
+facet_status local_reaction(const struct hdg_data *data, int32_t region, int n, const double *x,
+                            double *values);
+/* 1 when the reaction is a number on the region (everywhere with region -1: the same one), which *value (or
+ * NULL) becomes. */
+int local_constant_reaction(const struct hdg_data *data, int32_t region, double *value);
 /* f (n x components) at points, from the source or the exact solution. */
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);
 /* A caller's values (n x components) are numbers. */

@@ -118,14 +118,30 @@ done:
     return status;
 }
 
+/* The trace at n points of a face of the cell at hand, as the cell sees it, from the unknowns v. */
+static void expand_trace(const struct local *l, int face, int n, int m, const double *psi, const double *v,
+                         double *values) {
+    const double *W = trace_whole_turn_of(&l->hdg->trace, l->block, l->cell, face);
+    int nc = l->hdg->trace.n_components, size = nc * m;
+    if (W == NULL) {
+        expand(n, nc, m, psi, m, v, values);
+        local_turn_values(l, face, 0, n, values);
+        return;
+    }
+    memset(values, 0, (size_t)(n * nc) * sizeof *values);
+    for (int i = 0; i < size; i++) {
+        double coefficient = cblas_ddot(size, W + (int64_t)i * size, 1, v, 1);
+        for (int q = 0; q < n; q++) values[q * nc + i / m] += coefficient * psi[q * m + i % m];
+    }
+}
+
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
                         const struct hdg_face_table *table, int first, int n, double *values) {
     const struct hdg *h = l->hdg;
     int N = h->space.blocks[l->block].N;
     if (h->data.equation->by_faces) {
-        expand(n, h->trace.n_components, table->m, table->psi + (int64_t)first * table->m, table->m,
-               s->trace + h->trace.face_first[local_face_number(l, face)], values);
-        local_turn_values(l, face, 0, n, values);
+        expand_trace(l, face, n, table->m, table->psi + (int64_t)first * table->m,
+                     s->trace + h->trace.face_first[local_face_number(l, face)], values);
     } else {
         expand(n, 1, N, table->side[face][local_orientation(l, face)].phi + (int64_t)first * N, N,
                s->u[l->block] + (int64_t)l->cell * N, values);
@@ -281,8 +297,8 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     const double *chi;
     TRY(local_face_tau(l, face, &chi, &row));
     expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
-    expand(n, nc, m, v->face->psi, m, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
-    local_turn_values(l, face, 0, n, uhat);
+    expand_trace(l, face, n, m, v->face->psi, s->trace + h->trace.face_first[local_face_number(l, face)],
+                 uhat);
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
@@ -412,11 +428,19 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
             }
             local_turn_values(l, f, 1, 1, fluxes + f * nc); /* as the face across sees it */
         }
-        if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
+        if (h->data.reaction != NULL)
+            TRY(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n, l->geometry.x,
+                               l->values));
         for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
             taken += l->geometry.wJ[p] * l->values[p] *
                      cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
                                 job->solution->u[block] + (int64_t)cell * b->N, 1);
+    }
+    if (h->data.expansion != NULL) { /* is in the loads, but no force */
+        int N, n;
+        hdg_local_sizes(h, block, &N, &n);
+        TRY(h->data.equation->initial(l, l->C + N + n, l->C));
+        for (int c = 0; c < nc; c++) sum[c] -= l->C[(int64_t)c * v->Nu] / constant;
     }
     sum[0] -= taken;
     if (job->solution->offset_source != 0.0) { /* the loads are without it */

@@ -108,9 +108,26 @@ done:
     return status;
 }
 
+/* The part of the flux that u and uhat do not make: of tensors on the diagonal, minus it in p. */
+static facet_status initial_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    struct hdg_solution *s = user;
+    const struct hdg *h = l->hdg;
+    int dim = h->data.mesh->dim, N = h->functions[block].N;
+    double *spherical = l->C;
+    TRY(local_begin(l, block, cell));
+    TRY(h->data.equation->initial(l, spherical, NULL));
+    for (int i = 0; i < N && s->p[block] != NULL; i++) s->p[block][(int64_t)cell * N + i] -= spherical[i];
+    for (int a = 0; a < dim && s->p[block] == NULL; a++)
+        cblas_daxpy(N, 1.0, spherical, 1, s->q[block] + ((int64_t)cell * dim * dim + a * (dim + 1)) * N, 1);
+done:
+    return status;
+}
+
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
     if (h->singular) TRY(fix_mean(h, s));
     TRY(hdg_weak_fix(h, s));
 done:

@@ -97,8 +97,8 @@ static int32_t face_of(const struct general_work *w, const struct trace_job *job
     return job->list[i < job->n_faces ? i : job->n_faces - 1];
 }
 
-/* Coefficients of the trace on a face of the cell at hand, m x components. What has no unknowns there is u
- * itself, a polynomial of its degree. */
+/* Coefficients of the trace on a face of the cell at hand, m x components, and as many of scratch. What has
+ * no unknowns there is u itself, a polynomial of its degree. */
 static void put_trace(struct local *l, const struct hdg_solution *s, int32_t face, int local, double *to) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
@@ -109,10 +109,11 @@ static void put_trace(struct local *l, const struct hdg_solution *s, int32_t fac
                     s->u[l->block] + (int64_t)l->cell * b->N, 1, 0.0, to, 1);
         return;
     }
-    const double *from = s->trace + h->trace.face_first[face];
+    double *seen = to + nc * m;
+    memcpy(seen, s->trace + h->trace.face_first[face], (size_t)(nc * m) * sizeof *seen);
+    trace_turn_slot(&h->trace, l->block, l->cell, local, 0, 1, 0, 1, seen);
     for (int j = 0; j < m; j++)
-        for (int c = 0; c < nc; c++) to[j * nc + c] = from[c * m + j];
-    local_turn_values(l, local, 0, m, to);
+        for (int c = 0; c < nc; c++) to[j * nc + c] = seen[c * m + j];
 }
 
 /* Nodes and trace of one lane. */

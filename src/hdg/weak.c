@@ -50,7 +50,9 @@ static facet_status hold_work(struct local *l, int block, int32_t cell, void *us
     double largest = 0.0;
     *held = (struct held){0};
     TRY(local_begin(l, block, cell));
-    TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+    TRY(local_place(
+        local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n, l->geometry.x, l->values),
+        l));
     for (int q = 0; q < b->cell.n; q++) {
         held->hold += l->geometry.wJ[q] * l->values[q];
         held->volume += l->geometry.wJ[q];
@@ -211,7 +213,8 @@ static facet_status take_work(struct local *l, int block, int32_t cell, void *us
     if (h->weak.cell_piece[number] < 0) return FACET_OK;
     TRY(local_begin(l, block, cell));
     TRY(values_in_cell(l, job->solution, u));
-    TRY(local_place(local_reaction(&h->data, n, l->geometry.x, l->values), l));
+    TRY(local_place(
+        local_reaction(&h->data, local_region(&h->data, block, cell), n, l->geometry.x, l->values), l));
     for (int q = 0; q < n; q++) {
         to->volume += l->geometry.wJ[q];
         to->mean += l->geometry.wJ[q] * u[q];
@@ -286,7 +289,8 @@ facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *
     } else {
         add_supply(h, totals, s->supply);
     }
-    if (!weak->whole || h->largest_robin > 0.0 || !field_is_constant(h->data.reaction, &reaction)) goto done;
+    if (!weak->whole || h->largest_robin > 0.0 || !local_constant_reaction(&h->data, -1, &reaction))
+        goto done;
     s->offset = s->supply[0] / weak->hold[0];
     s->offset_source = s->offset * reaction;
 done:

@@ -11,13 +11,15 @@
 #define MAX_ORDER  10
 #define MAX_FIELDS 16
 
-enum kind { KIND_FIELD, KIND_ERROR, KIND_TRACE, KIND_CELL };
+/* From KIND_TRACE on: one value a cell. */
+enum kind { KIND_FIELD, KIND_ERROR, KIND_TRACE, KIND_CELL, KIND_REGION, KIND_PART };
 struct column {
     const char *name;
     enum kind kind;
     enum hdg_field field;
     int components;
     double *values;
+    int32_t *numbers; /* of groups, by cell; NULL: of other kinds */
 };
 
 struct sampler {
@@ -33,10 +35,12 @@ struct sampler {
 static facet_status find_column(const struct facet_solver *s, const char *name, struct column *column) {
     *column = (struct column){.name = name, .components = 1};
     int components = physics_components(s->problem->physics, s->problem->mesh->dim);
-    if (strcmp(name, "cell") == 0) {
-        column->kind = KIND_CELL;
-        return FACET_OK;
-    }
+    static const char *const numbers[] = {"cell", "region", "part"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, numbers[i]) == 0) {
+            column->kind = (enum kind)(KIND_CELL + i);
+            return FACET_OK;
+        }
     if (strcmp(name, "trace") == 0) {
         column->kind = KIND_TRACE;
         column->components = components;
@@ -59,8 +63,9 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
     char fields[256];
     equation_list_fields(&(struct equation){.fields = HDG_BIT(HDG_N_FIELDS) - 1}, ", ", fields,
                          sizeof fields);
-    return base_fail(FACET_ERROR_INPUT, "output: there is no field '%s'; fields: %s, trace, error, cell",
-                     name, fields);
+    return base_fail(FACET_ERROR_INPUT,
+                     "output: there is no field '%s'; fields: %s, trace, error, cell, region, part", name,
+                     fields);
 }
 
 static facet_status choose_columns(struct sampler *p, int n, const char *const *fields) {
@@ -86,9 +91,7 @@ static void choose_order(struct sampler *p, int order) {
     int wanted = p->solver->problem->mesh->order;
     for (int c = 0; c < p->n_columns; c++) {
         enum hdg_field field = p->columns[c].kind == KIND_FIELD ? p->columns[c].field : HDG_U;
-        int degree = p->columns[c].kind == KIND_CELL || p->columns[c].kind == KIND_TRACE
-                         ? 1
-                         : sample_table_degree(p->solver, field);
+        int degree = p->columns[c].kind >= KIND_TRACE ? 1 : sample_table_degree(p->solver, field);
         wanted = degree > wanted ? degree : wanted;
     }
     p->pieces = order == 0 && wanted > MAX_ORDER ? 1 << p->solver->problem->mesh->dim : 1;
@@ -146,6 +149,8 @@ static facet_status sample_piece(struct sampler *p, int32_t cell, const struct b
         struct column *column = &p->columns[c];
         if (column->kind == KIND_CELL)
             column->values[written_cell] = cell;
+        else if (column->numbers != NULL)
+            column->values[written_cell] = column->numbers[cell];
         else if (column->kind == KIND_TRACE)
             TRY(s->backend->mean_trace(s, cell, column->values + written_cell * column->components));
         else
@@ -184,6 +189,28 @@ done:
     return status;
 }
 
+/* The group that each cell lies in, or the part that it touches: from 1 in the order of the mesh, 0: none,
+ * the first of several. */
+static facet_status number_groups(const struct facet_mesh *mesh, struct column *column) {
+    facet_status status = FACET_OK;
+    int dim = column->kind == KIND_REGION ? mesh->dim : mesh->dim - 1, number = 0;
+    TRY(CALLOC(column->numbers, mesh->n_cells));
+    for (int g = 0; g < mesh->n_groups; g++) {
+        const struct mesh_group *group = &mesh->groups[g];
+        if (group->dim != dim) continue;
+        number++;
+        for (int32_t i = 0; i < group->count; i++) {
+            struct mesh_group_face face = {.cell = dim == mesh->dim ? group->ids[i] : -1};
+            if (dim < mesh->dim) face = mesh_group_face(mesh, group, i);
+            int32_t across = face.is_inner ? mesh->face_cells[2 * (int64_t)group->ids[i] + 1] : face.cell;
+            if (column->numbers[face.cell] == 0) column->numbers[face.cell] = number;
+            if (column->numbers[across] == 0) column->numbers[across] = number;
+        }
+    }
+done:
+    return status;
+}
+
 static facet_status sample(struct sampler *p) {
     facet_status status = FACET_OK;
     const struct backend *backend = p->solver->backend;
@@ -196,7 +223,8 @@ static facet_status sample(struct sampler *p) {
     }
     TRY(ALLOC(p->points, p->n_points * mesh->dim));
     for (int c = 0; c < p->n_columns; c++) {
-        int on_cells = p->columns[c].kind == KIND_CELL || p->columns[c].kind == KIND_TRACE;
+        int on_cells = p->columns[c].kind >= KIND_TRACE;
+        if (p->columns[c].kind >= KIND_REGION) TRY(number_groups(mesh, &p->columns[c]));
         TRY(ALLOC(p->columns[c].values, (on_cells ? p->n_cells : p->n_points) * p->columns[c].components));
     }
     int64_t point = 0, cell = 0;
@@ -223,13 +251,15 @@ facet_status solution_write(const struct facet_solver *solver, const char *path,
     TRY(sample(&p));
     for (int c = 0; c < p.n_columns; c++)
         columns[c] = (struct vtu_field){p.columns[c].name, p.columns[c].components,
-                                        p.columns[c].kind == KIND_CELL || p.columns[c].kind == KIND_TRACE,
-                                        p.columns[c].values};
+                                        p.columns[c].kind >= KIND_TRACE, p.columns[c].values};
     struct vtu_grid grid = {mesh->dim, p.order, mesh->n_blocks, p.blocks, p.points};
     TRY(vtu_write(path, &grid, p.n_columns, columns));
 done:
     base_free(&p.points);
-    for (int c = 0; c < MAX_FIELDS; c++) base_free(&p.columns[c].values);
+    for (int c = 0; c < MAX_FIELDS; c++) {
+        base_free(&p.columns[c].values);
+        base_free(&p.columns[c].numbers);
+    }
     return status;
 }
 

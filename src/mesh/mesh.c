@@ -3,6 +3,7 @@
  * at mesh_create. */
 #include "mesh/mesh.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -308,4 +309,41 @@ void mesh_destroy(struct facet_mesh **mesh) {
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell) {
     return &mesh->blocks[mesh_block_index(mesh, cell)];
+}
+
+/* ------------------------------------------------------------------------------------------ units */
+
+/* Squares of volumes must not overflow. */
+#define LARGEST_SCALED 1e40
+
+static void scale_numbers(int64_t n, double factor, double *numbers) {
+    for (int64_t i = 0; numbers != NULL && i < n; i++) numbers[i] *= factor;
+}
+
+static void scale_box(struct mesh_box *box, double factor) {
+    for (int d = 0; d < 3; d++)
+        if (box->coordinates[d] != NULL) scale_numbers(box->cells[d] + 1, factor, box->coordinates[d]);
+}
+
+facet_status mesh_scale(struct facet_mesh *mesh, double factor) {
+    struct mesh_quality size;
+    if (!(factor > 0.0) || !isfinite(factor))
+        return base_fail(FACET_ERROR_INPUT, "the scale of a mesh must be positive and finite, not %g",
+                         factor);
+    facet_status status = mesh_measure_size(mesh, &size);
+    if (status != FACET_OK) return status;
+    double largest = 0.0, least = pow(size.volume, 1.0 / mesh->dim) * factor;
+    for (int d = 0; d < mesh->dim; d++)
+        largest = fmax(largest, fmax(fabs(size.lower[d]), fabs(size.upper[d])) * factor);
+    if (!(largest < LARGEST_SCALED) || !(least > 1.0 / LARGEST_SCALED))
+        return base_fail(FACET_ERROR_INPUT, "times %g the mesh is beyond double precision", factor);
+    for (struct facet_mesh *m = mesh; m != NULL; m = m->coarse) {
+        scale_box(&m->box, factor);
+        scale_box(&m->cut, factor);
+        for (int b = 0; b < m->n_blocks; b++)
+            scale_numbers((int64_t)m->blocks[b].count * m->blocks[b].n_nodes * m->dim, factor,
+                          m->blocks[b].nodes);
+        m->n_scalings++;
+    }
+    return FACET_OK;
 }

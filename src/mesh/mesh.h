@@ -76,6 +76,7 @@ struct facet_mesh {
     struct mesh_group *groups;
     char shape_text[32]; /* "triangle", "triangle+quad" */
     atomic_int has_lists;
+    int n_scalings;                /* so that solvers see it */
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 
@@ -141,6 +142,9 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
 facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
 /* Refines a mesh in place and so many times; it keeps all the meshes it came from (nesting.h). */
 facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times);
+
+/* Multiplies all coordinates, those of the meshes it came from included. */
+facet_status mesh_scale(struct facet_mesh *mesh, double factor);
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
 /* The parts of a mesh that no face connects: piece[cell] is the smallest cell of its piece. */

@@ -253,7 +253,8 @@ static facet_status find_coefficients(const struct device *device, const struct 
     for (int d = 0; d < mesh->dim; d++) TRY(CALLOC(data->rho[d], mesh->box.cells[d]));
     TRY(sample_all(device, mesh, k, &conductivity, degree, data->conductivity, why));
     if (from->reaction != NULL && why[0] == '\0')
-        TRY(sample_all(device, mesh, from->reaction, &reaction, degree, data->reaction, why));
+        TRY(sample_all(device, mesh, from->reaction[resolved->region], &reaction, degree, data->reaction,
+                       why));
     if (from->equation->tau == NULL || why[0] != '\0') goto done;
     if (from->tau != NULL) {
         TRY(ALLOC(tau, mesh->n_cells));

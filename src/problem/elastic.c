@@ -1,4 +1,5 @@
 /* The public problem, elasticity: vectors and mechanical conditions as the caller gives them. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -63,17 +64,32 @@ done:
     return status;
 }
 
+/* The mechanical condition of a part, to which more is added; it is made where there is none. */
+static facet_status find_mechanical(facet_problem *problem, const char *part,
+                                    struct problem_condition **condition) {
+    facet_status status = FACET_OK;
+    struct problem *p = &problem->data;
+    *condition = NULL;
+    for (int i = 0; i < p->n_conditions; i++)
+        if (strcmp(p->conditions[i].part, part) == 0 && p->conditions[i].kind == HDG_MECHANICAL)
+            *condition = &p->conditions[i];
+    if (*condition != NULL && (*condition)->symmetric)
+        FAIL(FACET_ERROR_INPUT,
+             "the boundary part '%s' is one of symmetry, which is all there is to say of it", part);
+    if (*condition != NULL) goto done;
+    TRY(problem_add_condition(problem, part, (struct problem_condition){.kind = HDG_MECHANICAL}));
+    *condition = &p->conditions[p->n_conditions - 1];
+done:
+    return status;
+}
+
 /* Joins the displacement or the traction of a part with what was set before. Takes the field over, also on
  * failure. */
 static facet_status add_mechanical(facet_problem *problem, const char *part, int traction,
                                    struct given *given) {
     facet_status status = FACET_OK;
-    struct problem *p = &problem->data;
-    struct problem_condition fresh = {.kind = HDG_MECHANICAL}, *c = NULL;
-    for (int i = 0; i < p->n_conditions; i++)
-        if (strcmp(p->conditions[i].part, part) == 0 && p->conditions[i].kind == HDG_MECHANICAL)
-            c = &p->conditions[i];
-    if (c == NULL) c = &fresh;
+    struct problem_condition *c;
+    TRY(find_mechanical(problem, part, &c));
     uint8_t *gives = traction ? c->gives_t : c->gives_g;
     if (gives[0] || gives[1] || gives[2])
         FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two %ss", part,
@@ -81,9 +97,101 @@ static facet_status add_mechanical(facet_problem *problem, const char *part, int
     *(traction ? &c->t : &c->g) = given->field;
     memcpy(gives, given->components, 3);
     given->field = NULL;
-    if (c == &fresh) status = problem_add_condition(problem, part, fresh);
 done:
     field_destroy(&given->field);
+    return status;
+}
+
+/* A load or spring beside these: its place in the condition must be empty. Takes the field over, also on
+ * failure. */
+static facet_status add_beside(facet_problem *problem, const char *part, const char *what, size_t offset,
+                               struct field *field) {
+    facet_status status = FACET_OK;
+    struct problem_condition *c;
+    TRY(find_mechanical(problem, part, &c));
+    struct field **place = (struct field **)((char *)c + offset);
+    if (*place != NULL) FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two %ss", part, what);
+    *place = field;
+    field = NULL;
+done:
+    field_destroy(&field);
+    return status;
+}
+
+static facet_status set_beside(facet_problem *problem, const char *part, const char *what, size_t offset,
+                               int n, const char *const *texts) {
+    facet_status status = FACET_OK;
+    struct field *field = NULL;
+    TRY(problem_may_set(problem, FACET_ELASTICITY, what));
+    for (int i = 0; i < n; i++) REQUIRE(texts[i]);
+    TRY(base_wrap(problem_compile(&problem->data, 1, n, texts, &field), "%s on '%s'", what, part));
+    TRY(add_beside(problem, part, what, offset, field));
+done:
+    return status;
+}
+
+facet_status facet_problem_set_pressure(facet_problem *problem, const char *part, const char *p) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(p);
+    return set_beside(problem, part, "pressure", offsetof(struct problem_condition, pressure), 1, &p);
+}
+
+facet_status facet_problem_set_spring(facet_problem *problem, const char *part, int n_texts,
+                                      const char *const *texts) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(texts);
+    int dim = problem->data.mesh->dim;
+    if (n_texts != 1 && n_texts != 2 && n_texts != dim * dim)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "spring on '%s': needs one number, two (along the normal and across it) or a %d x %d "
+            "matrix, not %d",
+            part, dim, dim, n_texts);
+    return set_beside(problem, part, "spring", offsetof(struct problem_condition, spring), n_texts, texts);
+}
+
+/* Conditions that were there before stay when a later part is refused. */
+facet_status facet_problem_set_force(facet_problem *problem, int n_parts, const char *const *parts,
+                                     int n_texts, const char *const *texts) {
+    facet_status status = FACET_OK;
+    struct field *field = NULL;
+    REQUIRE(problem);
+    REQUIRE(parts);
+    REQUIRE(texts);
+    if (n_parts < 1) FAIL(FACET_ERROR_INPUT, "force: it needs a part to act upon");
+    TRY(base_wrap(check_count(problem, n_texts), "force"));
+    for (int i = 0; i < n_texts; i++) REQUIRE(texts[i]);
+    for (int k = 0; k < n_parts; k++) {
+        struct problem_condition *c;
+        REQUIRE(parts[k]);
+        TRY(problem_may_set(problem, FACET_ELASTICITY, "force"));
+        TRY(base_wrap(problem_compile(&problem->data, 0, n_texts, texts, &field), "force on '%s'", parts[k]));
+        if (!field_is_constant(field, NULL))
+            FAIL(FACET_ERROR_INPUT,
+                 "force on '%s': is a total, so a number by component; for one that varies give a traction",
+                 parts[k]);
+        TRY(find_mechanical(problem, parts[k], &c));
+        if (c->force != NULL) FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two forces", parts[k]);
+        c->force = field;
+        c->shared = problem->data.n_forces;
+        field = NULL;
+    }
+done:
+    problem->data.n_forces++;
+    field_destroy(&field);
+    return status;
+}
+
+facet_status facet_problem_set_symmetry(facet_problem *problem, const char *part) {
+    facet_status status = FACET_OK;
+    REQUIRE(problem);
+    REQUIRE(part);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "symmetry"));
+    TRY(problem_add_condition(problem, part,
+                              (struct problem_condition){.kind = HDG_MECHANICAL, .symmetric = 1}));
+done:
     return status;
 }
 

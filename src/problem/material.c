@@ -180,7 +180,8 @@ done:
     return status;
 }
 
-facet_status problem_check_moduli(const struct problem *p, const int32_t *cell_region, struct text *errors) {
+facet_status problem_check_moduli(const struct problem *p, const struct problem_resolved *resolved,
+                                  struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
     int dim = mesh->dim;
     for (int r = 0; r < p->n_regions; r++) {
@@ -193,7 +194,7 @@ facet_status problem_check_moduli(const struct problem *p, const int32_t *cell_r
             double x[3] = {0.0}, pair[2];
             char fault[256], place[80];
             int young;
-            if (cell_region[c] != r) continue;
+            if (resolved->coefficient[resolved->cell_region[c]] != r) continue;
             if (constant && seen++ > 0) break;
             for (int i = 0; i < block->n_nodes * dim; i++) x[i % dim] += nodes[i] / block->n_nodes;
             facet_status status = evaluate_pair(region, p->t, dim, x, pair, &young);

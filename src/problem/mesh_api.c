@@ -39,6 +39,11 @@ facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
     return status;
 }
 
+facet_status facet_mesh_scale(facet_mesh *mesh, double factor) {
+    REQUIRE(mesh);
+    return mesh_scale(mesh, factor);
+}
+
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
     struct base_call call;
     struct mesh_quality quality;

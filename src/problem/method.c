@@ -336,10 +336,11 @@ facet_status solver_make_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct operator own = s->M;
-    int hybrid = s->hdg->data.equation->by_faces;
+    int hybrid = s->hdg->data.equation->by_faces && s->resolved.data.extras.n_turns == 0;
     s->M = (struct operator){0};
     TRY(solver_make_exact_judge(s));
     if (s->judge.apply != NULL) goto done;
+    if (!hybrid && s->hdg->nonsymmetric) goto done;
     if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
     TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
     s->judge = s->M;
@@ -369,6 +370,15 @@ static int lacks_rows(const struct facet_solver *s) {
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
 }
 
+/* Faces whose unknowns are turned are none for p- and geometric multigrid; what is taken instead. */
+static int has_turns(const struct facet_solver *s) {
+    return s->resolved.data.extras.n_turns > 0;
+}
+
+static int without_faces(const struct facet_solver *s) {
+    return equation_is_symmetric(&s->resolved.data) ? PRECONDITIONER_AMG : PRECONDITIONER_BLOCK;
+}
+
 /* What `auto` takes where the coefficient is easy, as far as words depend on it: whoever gives keys of
  * geometric multigrid means it wherever it is thought of. */
 facet_status solver_check_method(const struct facet_solver *s) {
@@ -376,11 +386,12 @@ facet_status solver_check_method(const struct facet_solver *s) {
     const struct equation *equation = s->resolved.data.equation;
     unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
                      (equation_is_symmetric(&s->resolved.data) ? 0 : AT_NONSYMMETRIC) |
-                     (lacks_rows(s) ? AT_NO_ROWS : 0);
+                     (lacks_rows(s) ? AT_NO_ROWS : 0) | (has_turns(s) ? AT_TURNED : 0);
     if (o.method == METHOD_DIRECT)
         o.preconditioner = PRECONDITIONER_NONE;
     else if (o.preconditioner == PRECONDITIONER_AUTO)
-        o.preconditioner = !equation->by_faces ? PRECONDITIONER_AMG
+        o.preconditioner = has_turns(s)          ? without_faces(s)
+                           : !equation->by_faces ? PRECONDITIONER_AMG
                            : equation->easy_gmg && wants_gmg(&o) && prefers_gmg(s->problem->mesh)
                                ? PRECONDITIONER_GMG
                                : PRECONDITIONER_PMG;
@@ -434,7 +445,8 @@ facet_status solver_choose_method(struct facet_solver *s) {
     struct csr csr = {0};
     const struct base_monitor *monitor = &s->context->monitor;
     const struct options *o = &s->options;
-    int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces;
+    int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
+        turned = has_turns(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
     int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
                 o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
@@ -452,6 +464,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     s->preconditioner = insist    ? PRECONDITIONER_NONE
                         : !any    ? o->preconditioner
                         : !hybrid ? PRECONDITIONER_AMG
+                        : turned  ? without_faces(s)
                         : gmg     ? PRECONDITIONER_GMG
                                   : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;

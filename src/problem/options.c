@@ -214,6 +214,10 @@ static const struct refusal {
      UNSYMMETRIC "the method %w needs one that is; use fgmres, or the formulation symmetric"},
     {KEY(PRECONDITIONER), BIT(PRECONDITIONER_AMG), AT_NONSYMMETRIC, ALONE,
      UNSYMMETRIC "amg needs one that is; use pmg or gmg"},
+    {KEY(PRECONDITIONER), MULTIGRIDS, AT_TURNED, ALONE,
+     "the preconditioner %w does not know oblique planes of symmetry; use amg or block, or a roller on "
+     "planes "
+     "across an axis"},
     {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),
      "the method multigrid takes the preconditioner amg, pmg or gmg, not %o"},
     {KEY(CYCLE), ANY, AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),

@@ -115,7 +115,8 @@ enum options_place {
     AT_MAPPED = 1 << 6,  /* that of mapped cells */
     AT_VARYING = 1 << 7, /* on a box: coefficients are not the same in all cells */
     AT_NONSYMMETRIC = 1 << 8,
-    AT_NO_ROWS = 1 << 9 /* geometric multigrid has no rows to solve along */
+    AT_NO_ROWS = 1 << 9, /* geometric multigrid has no rows to solve along */
+    AT_TURNED = 1 << 10  /* the unknowns of some faces are turned */
 };
 /* The place of these words in an equation, whose bit is 1 << facet_equation. */
 unsigned options_place(const struct options *options, facet_equation equation);

@@ -7,7 +7,7 @@
 #include "hdg/equation.h"
 #include "problem/options.h"
 
-#define PHYSICS_MOST_KEYS 4
+#define PHYSICS_MOST_KEYS 12
 struct problem;
 struct problem_resolved;
 struct text;

@@ -41,25 +41,44 @@ done:
     return status;
 }
 
+/* Field i of a condition, in an order that copies share, and what depends on it. */
+#define CONDITION_FIELDS 6
+static struct field **condition_field(struct problem_condition *c, int i, int *role) {
+    struct field **const fields[CONDITION_FIELDS] = {&c->g,        &c->t,     &c->a,
+                                                     &c->pressure, &c->force, &c->spring};
+    int in_matrix = fields[i] == &c->a || fields[i] == &c->spring; /* an exact solution loads by it, too */
+    *role = in_matrix ? FACET_TRACE | FACET_LOAD : FACET_LOAD;
+    return fields[i];
+}
+
+static void condition_clear(struct problem_condition *c) {
+    int role;
+    base_free(&c->part);
+    for (int i = 0; i < CONDITION_FIELDS; i++) field_destroy(condition_field(c, i, &role));
+}
+
 void problem_clear(struct problem *p) {
     for (int i = 0; i < p->n_parameters; i++) {
         char *name = (char *)p->parameters[i].name;
         base_free(&name);
     }
     for (int i = 0; i < p->n_regions; i++) problem_region_clear(&p->regions[i]);
-    for (int i = 0; i < p->n_conditions; i++) {
-        base_free(&p->conditions[i].part);
-        field_destroy(&p->conditions[i].g);
-        field_destroy(&p->conditions[i].a);
-        field_destroy(&p->conditions[i].t);
+    for (int i = 0; i < p->n_conditions; i++) condition_clear(&p->conditions[i]);
+    for (int i = 0; i < p->n_shares; i++) {
+        base_free(&p->shares[i].group);
+        field_destroy(&p->shares[i].field);
     }
     base_free(&p->parameters);
     base_free(&p->regions);
+    base_free(&p->shares);
     base_free(&p->conditions);
     field_destroy(&p->reaction);
     field_destroy(&p->source);
     field_destroy(&p->exact);
     field_destroy(&p->tau);
+    field_destroy(&p->expansion);
+    field_destroy(&p->temperature);
+    field_destroy(&p->reference);
     *p = (struct problem){0};
 }
 
@@ -234,10 +253,7 @@ facet_status problem_add_condition(facet_problem *problem, const char *part,
     p->conditions[p->n_conditions++] = condition;
     condition = (struct problem_condition){0};
 done:
-    base_free(&condition.part);
-    field_destroy(&condition.g);
-    field_destroy(&condition.a);
-    field_destroy(&condition.t);
+    condition_clear(&condition);
     return status;
 }
 
@@ -314,10 +330,16 @@ static facet_status copy_name(const char *name, char **copy) {
 }
 
 int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
-    enum { WHOLE = 4, REGION = 5, CONDITION = 3 };
-    struct field **const whole[WHOLE] = {&p->reaction, &p->source, &p->exact, &p->tau};
-    static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION, FACET_LOAD, FACET_LOAD,
-                                     FACET_CELLS | PROBLEM_DEEP};
+    enum { WHOLE = 7, REGION = 5, CONDITION = CONDITION_FIELDS };
+    struct field **const whole[WHOLE] = {&p->reaction,  &p->source,      &p->exact,    &p->tau,
+                                         &p->expansion, &p->temperature, &p->reference};
+    static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION,
+                                     FACET_LOAD,
+                                     FACET_LOAD,
+                                     FACET_CELLS | PROBLEM_DEEP,
+                                     FACET_LOAD,
+                                     FACET_LOAD,
+                                     FACET_LOAD};
     if (i < WHOLE) {
         *slot = (struct problem_slot){whole[i], roles[i], NULL};
         return 1;
@@ -331,12 +353,16 @@ int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
         return 1;
     }
     i -= p->n_regions * REGION;
+    if (i < p->n_shares) {
+        int role = p->shares[i].kind == SHARE_REACTION ? FACET_CELLS | PROBLEM_DEEP : FACET_LOAD;
+        *slot = (struct problem_slot){&p->shares[i].field, role, p->shares[i].group};
+        return 1;
+    }
+    i -= p->n_shares;
     if (i >= p->n_conditions * CONDITION) return 0;
     struct problem_condition *c = &p->conditions[i / CONDITION];
-    struct field **const fields[CONDITION] = {&c->g, &c->t, &c->a};
-    int is_a = i % CONDITION == 2; /* with an exact solution the data depend on it too */
-    *slot =
-        (struct problem_slot){fields[i % CONDITION], is_a ? FACET_TRACE | FACET_LOAD : FACET_LOAD, c->part};
+    slot->field = condition_field(c, i % CONDITION, &slot->role);
+    slot->group = c->part;
     return 1;
 }
 
@@ -347,17 +373,23 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
                              .context = from->context,
                              .mesh = from->mesh,
                              .own_t = from->own_t,
-                             .t = from->t};
+                             .t = from->t,
+                             .n_forces = from->n_forces};
     for (int i = 0; i < from->n_parameters; i++)
         TRY(add_parameter(copy, from->parameters[i].name, from->parameters[i].value));
     TRY(CALLOC(copy->regions, from->n_regions + 1));
     TRY(CALLOC(copy->conditions, from->n_conditions + 1));
+    TRY(CALLOC(copy->shares, from->n_shares + 1));
+    for (; copy->n_shares < from->n_shares; copy->n_shares++) {
+        copy->shares[copy->n_shares].kind = from->shares[copy->n_shares].kind;
+        TRY(copy_name(from->shares[copy->n_shares].group, &copy->shares[copy->n_shares].group));
+    }
     for (; copy->n_regions < from->n_regions; copy->n_regions++)
         TRY(copy_name(from->regions[copy->n_regions].group, &copy->regions[copy->n_regions].group));
     for (; copy->n_conditions < from->n_conditions; copy->n_conditions++) {
         struct problem_condition *c = &copy->conditions[copy->n_conditions];
         *c = from->conditions[copy->n_conditions];
-        c->g = c->a = c->t = NULL;
+        for (int i = 0, role; i < CONDITION_FIELDS; i++) *condition_field(c, i, &role) = NULL;
         TRY(copy_name(c->part, &c->part));
     }
     for (int i = 0; problem_slot(copy, i, &to) && problem_slot((struct problem *)from, i, &of); i++)

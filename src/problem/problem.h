@@ -18,13 +18,23 @@ struct problem_region {
     struct field *given[2];     /* E and nu, where these were given */
     struct problem_moduli *moduli[2];
 };
+/* What groups of cells may have of their own beside the coefficient; others have what is given for all. */
+enum problem_share_kind { SHARE_SOURCE, SHARE_REACTION, SHARE_EXPANSION, N_SHARES };
+struct problem_share {
+    enum problem_share_kind kind;
+    char *group;
+    struct field *field;
+};
 struct problem_condition {
     char *part;
     enum hdg_kind kind;
     struct field *g, *a; /* g NULL: from the exact solution */
     /* HDG_MECHANICAL: g is the displacement, t the traction (NULL: exact), and who gives which component. */
     struct field *t;
-    uint8_t gives_g[3], gives_t[3];
+    uint8_t gives_g[3], gives_t[3];          /* neither: no traction */
+    struct field *pressure, *force, *spring; /* as in struct hdg_condition; NULL: none */
+    int shared;                              /* conditions of one force have the same number */
+    int symmetric;                           /* a plane or surface of symmetry, and nothing else */
 };
 
 /* What the caller has set. Solvers have copies, whose parameters are their own. */
@@ -38,10 +48,14 @@ struct problem {
     double t;                          /* the time */
     int n_regions;
     struct problem_region *regions;
+    int n_shares;
+    struct problem_share *shares;
     int n_conditions;
     struct problem_condition *conditions;
+    int n_forces;
     struct field *reaction, *source, *exact;
-    struct field *tau; /* of a solver */
+    struct field *expansion, *temperature, *reference; /* heat; NULL: none */
+    struct field *tau;                                 /* of a solver */
 };
 struct facet_problem {
     struct problem data;
@@ -70,6 +84,7 @@ facet_status problem_compile(const struct problem *p, int on_boundary, int n, co
  * copied. */
 facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region);
 void problem_region_clear(struct problem_region *region);
+extern const char *const problem_share_names[N_SHARES];
 /* Replaces *slot by a new field of n components from texts or a function. */
 facet_status problem_set_field(facet_problem *problem, struct field **slot, const char *what, int n,
                                const char *const *texts, facet_function function, void *user);
@@ -84,25 +99,47 @@ const char *problem_find_fault(int young, const double pair[2], char *text, size
 /* Whether the moduli of all cells are such that the problem is solvable, looked at in the middle
  * of every cell; what is wrong goes to `errors`. */
 struct text;
-facet_status problem_check_moduli(const struct problem *problem, const int32_t *cell_region,
+struct problem_resolved;
+facet_status problem_check_moduli(const struct problem *problem, const struct problem_resolved *resolved,
                                   struct text *errors);
 
 /* resolve.c: the data of the discretization. Checks names, parts and regions against the mesh and reports all
  * errors at once, one per line. options: NULL when only the problem itself is to be checked. */
 struct problem_resolved {
     struct hdg_data data;
+    int n_regions; /* cells whose data are the same in all of these: */
     const struct field **conductivity, **mu, **lambda;
-    struct field *one;  /* conductivity where none was given */
-    struct field *zero; /* dim components: displacement or traction where none is given */
+    const struct field **shares[N_SHARES]; /* NULL: there are none of this kind */
+    int32_t *coefficient;                  /* of a region: problem.regions */
+    struct field *one;                     /* conductivity where none was given */
+    struct field *zero;                    /* dim components: displacement or traction where none is given */
     struct hdg_condition *conditions;
     int32_t region;            /* of a box: that of all its cells */
     int32_t side_condition[6]; /* of a box: as mesh_group.side; -1: periodic */
     int32_t *cell_region;      /* of a box both arrays are NULL until its lists are asked for */
     int32_t *face_condition;
+    int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
+    double *turns;
+    int32_t *face_turn;
 };
 facet_status problem_resolve(const struct problem *problem, const struct options *options,
                              struct problem_resolved *resolved);
 void problem_resolved_destroy(struct problem_resolved *resolved);
+/* regions.c: the part of it that is about cells; a line of `errors`; an array of one number. */
+facet_status problem_resolve_regions(const struct problem *problem, struct problem_resolved *resolved,
+                                     struct text *errors);
+void problem_add_error(struct text *errors, const char *line);
+#define PROBLEM_ERROR(errors, ...)                                                                           \
+    do {                                                                                                     \
+        char line_[BASE_MESSAGE_BYTES / 2];                                                                  \
+        snprintf(line_, sizeof line_, __VA_ARGS__);                                                          \
+        problem_add_error(errors, line_);                                                                    \
+    } while (0)
+facet_status problem_fill(int32_t n, int32_t value, int32_t **array);
+/* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
+int problem_n_symmetric(const struct problem *problem);
+facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
+                                      struct text *errors);
 /* Entries of physics.resolve. */
 facet_status problem_resolve_diffusion(const struct problem *problem, const struct options *options,
                                        struct problem_resolved *resolved, struct text *errors);
@@ -142,7 +179,8 @@ struct facet_solver {
     hdg_rule_maker maker;
     struct facet_context *context;
     int32_t n_cells; /* of the mesh when the solver was made */
-    int threads;     /* of all its calls: arrays are made for so many */
+    int n_scalings;
+    int threads; /* of all its calls: arrays are made for so many */
     struct options options;
     struct problem_resolved resolved;
     struct hdg_system system;  /* of a box the numbers of unknowns only */
@@ -209,11 +247,29 @@ facet_status sample_find_field(const struct facet_solver *solver, const char *na
 /* The degree for which points must be prepared to give the field, and that of the field itself. */
 int sample_table_degree(const struct facet_solver *solver, enum hdg_field field);
 enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
-/* A field over the domain (on NULL), a cell group, or a boundary part. component -1: all; values:
+/* A field over the domain (n_on 0), cell groups, or boundary parts. component -1: all; values:
  * up to SAMPLE_MAX_COMPONENTS numbers, or one for the extremes, which are those of the magnitude when a
  * vector or tensor has no component chosen. "flux" on a part is the numerical flux qhat.n out of the domain,
  * "traction" the force upon the body there. *n: how many values were set. */
-facet_status sample_take(const struct facet_solver *s, const char *name, int component, enum sample_take take,
-                         const char *on, double *values, int *n);
+facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
+                            enum sample_take take, int n_on, const char *const *on, double *values, int *n);
+static inline facet_status sample_take(const struct facet_solver *s, const char *name, int component,
+                                       enum sample_take take, const char *on, double *values, int *n) {
+    return sample_take_on(s, name, component, take, on != NULL, &on, values, n);
+}
+
+/* where.c: the cells or faces that names mean together; n 0: all cells. */
+struct sample_where {
+    int dim; /* of the mesh: cells; one less: faces; 0: no name was given */
+    int n;   /* groups, none of which shares a face with another */
+    const struct mesh_group *groups[6];
+    struct mesh_group merged;
+    const char *const *names;
+};
+facet_status sample_where_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
+                               struct sample_where *where);
+void sample_where_destroy(struct sample_where *where);
+/* Whether there are faces that `rest` means. */
+int problem_has_rest(const struct facet_mesh *mesh, const struct problem_resolved *resolved);
 
 #endif

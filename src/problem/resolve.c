@@ -1,5 +1,5 @@
-/* Names meet the mesh: every cell gets its conductivity or material, every boundary face its condition, and
- * all that does not fit is reported at once. */
+/* Names meet the mesh: every boundary face gets its condition (of the cells regions.c takes care), and all
+ * that does not fit is reported at once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,126 +10,20 @@
 #define NAMES_BYTES 512
 #define PLACE_BYTES 80
 
-static void add_error(struct text *errors, const char *line) {
-    text_printf(errors, "%s%s", errors->length > 0 ? "\n" : "", line);
-}
-
-#define ERROR(errors, ...)                                                                                   \
-    do {                                                                                                     \
-        char line_[BASE_MESSAGE_BYTES / 2];                                                                  \
-        snprintf(line_, sizeof line_, __VA_ARGS__);                                                          \
-        add_error(errors, line_);                                                                            \
-    } while (0)
-
 void problem_resolved_destroy(struct problem_resolved *r) {
+    base_free(&r->coefficient);
     base_free(&r->conductivity);
     base_free(&r->mu);
     base_free(&r->lambda);
+    for (int k = 0; k < N_SHARES; k++) base_free(&r->shares[k]);
     field_destroy(&r->one);
     field_destroy(&r->zero);
     base_free(&r->cell_region);
     base_free(&r->conditions);
     base_free(&r->face_condition);
+    base_free(&r->turns);
+    base_free(&r->face_turn);
     *r = (struct problem_resolved){0};
-}
-
-static facet_status fill(int32_t n, int32_t value, int32_t **array) {
-    facet_status status = ALLOC(*array, n);
-    for (int32_t i = 0; status == FACET_OK && i < n; i++) (*array)[i] = value;
-    return status;
-}
-
-/* The name of a group whose cells have no region, "" when they belong to none. */
-static const char *find_bare_group(const struct facet_mesh *mesh, const int32_t *cell_region) {
-    for (int g = 0; g < mesh->n_groups; g++)
-        if (mesh->groups[g].dim == mesh->dim && mesh->groups[g].count > 0 &&
-            cell_region[mesh->groups[g].ids[0]] < 0)
-            return mesh->groups[g].name;
-    return "";
-}
-
-/* Assigns region `index` to the cells of its group. */
-static void assign_group(const struct problem *p, int index, const char *what, struct problem_resolved *r,
-                         struct text *errors) {
-    const struct facet_mesh *mesh = p->mesh;
-    const struct mesh_group *group = mesh_find_group(mesh, p->regions[index].group, mesh->dim);
-    if (group == NULL) {
-        char names[NAMES_BYTES], hint[MESH_HINT_BYTES];
-        mesh_group_names(mesh, mesh->dim, names, sizeof names);
-        ERROR(errors, "%s: there is no group of cells '%s' in the mesh; groups: %s%s", what,
-              p->regions[index].group, names,
-              mesh_group_hint(mesh, mesh->dim, p->regions[index].group, NULL, hint));
-        return;
-    }
-    for (int32_t k = 0; k < group->count; k++) {
-        int32_t *region = &r->cell_region[group->ids[k]];
-        if (*region >= 0 && *region != index) {
-            char place[PLACE_BYTES];
-            ERROR(errors, "%s: the cell at %s lies in both '%s' and '%s'", what,
-                  mesh_middle_text(mesh, group->ids[k], -1, place, sizeof place), p->regions[*region].group,
-                  group->name);
-            return;
-        }
-        *region = index;
-    }
-}
-
-/* The fields of the regions; 1 where the equation does not insist on an entry, and there is none at all. */
-static facet_status collect_fields(const struct problem *p, struct problem_resolved *r, struct text *errors) {
-    facet_status status = FACET_OK;
-    int n = p->n_regions > 0 ? p->n_regions : 1;
-    TRY(CALLOC(r->conductivity, n));
-    TRY(CALLOC(r->mu, n));
-    TRY(CALLOC(r->lambda, n));
-    if (p->n_regions == 0 && !p->physics->needs_coefficient) {
-        TRY(field_create_constants(1, (const double[]){1.0}, &r->one));
-        r->conductivity[0] = r->one;
-    }
-    for (int i = 0; i < p->n_regions; i++) {
-        r->conductivity[i] = p->regions[i].conductivity;
-        r->mu[i] = p->regions[i].mu;
-        r->lambda[i] = p->regions[i].lambda;
-        if (p->exact != NULL &&
-            !field_is_differentiable(r->conductivity[i] != NULL ? r->conductivity[i] : r->mu[i]))
-            ERROR(errors, "with an exact solution the %s must be given by expressions, not by a C function",
-                  p->physics->coefficient);
-    }
-done:
-    return status;
-}
-
-/* Cells not named get the entry without a group. */
-static facet_status resolve_regions(const struct problem *p, struct problem_resolved *r,
-                                    struct text *errors) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = p->mesh;
-    const char *what = p->physics->coefficient;
-    int general = p->n_regions == 0 && !p->physics->needs_coefficient ? 0 : -1;
-    int64_t missing = 0;
-    TRY(collect_fields(p, r, errors));
-    if (!mesh_is_box(mesh)) TRY(fill(mesh->n_cells, -1, &r->cell_region));
-    for (int i = 0; i < p->n_regions; i++) {
-        if (p->regions[i].group == NULL)
-            general = i;
-        else
-            assign_group(p, i, what, r, errors);
-    }
-    for (int32_t c = 0; r->cell_region != NULL && c < mesh->n_cells; c++) {
-        if (r->cell_region[c] < 0) r->cell_region[c] = general;
-        if (r->cell_region[c] < 0) missing++;
-    }
-    r->region = general; /* a box has no groups of cells */
-    if (mesh_is_box(mesh) && general < 0) missing = mesh->n_cells;
-    if (missing > 0 && errors->length == 0) {
-        char names[NAMES_BYTES];
-        const char *bare = find_bare_group(mesh, r->cell_region);
-        mesh_group_names(mesh, mesh->dim, names, sizeof names);
-        ERROR(errors, "%s: %lld of %d cells have none%s%s%s; the groups of the mesh are: %s", what,
-              (long long)missing, mesh->n_cells, *bare ? ", among them the group '" : "", bare,
-              *bare ? "'" : "", names);
-    }
-done:
-    return status;
 }
 
 /* The condition of face i of a part, all of whose faces share that of the side on a box. */
@@ -147,11 +41,11 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
     if (group == NULL) {
         char names[NAMES_BYTES], hint[MESH_HINT_BYTES];
         mesh_group_names(mesh, mesh->dim - 1, names, sizeof names);
-        ERROR(errors, "boundary: %s '%s'; the boundary parts of the mesh are: %s%s",
-              mesh_find_group(mesh, part, mesh->dim) != NULL
-                  ? "there is a group of cells, but no boundary part,"
-                  : "there is no part",
-              part, names, mesh_group_hint(mesh, mesh->dim - 1, part, "rest", hint));
+        PROBLEM_ERROR(errors, "boundary: %s '%s'; the boundary parts of the mesh are: %s%s",
+                      mesh_find_group(mesh, part, mesh->dim) != NULL
+                          ? "there is a group of cells, but no boundary part,"
+                          : "there is no part",
+                      part, names, mesh_group_hint(mesh, mesh->dim - 1, part, "rest", hint));
         return;
     }
     for (int32_t k = 0; k < (mesh_is_box(mesh) ? 1 : group->count); k++) {
@@ -163,12 +57,13 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
         }
         mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
         if (face.is_inner)
-            ERROR(errors,
-                  "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
-                  part, place);
+            PROBLEM_ERROR(
+                errors,
+                "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
+                part, place);
         else
-            ERROR(errors, "boundary: the face at %s lies in both '%s' and '%s'", place,
-                  p->conditions[*condition].part, part);
+            PROBLEM_ERROR(errors, "boundary: the face at %s lies in both '%s' and '%s'", place,
+                          p->conditions[*condition].part, part);
         return;
     }
 }
@@ -185,33 +80,65 @@ static void report_unnamed(const struct problem *p, struct problem_resolved *r, 
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
     }
-    ERROR(errors,
-          "boundary: %lld of %d boundary faces have no condition (%s%s); name them, or add {on: rest, ...} "
-          "for all others",
-          (long long)n, mesh->n_boundary_faces, names[0] != '\0' ? "parts: " : "they belong to no part",
-          names);
+    PROBLEM_ERROR(
+        errors,
+        "boundary: %lld of %d boundary faces have no condition (%s%s); name them, or add {on: rest, ...} "
+        "for all others",
+        (long long)n, mesh->n_boundary_faces, names[0] != '\0' ? "parts: " : "they belong to no part", names);
+}
+
+/* Loads and springs on components that are held would do nothing. held: how many are. */
+static void check_loads(const struct problem *p, const struct problem_condition *c, int held,
+                        struct text *errors) {
+    const char *what = c->pressure != NULL ? "pressure"
+                       : c->force != NULL  ? "force"
+                       : c->spring != NULL ? "spring"
+                                           : NULL;
+    double force[3];
+    if (what != NULL && held == p->mesh->dim)
+        PROBLEM_ERROR(errors,
+                      "boundary: the %s on '%s' does nothing: all components of its displacement are given",
+                      what, c->part);
+    if (c->force == NULL || held == p->mesh->dim || !field_is_constant(c->force, force)) return;
+    for (int i = 0; i < p->mesh->dim; i++)
+        if (c->gives_g[i] && force[i] != 0.0)
+            PROBLEM_ERROR(
+                errors,
+                "boundary: the component %c of the force on '%s' does nothing: the displacement is given; "
+                "make it 0",
+                "xyz"[i], c -> part);
 }
 
 /* One condition as the discretization wants it. */
 static void convert_condition(const struct problem *p, const struct problem_condition *c,
                               struct problem_resolved *r, struct hdg_condition *out, struct text *errors) {
-    int mechanical = c->kind == HDG_MECHANICAL, moves = 0, pushes = 0;
+    int mechanical = c->kind == HDG_MECHANICAL, moves = 0, pushes = 0, held = 0;
     *out = (struct hdg_condition){.kind = c->kind, .g = c->g, .a = c->a, .part = c->part};
     for (int i = 0; mechanical && i < p->mesh->dim; i++) {
-        if (c->gives_g[i] == c->gives_t[i])
-            ERROR(errors, "boundary: the component %c on '%s' is given by %s displacement %s traction",
-                  "xyz"[i], c -> part, c -> gives_g[i] ? "both" : "neither", c->gives_g[i] ? "and" : "nor");
+        if (c->gives_g[i] && c->gives_t[i])
+            PROBLEM_ERROR(errors,
+                          "boundary: the component %c on '%s' is given by both displacement and traction",
+                          "xyz"[i], c -> part);
         out->fixed[i] = c->gives_g[i];
+        out->slack[i] = !c->gives_g[i] && !c->gives_t[i];
         moves |= c->gives_g[i];
+        held += c->gives_g[i];
         pushes |= c->gives_t[i];
     }
     if (mechanical) { /* what is not given at all is not asked of the exact solution */
         out->g = moves ? c->g : r->zero;
         out->t = pushes ? c->t : r->zero;
+        out->pressure = c->pressure;
+        out->force = c->force;
+        out->shared = c->shared;
+        out->spring = c->spring;
+        check_loads(p, c, held, errors);
     }
+    if (c->symmetric) return;
     if (p->exact == NULL && (out->g == NULL || (mechanical && out->t == NULL)))
-        ERROR(errors, "boundary: the condition on '%s' wants data of the exact solution, but there is none",
-              c->part);
+        PROBLEM_ERROR(errors,
+                      "boundary: the condition on '%s' wants data of the exact solution, but there is none",
+                      c->part);
 }
 
 static facet_status resolve_conditions(const struct problem *p, struct problem_resolved *r,
@@ -220,9 +147,9 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
     const struct facet_mesh *mesh = p->mesh;
     int rest = -1, n = p->n_conditions;
     int64_t unnamed = 0;
-    TRY(ALLOC(r->conditions, n + 1));
+    TRY(ALLOC(r->conditions, n + 1 + problem_n_symmetric(p)));
     for (int s = 0; s < 6; s++) r->side_condition[s] = -1;
-    if (!mesh_is_box(mesh)) TRY(fill(mesh->n_faces, -1, &r->face_condition));
+    if (!mesh_is_box(mesh)) TRY(problem_fill(mesh->n_faces, -1, &r->face_condition));
     TRY(field_create_constants(mesh->dim, (const double[3]){0.0}, &r->zero));
     for (int i = 0; i < n; i++) {
         convert_condition(p, &p->conditions[i], r, &r->conditions[i], errors);
@@ -270,15 +197,20 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
         n_pieces++;
         if (!held[c]) loose = c;
     }
-    double reaction = 0.0; /* one that varies is trusted to hold every piece */
-    int holds = p->reaction != NULL && (!field_is_constant(p->reaction, &reaction) || reaction != 0.0);
+    int holds = 0; /* a reaction is trusted to hold every piece here; hdg/weak.c looks closer */
+    for (int i = 0; r->data.reaction != NULL && i < r->n_regions; i++) {
+        double reaction = 0.0;
+        const struct field *field = r->data.reaction[i];
+        holds |= field != NULL && (!field_is_constant(field, &reaction) || reaction != 0.0);
+    }
     if (n_pieces > 1 && loose >= 0 && !holds) {
         char place[PLACE_BYTES];
-        ERROR(errors,
-              "the mesh falls into %d unconnected pieces, and the one with the cell at %s has no Dirichlet "
-              "or Robin "
-              "part: its solution is not determined",
-              n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
+        PROBLEM_ERROR(
+            errors,
+            "the mesh falls into %d unconnected pieces, and the one with the cell at %s has no Dirichlet "
+            "or Robin "
+            "part: its solution is not determined",
+            n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
     }
 done:
     base_free(&piece);
@@ -292,19 +224,24 @@ static void check_formulation(const struct problem *p, const struct options *o, 
     double first = 0.0, mu;
     int several = 0;
     if (p->mesh->dim == 3 && o->has_plane)
-        add_error(errors, "plane: belongs to 2D, but the mesh has 3 dimensions");
+        problem_add_error(errors, "plane: belongs to 2D, but the mesh has 3 dimensions");
+    for (int i = 0; i < p->n_conditions; i++)
+        if (p->conditions[i].spring != NULL && !(data->equation->conditions & HDG_BIT(HDG_SPRING)))
+            PROBLEM_ERROR(errors, "boundary: the spring on '%s' belongs to the formulation symmetric",
+                          p->conditions[i].part);
     for (int i = 0; i < p->n_conditions; i++)
         if (!(data->equation->conditions & HDG_BIT(p->conditions[i].kind)))
-            ERROR(errors,
-                  "boundary: gradient_pressure on '%s' belongs to the formulation gradient; for "
-                  "symmetric give the traction",
-                  p->conditions[i].part);
+            PROBLEM_ERROR(errors,
+                          "boundary: gradient_pressure on '%s' belongs to the formulation gradient; for "
+                          "symmetric give the traction",
+                          p->conditions[i].part);
     for (int i = 0; data->equation->one_mu && i < data->n_regions; i++) {
         several |= !field_is_constant(data->mu[i], &mu) || (i > 0 && mu != first);
         if (i == 0) first = mu;
     }
     if (several)
-        add_error(errors, "material: the formulation gradient needs one mu, the same number in the whole "
+        problem_add_error(errors,
+                          "material: the formulation gradient needs one mu, the same number in the whole "
                           "body; for several use the formulation symmetric");
 }
 
@@ -314,8 +251,16 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     facet_status status = FACET_OK;
     r->data.mu = r->mu;
     r->data.lambda = r->lambda;
+    r->data.temperature = p->temperature;
+    r->data.reference = p->reference;
+    if (p->temperature != NULL) r->data.expansion = r->shares[SHARE_EXPANSION];
+    if (p->temperature == NULL && r->shares[SHARE_EXPANSION] != NULL)
+        problem_add_error(errors, "thermal: there is an expansion, but no temperature");
+    if (p->temperature != NULL && r->shares[SHARE_EXPANSION] == NULL)
+        problem_add_error(errors, "thermal: there is a temperature, but no expansion");
     TRY(problem_resolve_lists(p, r));
-    TRY(problem_check_moduli(p, r->cell_region, errors));
+    TRY(problem_resolve_symmetry(p, r, errors));
+    TRY(problem_check_moduli(p, r, errors));
     TRY(problem_check_rigid(p, r, errors));
     if (options == NULL) goto done;
     r->data.plane = options->plane == PLANE_STRESS ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
@@ -329,8 +274,8 @@ facet_status problem_resolve_lists(const struct problem *p, struct problem_resol
     const struct facet_mesh *mesh = p->mesh;
     if (!mesh_is_box(mesh) || r->face_condition != NULL) goto done;
     TRY(mesh_need_lists(mesh));
-    if (r->cell_region == NULL) TRY(fill(mesh->n_cells, r->region, &r->cell_region));
-    TRY(fill(mesh->n_faces, -1, &r->face_condition));
+    if (r->cell_region == NULL) TRY(problem_fill(mesh->n_cells, r->region, &r->cell_region));
+    TRY(problem_fill(mesh->n_faces, -1, &r->face_condition));
     for (int g = 0; g < mesh->n_groups; g++)
         for (int32_t i = 0; i < mesh->groups[g].count; i++)
             r->face_condition[mesh->groups[g].ids[i]] = *condition_of(mesh, r, &mesh->groups[g], i);
@@ -345,20 +290,15 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
     facet_status status = FACET_OK;
     struct text errors = {0};
     *r = (struct problem_resolved){0};
-    if (p->exact != NULL && p->source != NULL)
-        add_error(&errors, "source: excluded by the exact solution, which determines it");
-    if (p->exact != NULL && p->reaction != NULL && !field_is_differentiable(p->reaction))
-        add_error(&errors,
-                  "with an exact solution the reaction must be given by an expression, not by a C function");
-    TRY(resolve_regions(p, r, &errors));
+    TRY(problem_resolve_regions(p, r, &errors));
     TRY(resolve_conditions(p, r, &errors));
     r->data = (struct hdg_data){.mesh = p->mesh,
                                 .equation = physics_entry(p->physics, options),
-                                .n_regions = p->n_regions > 0 ? p->n_regions : 1,
+                                .n_regions = r->n_regions,
                                 .conductivity = r->conductivity,
                                 .cell_region = r->cell_region,
-                                .reaction = p->reaction,
-                                .source = p->source,
+                                .reaction = r->shares[SHARE_REACTION],
+                                .source = r->shares[SHARE_SOURCE],
                                 .exact = p->exact,
                                 .conditions = r->conditions,
                                 .face_condition = r->face_condition};

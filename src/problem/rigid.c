@@ -1,14 +1,17 @@
-/* Rigid motions that nothing prevents: found before the solve, from the faces whose displacement is given.
+/* Rigid motions that nothing prevents: found before the solve, from the faces that hold the body.
  *
- * A rigid motion of a piece is u = t + w x x (in 2D, w along z). Every point of a face on which component a
- * of the displacement is given demands t_a + (w x x)_a = 0. All demands on one t_a have the same form, so t_a
- * follows from their mean, and what is left for w is the scatter of (w x x)_a around it:
+ * A rigid motion of a piece is u = t + w x y (in 2D, w along z), y being x relative to the middle of the
+ * points that hold it. Every such point demands e.u = 0 for some directions e: those of given displacements,
+ * the normal of a surface of symmetry, those in which a spring has stiffness (k u = 0). A demand is d.(t, w)
+ * = 0 with d = (e, y x e), and a motion is free when it is in the kernel of
  *
- *     t_a is free when component a is given nowhere;
- *     w is free when S w = 0, S = sum_a mean over the points of (d_a - mean d_a) (d_a - mean d_a)',
+ *     G = mean over the demands of d d' = [G_tt G_tw; G_wt G_ww]:
  *
- * with d_a = (e_x x x)_a, (e_y x x)_a, (e_z x x)_a. A periodic pair of faces a distance s apart adds w x s =
- * 0, and a face with (mu grad u - p I) n = g adds w x n = 0, since grad u is w x for such a motion. */
+ *     t is free when G_tt t = 0;
+ *     w is free, with some t, when S w = 0, S = G_ww - G_wt G_tt^+ G_tw.
+ *
+ * A periodic pair of faces a distance s apart adds w x s = 0, and a face with (mu grad u - p I) n = g adds w
+ * x n = 0, since grad u is w x for such a motion. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -21,17 +24,20 @@
 
 /* A patch narrower than this part of its piece does not hold it against rotation. */
 #define SMALL_PATCH 1e-7
+/* A direction with less of all demands is not held. */
+#define NO_HOLD 1e-13
 /* So many loose pieces are told. */
 #define MANY_PIECES 10
 
-/* Coordinates are relative to the middle of the piece's box and to its size. */
+/* Coordinates are relative to the middle of the points that hold the piece, and to its size. Sums are long:
+ * what cancels in S must not be the rounding of a million terms. */
 struct piece {
     int32_t cell; /* its smallest */
     double lower[3], upper[3];
-    int64_t count[3];  /* points where component a is given */
-    double mean[3][3]; /* of d_a */
-    double scatter[9]; /* sum over a of the scatter of d_a, then S */
-    double others[9];  /* of periodic pairs and gradient-pressure faces */
+    int64_t count; /* of points that demand something */
+    double middle[3];
+    long double G[6][6];
+    double others[9]; /* of periodic pairs and gradient-pressure faces */
     int64_t n_others;
 };
 struct job {
@@ -114,7 +120,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ demands */
 
-/* d_a: what component a of w x y is of w. */
+/* y x e_a: what w is multiplied with in component a of w x y. */
 static void lever(int a, const double y[3], double d[3]) {
     int b = (a + 1) % 3, c = (a + 2) % 3;
     d[a] = 0.0;
@@ -127,31 +133,78 @@ static void add_outer(int dim, const double d[3], double *S) {
         for (int k = dim == 2 ? 2 : 0; k < 3; k++) S[3 * i + k] += d[i] * d[k];
 }
 
-/* The demands of one face with a mechanical condition: first their means, then their scatter. */
-static void add_face(const struct job *job, int32_t face, const uint8_t fixed[3], int scatter) {
+/* The normal of a face, by its vertices. */
+static void find_normal(const struct facet_mesh *mesh, int32_t face, double n[3]) {
+    const double *origin = frame_vertex(mesh, face, 0, 0), *end = frame_vertex(mesh, face, 0, 1);
+    double first[3] = {0.0}, second[3] = {0.0, 0.0, 1.0};
+    for (int d = 0; d < mesh->dim; d++) first[d] = end[d] - origin[d];
+    if (mesh->dim == 3) {
+        int quad = mesh->face_shapes[face] == SHAPE_QUAD;
+        const double *third = frame_vertex(mesh, face, 0, quad ? 3 : 2);
+        for (int d = 0; d < 3; d++) second[d] = third[d] - origin[d];
+    }
+    for (int a = 0; a < 3; a++)
+        n[a] = first[(a + 1) % 3] * second[(a + 2) % 3] - first[(a + 2) % 3] * second[(a + 1) % 3];
+    double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    for (int a = 0; a < 3 && length > 0.0; a++) n[a] /= length;
+}
+
+/* H (dim x dim): e'e of the directions in which a face holds its point x, springs relative to their largest
+ * entry. */
+static facet_status find_hold(const struct job *job, int32_t face, const struct hdg_condition *c,
+                              const double *x, double *H) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &job->resolved->data;
+    int dim = data->mesh->dim, turn = data->extras.turn != NULL ? data->extras.turn[face] : -1;
+    double normal[3], raw[9], k[9], largest = 0.0;
+    memset(H, 0, (size_t)(dim * dim) * sizeof *H);
+    for (int a = 0; a < dim; a++) {
+        if (!c->fixed[a]) continue;
+        const double *Q = turn >= 0 ? data->extras.turns + (int64_t)turn * dim * dim : NULL;
+        for (int i = 0; i < dim * dim && Q != NULL; i++) H[i] += Q[i / dim * dim + a] * Q[i % dim * dim + a];
+        if (Q == NULL) H[a * (dim + 1)] += 1.0;
+    }
+    if (c->spring == NULL) goto done;
+    find_normal(data->mesh, face, normal);
+    TRY(hdg_spring_at(dim, c, 1, x, normal, raw, k));
+    for (int i = 0; i < dim * dim; i++) largest = fmax(largest, fabs(k[i]));
+    for (int i = 0; i < dim * dim && largest > 0.0; i++) H[i] += k[i] / largest;
+done:
+    return status;
+}
+
+/* The demands of one face with a mechanical condition: first the middle of their points, then G. */
+static facet_status add_face(const struct job *job, int32_t face, const struct hdg_condition *c, int second) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
     int32_t cell = mesh->face_cells[2 * (int64_t)face];
     struct piece *p = &job->pieces[job->cell_piece[cell]];
     enum shape shape = mesh_block_of(mesh, cell)->shape;
-    int local = mesh->face_locals[2 * (int64_t)face], most = job->most[shape];
+    int dim = mesh->dim, local = mesh->face_locals[2 * (int64_t)face], most = job->most[shape];
     const int *list = job->face_nodes[shape] + local * most;
-    const double *x = cell_nodes(mesh, cell);
+    const double *nodes = cell_nodes(mesh, cell);
+    double H[9], y[3] = {0.0}, D[3][6] = {{0.0}};
+    if (!c->fixed[0] && !c->fixed[1] && !c->fixed[2] && c->spring == NULL) goto done;
     for (int i = 0; i < most && list[i] >= 0; i++) {
-        double y[3] = {0.0}, d[3];
-        for (int k = 0; k < mesh->dim; k++)
-            y[k] = (x[list[i] * mesh->dim + k] - 0.5 * (p->lower[k] + p->upper[k])) / size_of(p);
-        for (int a = 0; a < mesh->dim; a++) {
-            if (!fixed[a]) continue;
-            lever(a, y, d);
-            if (!scatter) {
-                p->count[a]++;
-                for (int k = 0; k < 3; k++) p->mean[a][k] += d[k];
-                continue;
-            }
-            for (int k = 0; k < 3; k++) d[k] = (d[k] - p->mean[a][k]) / sqrt((double)p->count[a]);
-            add_outer(mesh->dim, d, p->scatter);
+        const double *x = nodes + list[i] * dim;
+        for (int k = 0; k < dim; k++)
+            y[k] = (x[k] - 0.5 * (p->lower[k] + p->upper[k])) / size_of(p) - (second ? p->middle[k] : 0.0);
+        if (!second) {
+            p->count++;
+            for (int k = 0; k < dim; k++) p->middle[k] += y[k];
+            continue;
         }
+        TRY(find_hold(job, face, c, x, H));
+        for (int a = 0; a < dim; a++) {
+            D[a][a] = 1.0;
+            lever(a, y, D[a] + 3);
+        }
+        for (int r = 0; r < 36; r++)
+            for (int a = 0; a < dim * dim; a++)
+                p->G[r / 6][r % 6] += (long double)D[a / dim][r / 6] * H[a] * D[a % dim][r % 6];
     }
+done:
+    return status;
 }
 
 /* w x s = 0 for a vector s. */
@@ -178,40 +231,29 @@ static void add_periodic(const struct job *job, int32_t face) {
     if (largest > SMALL_PATCH) add_axis(job, face, s);
 }
 
-static void add_normal(const struct job *job, int32_t face) {
-    const struct facet_mesh *mesh = job->problem->mesh;
-    const double *origin = frame_vertex(mesh, face, 0, 0), *end = frame_vertex(mesh, face, 0, 1);
-    double first[3] = {0.0}, second[3] = {0.0, 0.0, 1.0}, n[3];
-    for (int d = 0; d < mesh->dim; d++) first[d] = end[d] - origin[d];
-    if (mesh->dim == 3) {
-        int quad = mesh->face_shapes[face] == SHAPE_QUAD;
-        const double *third = frame_vertex(mesh, face, 0, quad ? 3 : 2);
-        for (int d = 0; d < 3; d++) second[d] = third[d] - origin[d];
-    }
-    for (int a = 0; a < 3; a++)
-        n[a] = first[(a + 1) % 3] * second[(a + 2) % 3] - first[(a + 2) % 3] * second[(a + 1) % 3];
-    double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-    for (int a = 0; a < 3 && length > 0.0; a++) n[a] /= length;
-    add_axis(job, face, n);
-}
-
-static void gather_demands(const struct job *job) {
+static facet_status gather_demands(const struct job *job) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
     const struct problem_resolved *r = job->resolved;
-    for (int scatter = 0; scatter < 2; scatter++) {
+    for (int second = 0; second < 2; second++) {
         for (int32_t f = 0; f < mesh->n_faces; f++) {
             const struct hdg_condition *c =
                 r->face_condition[f] >= 0 ? &r->conditions[r->face_condition[f]] : NULL;
-            if (c != NULL && c->kind == HDG_MECHANICAL) add_face(job, f, c->fixed, scatter);
-            if (scatter) continue;
-            if (c != NULL && c->kind == HDG_GRADIENT_PRESSURE) add_normal(job, f);
+            if (c != NULL && c->kind == HDG_MECHANICAL) TRY(add_face(job, f, c, second));
+            if (second) continue;
+            if (c != NULL && c->kind == HDG_GRADIENT_PRESSURE) {
+                double normal[3];
+                find_normal(mesh, f, normal);
+                add_axis(job, f, normal);
+            }
             if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_periodic(job, f);
         }
-        for (int i = 0; !scatter && i < job->n_pieces; i++)
-            for (int a = 0; a < 3; a++)
-                for (int k = 0; k < 3 && job->pieces[i].count[a] > 0; k++)
-                    job->pieces[i].mean[a][k] /= (double)job->pieces[i].count[a];
+        for (int i = 0; !second && i < job->n_pieces; i++)
+            for (int k = 0; k < 3 && job->pieces[i].count > 0; k++)
+                job->pieces[i].middle[k] /= (double)job->pieces[i].count;
     }
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------ the answer */
@@ -220,27 +262,58 @@ static void list_motion(struct text *list, const char *motion, const char *which
     text_printf(list, "%s%s %s", list->length > 0 ? ", " : "", motion, which);
 }
 
-/* The axes about which S allows a rotation: those of the coordinates where they are among them. */
-static facet_status list_rotations(int dim, const double *S, struct text *list) {
+/* Eigenvalues, ascending, and eigenvectors (by columns) of a symmetric matrix. */
+static facet_status decompose(const double A[9], double values[3], double vectors[9]) {
+    memcpy(vectors, A, 9 * sizeof *vectors);
+    if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', 3, vectors, 3, values) == 0) return FACET_OK;
+    return base_fail(FACET_ERROR_MACHINE, "the eigenvalues of a matrix of rigid motions were not found");
+}
+
+/* The directions that A (its entries from `first` to `end`) leaves free: those of the coordinates where they
+ * are among them. verb: how a motion along or about one is told; axes: their names; other: that of others. */
+static facet_status list_free(int first, int end, const double *A, double small, const char *verb,
+                              const char *const axes[3], const char *other, struct text *list) {
     facet_status status = FACET_OK;
-    static const char *const axes[3] = {"the x axis", "the y axis", "the z axis"};
-    double vectors[9], values[3];
-    int n_free = 0, n_named = 0;
-    for (int a = dim == 2 ? 2 : 0; a < 3; a++)
-        if (S[4 * a] <= SMALL_PATCH * SMALL_PATCH) {
-            list_motion(list, "rotate about", axes[a]);
+    double vectors[9], values[3], part[9] = {0.0};
+    int n_named = 0;
+    for (int a = first; a < end; a++)
+        if (A[4 * a] <= small) {
+            list_motion(list, verb, axes[a]);
             n_named++;
         }
-    if (dim == 2) goto done;
-    memcpy(vectors, S, sizeof vectors);
-    if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', 3, vectors, 3, values) != 0)
-        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of a matrix of rigid motions were not found");
-    while (n_free < 3 && values[n_free] <= SMALL_PATCH * SMALL_PATCH) n_free++;
-    for (int i = 0; n_named == 0 && i < n_free; i++) {
+    if (n_named > 0 || end - first < 2) goto done;
+    for (int i = 0; i < 9; i++)
+        part[i] = i / 3 < end && i % 3 < end ? A[i] : i % 4 == 0 ? 1.0 : 0.0; /* z of 2D is not free */
+    TRY(decompose(part, values, vectors));
+    for (int i = 0; i < 3 && values[i] <= small; i++) {
         char axis[96];
-        snprintf(axis, sizeof axis, "the axis (%.3g, %.3g, %.3g)", vectors[i], vectors[3 + i],
-                 vectors[6 + i]);
-        list_motion(list, "rotate about", axis);
+        if (end == 2)
+            snprintf(axis, sizeof axis, "%s(%.3g, %.3g)", other, vectors[i], vectors[3 + i]);
+        else
+            snprintf(axis, sizeof axis, "%s(%.3g, %.3g, %.3g)", other, vectors[i], vectors[3 + i],
+                     vectors[6 + i]);
+        list_motion(list, verb, axis);
+    }
+done:
+    return status;
+}
+
+/* S of a piece, and G_tt. */
+static facet_status reduce(int dim, const struct piece *p, double G_tt[9], double S[9]) {
+    facet_status status = FACET_OK;
+    double values[3], vectors[9], count = p->count > 0 ? (double)p->count : 1.0;
+    for (int i = 0; i < 9; i++) {
+        G_tt[i] = (double)p->G[i / 3][i % 3] / count;
+        S[i] = (double)p->G[3 + i / 3][3 + i % 3] / count;
+        if (p->n_others > 0) S[i] += p->others[i] / (double)p->n_others;
+    }
+    TRY(decompose(G_tt, values, vectors));
+    for (int e = 0; e < 3; e++) {
+        double v[3] = {0.0}; /* G_wt (eigenvector) */
+        if (values[e] <= NO_HOLD) continue;
+        for (int i = 0; i < 3; i++)
+            for (int k = 0; k < dim; k++) v[i] += (double)p->G[3 + i][k] / count * vectors[3 * k + e];
+        for (int i = 0; i < 9; i++) S[i] -= v[i / 3] * v[i % 3] / values[e];
     }
 done:
     return status;
@@ -250,12 +323,15 @@ static facet_status report_piece(const struct job *job, int index, struct text *
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
     struct piece *p = &job->pieces[index];
+    static const char *const directions[3] = {"x", "y", "z"}, *const axes[3] = {"the x axis", "the y axis",
+                                                                                "the z axis"};
     struct text list = {0};
+    double G_tt[9], S[9];
     char place[80];
-    for (int a = 0; a < mesh->dim; a++)
-        if (p->count[a] == 0) list_motion(&list, "translate along", (const char *[]){"x", "y", "z"}[a]);
-    for (int i = 0; i < 9; i++) p->scatter[i] += p->n_others > 0 ? p->others[i] / (double)p->n_others : 0.0;
-    TRY(list_rotations(mesh->dim, p->scatter, &list));
+    TRY(reduce(mesh->dim, p, G_tt, S));
+    TRY(list_free(0, mesh->dim, G_tt, NO_HOLD, "translate along", directions, "", &list));
+    TRY(list_free(mesh->dim == 2 ? 2 : 0, 3, S, SMALL_PATCH * SMALL_PATCH, "rotate about", axes, "the axis ",
+                  &list));
     TRY(list.status);
     if (list.length == 0) goto done;
     ++*n_told;
@@ -280,7 +356,7 @@ facet_status problem_check_rigid(const struct problem *problem, const struct pro
     for (int b = 0; b < problem->mesh->n_blocks; b++)
         TRY(find_face_nodes(&job, problem->mesh->blocks[b].shape));
     TRY(find_pieces(&job));
-    gather_demands(&job);
+    TRY(gather_demands(&job));
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
 done:

@@ -352,51 +352,54 @@ done:
     return status;
 }
 
-static facet_status gather_all(const struct facet_solver *s, const char *name, enum sample_take take,
-                               const char *on, struct gathered *g) {
+/* The parts of `where`, whose field must have a direction there. */
+static facet_status over_parts(const struct facet_solver *s, const enum hdg_field *field,
+                               const struct sample_where *where, int extremes, struct gathered *g) {
+    facet_status status = FACET_OK;
+    const struct physics *physics = s->problem->physics;
+    for (int k = 0; k < where->n; k++) {
+        const struct mesh_group *part = where->groups[k];
+        for (int32_t i = 0; field == NULL && i < part->count; i++)
+            if (mesh_group_face(s->problem->mesh, part, i).is_inner)
+                FAIL(FACET_ERROR_INPUT,
+                     "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",
+                     physics->through_phrase, where->names[0], physics->inside);
+        TRY(over_part(s, field, part, extremes, g));
+    }
+done:
+    return status;
+}
+
+static facet_status gather_all(const struct facet_solver *s, const char *name, enum sample_take take, int n,
+                               const char *const *on, struct gathered *g) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    const struct mesh_group *cells = on != NULL ? mesh_find_group(mesh, on, mesh->dim) : NULL;
-    const struct mesh_group *part = on != NULL ? mesh_find_group(mesh, on, mesh->dim - 1) : NULL;
     const struct physics *physics = s->problem->physics;
     int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN, is_flux = strcmp(name, physics->through) == 0;
     enum hdg_field field = HDG_U;
+    struct sample_where where;
     g->components = physics_components(physics, mesh->dim);
-    if (on != NULL && cells == NULL && part == NULL) {
-        char regions[256], parts[256], hint[MESH_HINT_BYTES];
-        mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
-        mesh_group_names(mesh, mesh->dim - 1, parts, sizeof parts);
-        return base_fail(FACET_ERROR_INPUT,
-                         "there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s%s", on, parts,
-                         regions, mesh_group_hint(mesh, -1, on, NULL, hint));
-    }
-    if (cells != NULL && part != NULL && !is_flux)
-        return base_fail(FACET_ERROR_INPUT,
-                         "'%s' is the name of a boundary part and of a group of cells; which is meant?", on);
-    for (int32_t i = 0; is_flux && part != NULL && i < part->count; i++)
-        if (mesh_group_face(mesh, part, i).is_inner)
-            return base_fail(
-                FACET_ERROR_INPUT,
-                "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",
-                physics->through_phrase, on, physics->inside);
-    if (is_flux && (part == NULL || extremes))
-        return base_fail(FACET_ERROR_INPUT,
-                         "the field %s has an integral or a mean over a boundary part only", name);
-    if (!is_flux) {
-        facet_status status = sample_find_field(s, name, &field, &g->components);
-        if (status != FACET_OK) return status;
-    }
+    TRY(sample_where_find(s, n, on, is_flux, &where));
+    if (is_flux && (where.dim != mesh->dim - 1 || extremes))
+        FAIL(FACET_ERROR_INPUT, "the field %s has an integral or a mean over a boundary part only", name);
+    if (!is_flux) TRY(sample_find_field(s, name, &field, &g->components));
     if (g->component >= g->components)
-        return base_fail(FACET_ERROR_INPUT, "the field '%s' has no component %d", name, g->component + 1);
-    return part != NULL ? over_part(s, is_flux ? NULL : &field, part, extremes, g)
-                        : over_cells(s, field, cells, extremes, g);
+        FAIL(FACET_ERROR_INPUT, "the field '%s' has no component %d", name, g->component + 1);
+    if (where.dim == mesh->dim - 1)
+        TRY(over_parts(s, is_flux ? NULL : &field, &where, extremes, g));
+    else
+        TRY(over_cells(s, field, where.n > 0 ? where.groups[0] : NULL, extremes, g));
+done:
+    sample_where_destroy(&where);
+    return status;
 }
 
-facet_status sample_take(const struct facet_solver *s, const char *name, int component, enum sample_take take,
-                         const char *on, double *values, int *n) {
+facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
+                            enum sample_take take, int n_on, const char *const *on, double *values, int *n) {
     struct gathered g = {.component = component, .largest = -DBL_MAX, .smallest = DBL_MAX};
     *n = 0;
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
-    facet_status status = gather_all(s, name, take, on, &g);
+    facet_status status = gather_all(s, name, take, n_on, on, &g);
     if (status != FACET_OK) return status;
     if (take == SAMPLE_MAX || take == SAMPLE_MIN) {
         values[(*n)++] = take == SAMPLE_MAX ? g.largest : g.smallest;

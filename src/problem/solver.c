@@ -39,6 +39,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     s->options.tau = NULL; /* the caller's text; kept as a field */
     if (physics_entry(physics, options)->no_star != NULL) s->options.postprocess = 0;
     s->n_cells = problem->data.mesh->n_cells;
+    s->n_scalings = problem->data.mesh->n_scalings;
     s->threads = base_threads();
     TRY(problem_copy(&problem->data, &s->own));
     s->problem = &s->own;
@@ -203,7 +204,8 @@ static int is_number(const struct field *field) {
 }
 
 static int data_are_numbers(const struct hdg_data *data, int n_conditions) {
-    int numbers = data->exact == NULL && is_number(data->source), held = 0; /* held: nothing need balance */
+    int numbers = data->exact == NULL, held = 0; /* held: nothing need balance */
+    for (int r = 0; data->source != NULL && r < data->n_regions; r++) numbers &= is_number(data->source[r]);
     for (int i = 0; i < n_conditions && numbers; i++) {
         const struct hdg_condition *c = &data->conditions[i];
         numbers = c->g != NULL && is_number(c->g) && is_number(c->a);
@@ -251,12 +253,19 @@ facet_status problem_check_data(const struct facet_problem *problem, const struc
     return look_at_data(problem, options, 1, mismatch, unknowns);
 }
 
+/* Whether something of a condition is not taken from an exact solution. */
+static int has_own_data(const struct problem_condition *c, int dim) {
+    int own = c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->symmetric;
+    for (int i = 0; i < dim && c->kind == HDG_MECHANICAL; i++) own |= !c->gives_g[i] && !c->gives_t[i];
+    return own;
+}
+
 facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
                                    struct hdg_mismatch *mismatch) {
     int given = 0;
     *mismatch = (struct hdg_mismatch){0};
     for (int i = 0; i < problem->data.n_conditions; i++)
-        given |= problem->data.conditions[i].g != NULL || problem->data.conditions[i].t != NULL;
+        given |= has_own_data(&problem->data.conditions[i], problem->data.mesh->dim);
     return given && problem->data.exact != NULL ? look_at_data(problem, options, 0, mismatch, NULL)
                                                 : FACET_OK;
 }
@@ -297,6 +306,9 @@ static facet_status check_ready(const struct facet_solver *s) {
 }
 
 facet_status solver_check_mesh(const struct facet_solver *s) {
+    if (s->n_scalings != s->problem->mesh->n_scalings)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the mesh was scaled after this solver was made; make a new solver");
     if (s->n_cells == s->problem->mesh->n_cells) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT,
                      "the mesh was refined from %d to %d cells after this solver was made; make a new solver",

@@ -104,11 +104,12 @@ static facet_status digest_cell(const struct facet_solver *s, int32_t cell,
                                 const struct backend_points *points, double *x, double *values,
                                 uint64_t *digest) {
     facet_status status = FACET_OK;
-    const struct problem *p = s->problem;
-    int32_t region = s->resolved.cell_region != NULL ? s->resolved.cell_region[cell] : s->resolved.region;
-    const struct problem_region *r = p->n_regions > 0 ? &p->regions[region] : NULL;
-    const struct field *const fields[] = {p->reaction, r != NULL ? r->conductivity : NULL,
-                                          r != NULL ? r->mu : NULL, r != NULL ? r->lambda : NULL};
+    const struct problem_resolved *r = &s->resolved;
+    int32_t region = r->cell_region != NULL ? r->cell_region[cell] : r->region;
+    const struct field *reaction =
+        r->shares[SHARE_REACTION] != NULL ? r->shares[SHARE_REACTION][region] : NULL;
+    const struct field *const fields[] = {reaction, r->conductivity[region], r->mu[region],
+                                          r->lambda[region]};
     uint64_t sum = (uint64_t)cell + 1;
     s->backend->map(s, cell, points, x);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -220,12 +221,15 @@ static void replace_reaction(struct problem *p, struct field **field) {
 facet_status solver_set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
     struct field *own = NULL, *next = NULL;
+    if (s->resolved.shares[SHARE_REACTION] == NULL)
+        TRY(CALLOC(s->resolved.shares[SHARE_REACTION], s->resolved.n_regions));
     TRY(field_create_constants(1, &reaction, &own));
     if (s->has_next) TRY(field_create_constants(1, &reaction, &next));
     TRY(s->backend->set_reaction(s, reaction));
     replace_reaction(&s->own, &own);
     if (s->has_next) replace_reaction(&s->next, &next);
-    s->resolved.data.reaction = s->own.reaction;
+    s->resolved.shares[SHARE_REACTION][s->resolved.region] = s->own.reaction; /* of a box */
+    s->resolved.data.reaction = s->resolved.shares[SHARE_REACTION];
     s->stale &= ~PROBLEM_REACTION;
     if (!(s->stale & PROBLEM_DEEP)) s->stale &= ~FACET_CELLS;
 done:

@@ -60,6 +60,20 @@ done:
     return status;
 }
 
+static facet_status copy_whole(struct trace_space *space, const struct trace_extras *extras) {
+    facet_status status = FACET_OK;
+    TRY(CALLOC(space->whole, space->n_turns));
+    for (int64_t f = 0; f < space->mesh->n_faces; f++) {
+        int32_t turn = space->records[f].turn;
+        int64_t size = space->records[f].size;
+        if (turn < 0 || extras->whole[turn] == NULL || space->whole[turn] != NULL) continue;
+        TRY(ALLOC(space->whole[turn], size * size));
+        memcpy(space->whole[turn], extras->whole[turn], (size_t)(size * size) * sizeof(double));
+    }
+done:
+    return status;
+}
+
 facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, int n_components,
                                      const uint8_t *eliminated, const struct trace_extras *extras,
                                      struct trace_space *space) {
@@ -90,7 +104,9 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
         int64_t n = (int64_t)extras->n_turns * n_components * n_components;
         TRY(ALLOC(space->turns, n));
         memcpy(space->turns, extras->turns, (size_t)n * sizeof *space->turns);
+        space->n_turns = extras->n_turns;
     }
+    if (extras->n_turns > 0 && extras->whole != NULL) TRY(copy_whole(space, extras));
     if (two != NULL) {
         TRY(ALLOC(all, space->n_faces));
         memcpy(all, eliminated, (size_t)mesh->n_faces);
@@ -111,6 +127,8 @@ facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n
 void trace_space_destroy(struct trace_space *space) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&space->own_faces[b]);
     base_free(&space->records);
+    for (int i = 0; space->whole != NULL && i < space->n_turns; i++) base_free(&space->whole[i]);
+    base_free(&space->whole);
     base_free(&space->turns);
     base_free(&space->face_first);
     base_free(&space->face_free);
@@ -134,23 +152,51 @@ void trace_gather(const struct trace_space *space, int block, int32_t cell_in_bl
     }
 }
 
-const double *trace_turn_of(const struct trace_space *space, int block, int32_t cell, int slot) {
+/* The turn that one face of a cell is seen through, -1: none. */
+static int32_t find_turn(const struct trace_space *space, int block, int32_t cell, int slot) {
     const struct facet_mesh *mesh = space->mesh;
-    if (space->turns == NULL) return NULL;
+    if (space->turns == NULL) return -1;
     const struct trace_face *record =
         &space->records[space->faces[block][(int64_t)cell * space->n_slots[block] + slot]];
-    if (record->turn < 0) return NULL;
+    if (record->turn < 0) return -1;
     int64_t last = 2 * (int64_t)record->face + (mesh->face_cells[2 * (int64_t)record->face + 1] >= 0);
     if (mesh->face_cells[last] != mesh->blocks[block].first + cell || mesh->face_locals[last] != slot)
-        return NULL;
-    return space->turns + (int64_t)record->turn * space->n_components * space->n_components;
+        return -1;
+    return record->turn;
+}
+
+const double *trace_whole_turn_of(const struct trace_space *space, int block, int32_t cell, int slot) {
+    int32_t turn = space->whole != NULL ? find_turn(space, block, cell, slot) : -1;
+    return turn >= 0 ? space->whole[turn] : NULL;
+}
+
+const double *trace_turn_of(const struct trace_space *space, int block, int32_t cell, int slot) {
+    int32_t turn = find_turn(space, block, cell, slot);
+    if (turn < 0 || (space->whole != NULL && space->whole[turn] != NULL)) return NULL;
+    return space->turns + (int64_t)turn * space->n_components * space->n_components;
+}
+
+static void turn_whole(int64_t size, const double *W, int back, int64_t count, int64_t step, int64_t stride,
+                       double *vectors) {
+    double old[TRACE_MOST_WHOLE];
+    for (int64_t k = 0; k < count; k++) {
+        double *v = vectors + k * step;
+        for (int64_t i = 0; i < size; i++) old[i] = v[i * stride];
+        for (int64_t i = 0; i < size; i++) {
+            double sum = 0.0;
+            for (int64_t j = 0; j < size; j++) sum += W[back ? j * size + i : i * size + j] * old[j];
+            v[i * stride] = sum;
+        }
+    }
 }
 
 void trace_turn_slot(const struct trace_space *space, int block, int32_t cell, int slot, int back,
                      int64_t count, int64_t step, int64_t stride, double *vectors) {
-    const double *Q = trace_turn_of(space, block, cell, slot);
+    const double *Q = trace_turn_of(space, block, cell, slot),
+                 *W = trace_whole_turn_of(space, block, cell, slot);
     int nc = space->n_components;
-    int64_t m = (space->slots[block][slot + 1] - space->slots[block][slot]) / nc;
+    int64_t size = space->slots[block][slot + 1] - space->slots[block][slot], m = size / nc;
+    if (W != NULL) turn_whole(size, W, back, count, step, stride, vectors);
     for (int64_t i = 0; Q != NULL && i < count * m; i++) {
         double *v = vectors + i / m * step + i % m * stride, old[3];
         for (int c = 0; c < nc; c++) old[c] = v[c * m * stride];

@@ -23,7 +23,8 @@
  * - a face of two traces (n_traces 2) is two entries, one for each side: that of the mesh for the first side,
  *   and one behind all faces of the mesh for the second;
  * - of a face with a turn, an orthogonal matrix Q (turns), its last side sees Q v where the unknowns say v,
- *   component by component: rotated periodic pairs, planes of symmetry. */
+ *   component by component: rotated periodic pairs, planes of symmetry. Or the matrix is one of all unknowns
+ * of the face (whole): curved surfaces of symmetry. */
 struct trace_face {
     uint8_t shape;    /* enum shape; of an edge or a vertex likewise */
     uint8_t n_traces; /* on the face of the mesh */
@@ -35,9 +36,11 @@ struct trace_face {
 struct trace_space {
     const struct facet_mesh *mesh;
     int degree, n_components;
-    int64_t n_faces;                                 /* of the mesh, or what carries unknowns instead */
-    struct trace_face *records;                      /* n_faces */
-    double *turns;                                   /* n_components x n_components each, by rows; or NULL */
+    int64_t n_faces;            /* of the mesh, or what carries unknowns instead */
+    struct trace_face *records; /* n_faces */
+    int n_turns;
+    double *turns;  /* n_components x n_components each, by rows; or NULL */
+    double **whole; /* by turn: size x size of the face, by rows, instead; NULL: not; or NULL: none is */
     int32_t *own_faces[MESH_MAX_BLOCKS];             /* where `faces` are not those of the mesh */
     int n_slots[MESH_MAX_BLOCKS];                    /* of a cell: faces */
     int slots[MESH_MAX_BLOCKS][TRACE_MAX_SLOTS + 1]; /* where their unknowns begin among those of the cell */
@@ -59,8 +62,10 @@ struct trace_extras {
     const uint8_t *two;  /* flags: two traces; NULL: none */
     const int32_t *turn; /* index or -1; NULL: none */
     int n_turns;
-    const double *turns; /* copied */
+    const double *turns;        /* copied, as are */
+    const double *const *whole; /* matrices of faces of at most TRACE_MOST_WHOLE unknowns; or NULL */
 };
+#define TRACE_MOST_WHOLE 1024
 facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, int n_components,
                                      const uint8_t *eliminated, const struct trace_extras *extras,
                                      struct trace_space *space);
@@ -83,7 +88,9 @@ void trace_turn(const struct trace_space *space, int block, int32_t cell_in_bloc
 /* The same on one face, whose vectors these are. */
 void trace_turn_slot(const struct trace_space *space, int block, int32_t cell_in_block, int slot, int back,
                      int64_t count, int64_t step, int64_t stride, double *vectors);
-/* Q of one face of a cell; NULL: none. */
+/* Q of one face of a cell, by components, and that of all its unknowns; NULL: none. */
+const double *trace_whole_turn_of(const struct trace_space *space, int block, int32_t cell_in_block,
+                                  int slot);
 const double *trace_turn_of(const struct trace_space *space, int block, int32_t cell_in_block, int slot);
 
 /* free[i] = sum over cells of their local vectors, for the free unknowns; locals[b]: batch x n x LANES on the
