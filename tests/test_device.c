@@ -385,6 +385,7 @@ static const struct check {
     {"cell_apply", "cell_run", run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_apply_full", NULL, run_cell_apply_full, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_apply_half", "cell_halve", run_cell_apply_half, 1e-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"cell_apply_apart", NULL, run_cell_apply_apart, 1e-6, {1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_parts", NULL, run_cell_parts, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_half_pays", NULL, run_cell_apply_half, 1e-6, {1, -1}},
     {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
