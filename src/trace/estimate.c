@@ -163,12 +163,33 @@ static double largest_inverse(struct sample *s, int rank) {
     return value;
 }
 
+double trace_constant_energy(const double *K, int lanes, int first, int size, int n_components) {
+    double block[3][3], v[3] = {1.0, 0.6, 0.3}, w[3], trace = 0.0, top = 0.0;
+    if (n_components == 1) return trace_entry(K, lanes, first, first);
+    for (int a = 0; a < n_components; a++)
+        for (int b = 0; b < n_components; b++)
+            block[a][b] = trace_entry(K, lanes, first + a * size, first + b * size);
+    for (int step = 0; step < 8; step++) { /* of the power method */
+        double square = 0.0;
+        for (int a = 0; a < n_components; a++) {
+            w[a] = 0.0;
+            for (int b = 0; b < n_components; b++) w[a] += block[a][b] * v[b];
+            square += w[a] * w[a];
+        }
+        top = sqrt(square);
+        for (int a = 0; a < n_components; a++) v[a] = top > 0.0 ? w[a] / top : 0.0;
+    }
+    for (int a = 0; a < n_components; a++) trace += block[a][a];
+    return fmax(trace - top, 0.0) / (n_components - 1);
+}
+
 /* The root of the ratio of the energies of constants on single faces: that of the areas of its faces on a
  * cell of one isotropic material. */
-static double face_stretch(const double *K, int lanes, int n, int n_faces) {
+static double face_stretch(const double *K, int lanes, int n, int n_faces, int n_components) {
     double least = INFINITY, most = 0.0;
+    const int m = n / n_faces;
     for (int f = 0; f < n_faces; f++) {
-        double energy = trace_entry(K, lanes, f * (n / n_faces), f * (n / n_faces));
+        double energy = trace_constant_energy(K, lanes, f * m, m / n_components, n_components);
         least = fmin(least, energy);
         most = fmax(most, energy);
     }
@@ -177,7 +198,8 @@ static double face_stretch(const double *K, int lanes, int n, int n_faces) {
 
 /* The k-th of so many cells: the one of its part of the mesh that looks the most stretched, which is also
  * what a cell looks like where K jumps inside it; else the one in the middle. */
-static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh *mesh, int k, int n_samples) {
+static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh *mesh, int n_components,
+                         int k, int n_samples) {
     const double notably = 1.001;
     int64_t first = (int64_t)k * mesh->n_cells / n_samples,
             end = ((int64_t)k + 1) * mesh->n_cells / n_samples;
@@ -188,7 +210,7 @@ static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh 
         const struct mesh_block *block = mesh_block_of(mesh, cell);
         int b = (int)(block - mesh->blocks);
         double stretch = face_stretch(trace_view_cell(view, b, cell - block->first), view->matrices->lanes,
-                                      view->matrices->n[b], shape_n_faces(block->shape));
+                                      view->matrices->n[b], shape_n_faces(block->shape), n_components);
         if (stretch <= notably * most) continue;
         most = stretch;
         picked = cell;
@@ -216,7 +238,7 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
 #pragma omp for schedule(dynamic, 1)
         for (int k = 0; k < n_samples; k++) {
             if (mine != FACET_OK) continue;
-            int32_t cell = pick_cell(&view, mesh, k, n_samples);
+            int32_t cell = pick_cell(&view, mesh, space->n_components, k, n_samples);
             const struct mesh_block *block = mesh_block_of(mesh, cell);
             gather(space, &view, P, (int)(block - mesh->blocks), cell - block->first, &s);
             if (s.n == 0 || !scale(&s)) continue;
@@ -299,7 +321,7 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
         const struct mesh_block *block = mesh_block_of(mesh, cell);
         int b = (int)(block - mesh->blocks), n = matrices->n[b], n_faces = shape_n_faces(block->shape);
         const double *K = trace_view_cell(&view, b, cell - block->first);
-        along[k] = face_stretch(K, matrices->lanes, n, n_faces);
+        along[k] = face_stretch(K, matrices->lanes, n, n_faces, space->n_components);
         across[k] = 1.0;
         if (!scalar || space->degree < 1) continue;
         for (int f = 0; f < n_faces; f++) {

@@ -98,7 +98,8 @@ static void look_around(const struct trace_space *space, const struct corners *c
 }
 
 /* The mean energy of the constants on the faces of every cell. */
-static void cell_values(const struct trace_view *view, const struct facet_mesh *mesh, double *values) {
+static void cell_values(const struct trace_view *view, const struct facet_mesh *mesh, int n_components,
+                        double *values) {
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
         int n_faces = shape_n_faces(block->shape), m = view->matrices->n[b] / n_faces;
@@ -106,7 +107,8 @@ static void cell_values(const struct trace_view *view, const struct facet_mesh *
         for (int32_t c = 0; c < block->count; c++) {
             const double *K = trace_view_cell(view, b, c);
             double sum = 0.0;
-            for (int f = 0; f < n_faces; f++) sum += trace_entry(K, view->matrices->lanes, f * m, f * m);
+            for (int f = 0; f < n_faces; f++)
+                sum += trace_constant_energy(K, view->matrices->lanes, f * m, m / n_components, n_components);
             values[block->first + c] = sum / n_faces;
         }
     }
@@ -226,7 +228,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     *p = (struct trace_pieces){0};
     TRY(ALLOC(p->values, space->mesh->n_cells));
     TRY(trace_view_open(matrices, &view));
-    cell_values(&view, space->mesh, p->values);
+    cell_values(&view, space->mesh, space->n_components, p->values);
     *jump = 1.0;
     if (!(contrast(space->mesh->n_cells, p->values) > SOLVE_LARGE_JUMP)) goto done;
     TRY(corners_create(space->mesh, &c));
