@@ -50,6 +50,8 @@ const struct bench *bench_list(void) {
         {"pmg", "p-multigrid: iterations under refinement, coarse spaces and smoothers", bench_pmg},
         {"pmg-jumps", "p-multigrid where K jumps: chessboards of pieces and of cells, and without pattern",
          bench_pmg_jumps},
+        {"pmg-elastic", "p-multigrid for bodies: nearly incompressible ones, and two materials, k = 1..4",
+         bench_pmg_elastic},
         {"auto-choice", "what `auto` takes against the best choice by hand, on twelve kinds of problems",
          bench_auto_choice},
         {"pmg-large", "p-multigrid against algebraic multigrid on solids with 1.5 million unknowns",

@@ -43,6 +43,7 @@ facet_status bench_cui2024_precision(const struct bench_options *options);
 facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);
 facet_status bench_pmg_jumps(const struct bench_options *options);
+facet_status bench_pmg_elastic(const struct bench_options *options);
 facet_status bench_auto_choice(const struct bench_options *options);
 facet_status bench_pmg_large(const struct bench_options *options);
 facet_status bench_gmg(const struct bench_options *options);

@@ -183,7 +183,7 @@ static facet_status cycles(const struct bench_options *bench, int last) {
     struct history h[3][MAX_DEGREE];
     TRY(table_create(10, headers, &table));
     for (int p = 1; p <= last; p++) {
-        struct trial_domain d = {"quad", CELLS, 1.0, 0.0, NULL};
+        struct trial_domain d = {"quad", CELLS, 1.0, 0.0, NULL, NULL};
         TRY(trial_create(bench, &d, p, &s));
         table_cell(table, "%d", p);
         for (int k = 0; k < 3; k++) {
@@ -219,7 +219,7 @@ static facet_status operators(const struct bench_options *bench, int last) {
                                           "anew, tau = 1/h below"};
     TRY(table_create(5, headers, &table));
     for (int p = 1; p <= last; p++) {
-        struct trial_domain d = {"quad", CELLS, 1.0, 0.0, NULL};
+        struct trial_domain d = {"quad", CELLS, 1.0, 0.0, NULL, NULL};
         TRY(trial_create(bench, &d, p, &s));
         table_cell(table, "%d", p);
         for (int k = 0; k < 4; k++) {
@@ -462,8 +462,12 @@ static facet_status refinement(const struct bench_options *bench, const char *ta
             table_cell(table, "%s", shapes[i].shape);
             table_cell(table, "%d", p);
             for (int k = 0; k < 6; k++) {
-                struct trial_domain d = {shapes[i].shape, shapes[i].first << (k < 4 ? k : k - 4), 1.0, 0.0,
-                                         k < 4 ? NULL : shapes[i].jumps};
+                struct trial_domain d = {shapes[i].shape,
+                                         shapes[i].first << (k < 4 ? k : k - 4),
+                                         1.0,
+                                         0.0,
+                                         k < 4 ? NULL : shapes[i].jumps,
+                                         NULL};
                 struct trial_outcome o = {0};
                 int solid = i >= 2, large = solid ? p * d.n > 64 : p * d.n > 512;
                 if ((k < 4 && k >= shapes[i].n) || large || (bench->quick && d.n > (solid ? 8 : 32))) {

@@ -40,7 +40,7 @@ static facet_status compare(const struct bench_options *bench, const char *shape
                             struct table *table) {
     facet_status status = FACET_OK;
     struct trial s = {0};
-    struct trial_domain d = {shape, n, 1.0, 0.0, NULL};
+    struct trial_domain d = {shape, n, 1.0, 0.0, NULL, NULL};
     struct trial_outcome o[N_RIVALS] = {0};
     facet_report report = {.size = sizeof report};
     TRY(trial_create(bench, &d, degree, &s));

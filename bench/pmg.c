@@ -8,21 +8,6 @@
 
 #include "bench/trial.h"
 
-static facet_status solve_pmg(struct trial *s, const struct pmg_options *options, struct trial_outcome *o) {
-    facet_status status = FACET_OK;
-    struct facet_solver *v = s->solver;
-    struct multigrid *mg = NULL;
-    struct base_memory before;
-    base_memory_reset_peak();
-    base_memory_read(&before);
-    double begin = base_seconds();
-    TRY(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, options, &mg));
-    TRY(trial_solve(s, &mg, begin, &before, o));
-done:
-    multigrid_destroy(&mg);
-    return status;
-}
-
 /* ------------------------------------------------------------------------------ refinement */
 
 static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
@@ -38,7 +23,7 @@ static facet_status refine(const struct bench_options *bench, const char *shape,
     table_cell(table, "%s", displacement > 0.0 ? "distorted" : stretch > 1.0 ? "10:1" : "uniform");
     table_cell(table, "%d", degree);
     for (int i = 0; i < 5; i++) {
-        struct trial_domain d = {shape, (solid ? 2 : 8) << i, stretch, displacement, NULL};
+        struct trial_domain d = {shape, (solid ? 2 : 8) << i, stretch, displacement, NULL, NULL};
         struct pmg_options options;
         struct trial_outcome o = {0};
         if (i >= n_meshes) {
@@ -47,7 +32,7 @@ static facet_status refine(const struct bench_options *bench, const char *shape,
         }
         pmg_options_default(&options);
         TRY(trial_create(bench, &d, degree, &s));
-        TRY(solve_pmg(&s, &options, &o));
+        TRY(trial_solve_pmg(&s, &options, &o));
         trial_put_count(table, o.iterations);
         if (i == 0) first = o.iterations;
         last = o.iterations;
@@ -125,7 +110,7 @@ static facet_status compare(const struct bench_options *bench, const struct tria
         struct trial_outcome o = {0};
         int rows = list[i].options.coarse == PMG_ROWS;
         if (rows && shape_is_simplex(s.mesh->blocks[0].shape)) continue;
-        TRY(solve_pmg(&s, &list[i].options, &o));
+        TRY(trial_solve_pmg(&s, &list[i].options, &o));
         table_cell(table, "%s", d->shape);
         table_cell(table, "%s", d->displacement > 0.0 ? "distorted" : d->stretch > 1.0 ? "10:1" : "uniform");
         table_cell(table, "%d", degree);
@@ -151,7 +136,8 @@ static facet_status coarse_spaces(const struct bench_options *bench) {
         for (int kind = 0; kind < 3; kind++)
             for (int k = 0; k < n_degrees; k++) {
                 int solid = i >= 2, n = solid ? (bench->quick ? 6 : degrees[k] == 6 ? 8 : 12) : 64;
-                struct trial_domain d = {shapes[i], n, kind == 1 ? 10.0 : 1.0, kind == 2 ? 0.15 : 0.0, NULL};
+                struct trial_domain d = {shapes[i], n,   kind == 1 ? 10.0 : 1.0, kind == 2 ? 0.15 : 0.0,
+                                         NULL,      NULL};
                 TRY(compare(bench, &d, degrees[k], table));
                 table_rule(table);
             }
@@ -198,7 +184,7 @@ static facet_status solve_jumps(const struct bench_options *bench, const struct 
                 K[c] = pattern_value(pattern, d->n, dim, middles + (int64_t)c * dim, c, contrasts[i]);
             TRY(trial_scale(&s, K, 0));
             pmg_options_default(&options);
-            TRY(solve_pmg(&s, &options, &o));
+            TRY(trial_solve_pmg(&s, &options, &o));
             TRY(trial_scale(&s, K, 1));
             counts[pattern][i] = o.iterations;
         }
@@ -246,7 +232,7 @@ facet_status bench_pmg_jumps(const struct bench_options *options) {
         for (int k = 1; k <= (options->quick ? 2 : 6); k++) {
             int counts[N_MESHES][4][N_CONTRASTS], n = first_bricks(solid, k);
             for (int m = 0; m < n_meshes; m++) {
-                struct trial_domain d = {shape, n << m, 1.0, displaced ? 0.15 : 0.0, NULL};
+                struct trial_domain d = {shape, n << m, 1.0, displaced ? 0.15 : 0.0, NULL, NULL};
                 TRY(solve_jumps(options, &d, k, counts[m]));
             }
             for (int pattern = 0; pattern < 4; pattern++) {
@@ -289,15 +275,15 @@ static facet_status large_one(const struct bench_options *bench, const char *sha
                               struct table *table) {
     facet_status status = FACET_OK;
     struct trial s = {0};
-    struct trial_domain d = {shape, n, 1.0, 0.0, NULL};
+    struct trial_domain d = {shape, n, 1.0, 0.0, NULL, NULL};
     struct pmg_options options;
     struct trial_outcome amg = {0}, pmg = {0}, mixed = {0};
     pmg_options_default(&options);
     options.precision = PMG_DOUBLE;
     TRY(trial_create(bench, &d, 3, &s));
-    TRY(solve_pmg(&s, &options, &pmg));
+    TRY(trial_solve_pmg(&s, &options, &pmg));
     options.precision = PMG_MIXED;
-    TRY(solve_pmg(&s, &options, &mixed));
+    TRY(trial_solve_pmg(&s, &options, &mixed));
     TRY(trial_solve_amg(&s, &amg));
     for (int i = 0; i < 3; i++) {
         table_cell(table, "%s %d^3", shape, n);

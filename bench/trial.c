@@ -1,6 +1,7 @@
 /* Trace systems on boxes with noise on the right, and preconditioners tried on them. See trial.h. */
 #include "bench/trial.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "solve/amg.h"
@@ -67,6 +68,28 @@ done:
     return status;
 }
 
+static facet_status pose_diffusion(const struct trial_domain *d, struct trial *s) {
+    facet_status status = FACET_OK;
+    TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
+    if (d->conductivity != NULL) TRY(facet_problem_set_conductivity(s->problem, NULL, 1, &d->conductivity));
+    TRY(facet_problem_set_dirichlet(s->problem, "rest", "0"));
+done:
+    return status;
+}
+
+static facet_status pose_body(const struct trial_domain *d, struct trial *s) {
+    facet_status status = FACET_OK;
+    static const char *const zero[3] = {"0", "0", "0"};
+    const char *const moduli[2] = {"1", d->lambda};
+    const int dim = trial_dimension(d->shape);
+    TRY(facet_problem_create(s->context, s->mesh, FACET_ELASTICITY, &s->problem));
+    TRY(facet_problem_set_material(s->problem, NULL, "mu,lambda", moduli));
+    TRY(facet_problem_set_displacement(s->problem, "xmin", dim, zero));
+    TRY(facet_problem_set_traction(s->problem, "rest", dim, zero));
+done:
+    return status;
+}
+
 facet_status trial_create(const struct bench_options *bench, const struct trial_domain *d, int degree,
                           struct trial *s) {
     facet_status status = FACET_OK;
@@ -91,9 +114,7 @@ facet_status trial_create(const struct bench_options *bench, const struct trial_
         facet_mesh_destroy(&s->mesh);
         s->mesh = moved;
     }
-    TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
-    if (d->conductivity != NULL) TRY(facet_problem_set_conductivity(s->problem, NULL, 1, &d->conductivity));
-    TRY(facet_problem_set_dirichlet(s->problem, "rest", "0"));
+    TRY(d->lambda != NULL ? pose_body(d, s) : pose_diffusion(d, s));
     TRY(facet_solver_create(s->problem, &options, &s->solver));
     TRY(solve_fill_noise(&s->solver->b));
 done:
@@ -160,12 +181,23 @@ static double factor_bytes(const struct multigrid *mg) {
     return strcmp(last.name, "inverse") == 0 || strcmp(last.name, "blocks") == 0 ? 0.0 : last.bytes;
 }
 
+/* The space below the traces of degree 1 and more. */
+static void find_last(const struct multigrid *mg, struct trial_outcome *o) {
+    struct mg_summary level;
+    int i = 0;
+    do multigrid_summarize(mg, i++, &level);
+    while (i < multigrid_n_levels(mg) && strncmp(level.name, "k=", 2) == 0 && strcmp(level.name, "k=0") != 0);
+    snprintf(o->last, sizeof o->last, "%s%s", level.name, i < multigrid_n_levels(mg) ? ", amg" : "");
+    o->n_last = level.n;
+}
+
 facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
                          const struct base_memory *before, struct trial_outcome *o) {
     facet_status status = FACET_OK;
     struct operator M = {0};
     struct base_memory held, after;
     double factor = factor_bytes(*mg);
+    find_last(*mg, o);
     TRY(operator_create_multigrid(mg, &M));
     o->setup = base_seconds() - begin;
     base_memory_read(&held);
@@ -175,6 +207,21 @@ facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
     o->peak = (double)(after.peak_bytes - before->live_bytes) + factor;
 done:
     operator_destroy(&M);
+    return status;
+}
+
+facet_status trial_solve_pmg(struct trial *s, const struct pmg_options *options, struct trial_outcome *o) {
+    facet_status status = FACET_OK;
+    struct facet_solver *v = s->solver;
+    struct multigrid *mg = NULL;
+    struct base_memory before;
+    base_memory_reset_peak();
+    base_memory_read(&before);
+    double begin = base_seconds();
+    TRY(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, options, &mg));
+    TRY(trial_solve(s, &mg, begin, &before, o));
+done:
+    multigrid_destroy(&mg);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Trace systems of diffusion on boxes with homogeneous Dirichlet sides and noise on the right, which no
- * coarse space favours: what preconditioners are tried on. */
+/* Trace systems of diffusion or elasticity on boxes with homogeneous Dirichlet sides and noise on the right,
+ * which no coarse space favours: what preconditioners are tried on. */
 #ifndef FACET_BENCH_TRIAL_H
 #define FACET_BENCH_TRIAL_H
 
@@ -7,6 +7,7 @@
 #include "bench/bench.h"
 #include "problem/problem.h"
 #include "solve/multigrid.h"
+#include "trace/pmg.h"
 
 struct trial_domain {
     const char *shape;
@@ -14,6 +15,7 @@ struct trial_domain {
     double stretch;           /* length of the box in x, 1 in the others */
     double displacement;      /* of the inner vertices, in parts of a brick */
     const char *conductivity; /* NULL: 1 */
+    const char *lambda;       /* of a body of mu = 1 that is held at xmin; NULL: diffusion */
 };
 struct trial {
     facet_context *context;
@@ -25,6 +27,8 @@ struct trial_outcome {
     int iterations, n_levels; /* negative: did not converge */
     double setup, solve;      /* seconds */
     double held, peak;        /* bytes beyond the element matrices: during the iteration, and at most */
+    char last[32];            /* the last space that is not of algebraic multigrid, and its unknowns */
+    int64_t n_last;
 };
 int trial_dimension(const char *shape);
 facet_status trial_create(const struct bench_options *bench, const struct trial_domain *d, int degree,
@@ -45,6 +49,8 @@ facet_status trial_iterate(struct trial *s, const struct operator* A, struct ope
  */
 facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
                          const struct base_memory *before, struct trial_outcome *o);
+/* With p-multigrid, set-up included. */
+facet_status trial_solve_pmg(struct trial *s, const struct pmg_options *options, struct trial_outcome *o);
 /* With algebraic multigrid on the assembled matrix, assembly included. */
 facet_status trial_solve_amg(struct trial *s, struct trial_outcome *o);
 /* "12", or "> 500" of what did not converge. */

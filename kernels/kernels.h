@@ -54,6 +54,7 @@ struct cell_plan {
                              others being zero; of cell_apply_half */
     int n_near;           /* of cell_apply_half, displacements: so many functions of each component of a face
                              have degree 1, the first ones; 0: one function */
+    int apart;            /* of cell_apply_apart: the net flux of cells stands beside the rest of them */
     /* In parts, where the device likes that (cell_parts), faces have m unknowns each, no face has more than
      * two cells, and unknowns are those of one face after another: the cells of a face write m numbers each,
      * at 2 first and at 2 first + m, and a sum of these goes to y. */
@@ -84,13 +85,30 @@ static inline int cell_plan_start(const struct cell_plan *plan, int face) {
  * about the axes x, y, z) rotations as traces, and the projection Pi = I - U G U' off those that K does not
  * see, whose G is the inverse of U'U (zero in the rows of the others),
  *
- *     K = S Pi A Pi S. */
+ *     K = S Pi A Pi S.
+ *
+ * Apart (plan->apart; cell_apply_apart): with h, as many floats as X and of its shape, after G,
+ *
+ *     K = S Pi A Pi S + h h',    h = K x / sqrt(x'K x),
+ *
+ * x being the coordinates X as a trace: the cell that grows. Its stress is a pressure, so that h is the net
+ * flux through the faces and zero beyond the functions of degree 1, and h h' is the most of it that K holds
+ * (K - h h' is semidefinite and does not see x). What is left knows no lambda, and neither does its rounding.
+ */
 static inline int cell_plan_motions(const struct cell_plan *plan) {
     return plan->n_components * (plan->n_components + 1) / 2;
 }
-static inline int64_t cell_plan_floats(const struct cell_plan *plan) { /* X and G */
+static inline int cell_plan_near(const struct cell_plan *plan) { /* X, and h */
+    return plan->n_faces * plan->n_near * plan->n_components;
+}
+static inline int64_t cell_plan_floats(const struct cell_plan *plan) { /* X, G and h */
     int n = cell_plan_motions(plan);
-    return (int64_t)plan->n_faces * plan->n_near * plan->n_components + n * (n + 1) / 2;
+    return (plan->apart ? 2 : 1) * (int64_t)cell_plan_near(plan) + n * (n + 1) / 2;
+}
+/* The unknown of a cell that number k of X and h belongs to. */
+static inline int cell_plan_near_row(const struct cell_plan *plan, int k) {
+    const int dim = plan->n_components, i = k / dim % plan->n_near;
+    return k / dim / plan->n_near * plan->m + k % dim * (plan->m / dim) + i;
 }
 static inline int64_t cell_plan_half_size(const struct cell_plan *plan) {
     int n = cell_plan_start(plan, plan->n_faces);

@@ -28,7 +28,7 @@ static void take_halves(struct arena *a, struct cell_ring *r) {
     r->plan.matrices = halves;
     r->plan.ones = ones;
     *room(a, 1) = (double)device_cell_halve(a->device, &r->plan, put_lanes(a, n_cells, n_entries, K), halves);
-    device_cell_apply_half(a->device, &r->plan, x, y);
+    (r->plan.apart ? device_cell_apply_apart : device_cell_apply_half)(a->device, &r->plan, x, y);
     take_scaled_single(a, y, n_unknowns);
     K[(n_cells - 2) * n_entries] = -1.0; /* not semidefinite */
     *room(a, 1) =
@@ -40,7 +40,7 @@ static void take_halves(struct arena *a, struct cell_ring *r) {
 }
 
 /* Displacements on edges, triangles and quads; motions are seen, in part and not. */
-static void take_motions(struct arena *a, int64_t size) {
+static void take_motions(struct arena *a, int64_t size, int apart) {
     static const struct { int dim, near, n_faces; } kinds[] = {{2, 2, 3}, {3, 3, 4}, {3, 4, 6}, {2, 2, 4}};
     const int dim = kinds[size % 4].dim, near = kinds[size % 4].near, n_faces = kinds[size % 4].n_faces;
     const int64_t n_X = n_faces * near * dim;
@@ -52,6 +52,7 @@ static void take_motions(struct arena *a, int64_t size) {
     double *X = random_numbers(r.n_cells * n_X, 4);
     r.plan.n_components = dim;
     r.plan.n_near = near;
+    r.plan.apart = apart;
     r.plan.loose = put(a, loose, r.n_cells, 1);
     r.plan.motions = put_lanes(a, r.n_cells, n_X, X);
     take_halves(a, &r);
@@ -91,5 +92,9 @@ static void run_cell_apply_half(struct arena *a, int64_t size) {
     struct cell_ring r;
     put_cell_ring(a, size, &r);
     take_halves(a, &r);
-    if (size > 0) take_motions(a, size);
+    if (size > 0) take_motions(a, size, 0);
+}
+
+static void run_cell_apply_apart(struct arena *a, int64_t size) {
+    take_motions(a, size, 1);
 }

@@ -70,7 +70,7 @@ static void run_cell_lower(struct arena *a, int64_t size) {
     double *K = put_random_lanes(a, n_cells, n_K, 1), *lower = put_nan_lanes(a, n_cells, n_low);
     double *summary = put_nan_lanes(a, n_cells, 3 + shape[0]), *picked = put_nan(a, count * n_K);
     device_cell_lower(a->device, lanes, n_batches, parts, shape[2], shape[3], K, lower);
-    device_cell_summary(a->device, lanes, n_batches, shape[0], (int)n, K, summary);
+    device_cell_summary(a->device, lanes, n_batches, shape[0], shape[1], (int)n, K, summary);
     device_cell_extract(a->device, lanes, count, put(a, cells, count, sizeof *cells), n_K, K, picked);
     take_lanes(a, lower, n_cells, n_low);
     take_lanes(a, summary, n_cells, 3 + shape[0]);

@@ -387,6 +387,7 @@ static const struct check {
     {"cell_apply_full", NULL, run_cell_apply_full, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     /* Sums of 48 products in another order, of which the rigid part is taken off: a GPU differs by 1.2e-6. */
     {"cell_apply_half", "cell_halve", run_cell_apply_half, 3e-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"cell_apply_apart", NULL, run_cell_apply_apart, 3e-6, {1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_parts", NULL, run_cell_parts, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_half_pays", NULL, run_cell_apply_half, 3e-6, {1, -1}},
     {"lane_invert", NULL, run_lane_invert, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 31, -1}},

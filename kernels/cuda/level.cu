@@ -1,6 +1,7 @@
 // What levels on the trace are made of, and what goes between cells and faces: each number is read once or
 // twice, so the floor of all but the inverses is bytes over the bandwidth of the memory.
 #include "kernels/cuda/lanes.cuh"
+#include "kernels/summary.h"
 
 namespace facet {
 namespace {
@@ -135,8 +136,8 @@ __global__ void lower_matrices(int64_t n, int n_parts, int from, int to, const d
     for (int j = 0; j <= i; j++) at[j * L] = K[(j / to * from + j % to) * L];
 }
 
-__global__ void summarize(int64_t n_batches, int n_faces, int n, const double *__restrict__ matrices,
-                          double *summary) {
+__global__ void summarize(int64_t n_batches, int n_faces, int n_components, int n,
+                          const double *__restrict__ matrices, double *summary) {
     const int64_t number = number_of_thread(), batch = number / L;
     if (batch >= n_batches) return;
     const double *K = matrices + batch * row_of(n) * L + number % L;
@@ -150,7 +151,8 @@ __global__ void summarize(int64_t n_batches, int n_faces, int n, const double *_
     s[0] = least;
     s[L] = most;
     s[2 * L] = sum / n;
-    for (int f = 0, m = n / n_faces; f < n_faces; f++) s[(3 + f) * L] = K[(row_of(f * m) + f * m) * L];
+    for (int f = 0, m = n / n_faces; f < n_faces; f++)
+        s[(3 + f) * L] = summary_constants(K, L, f * m, m / n_components, n_components);
 }
 
 __global__ void extract(int64_t n, const int64_t *__restrict__ cells, int64_t size,
@@ -232,11 +234,11 @@ void cell_lower_cuda(int lanes, int64_t n_batches, int n_parts, int from, int to
     launched("cell_lower");
 }
 
-void cell_summary_cuda(int lanes, int64_t n_batches, int n_faces, int n, const double *matrices,
-                       double *summary) {
+void cell_summary_cuda(int lanes, int64_t n_batches, int n_faces, int n_components, int n,
+                       const double *matrices, double *summary) {
     (void)lanes;
     if (n_batches == 0 || n_faces == 0 || n == 0 || !may_launch()) return;
-    summarize<<<blocks_of(n_batches * L), THREADS>>>(n_batches, n_faces, n, matrices, summary);
+    summarize<<<blocks_of(n_batches * L), THREADS>>>(n_batches, n_faces, n_components, n, matrices, summary);
     launched("cell_summary");
 }
 

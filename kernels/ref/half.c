@@ -34,11 +34,12 @@ static int power_of(uint16_t s) {
     return (s >> 7) - 127;
 }
 
-/* s and A of one cell: K and the 16-bit numbers L apart. Returns 0 where K is not positive semidefinite. */
-static int round_matrix(int n, int L, const double *K, uint16_t *s, uint16_t *A) {
+/* s and A of one cell from K - h h' (h NULL: K): K and the 16-bit numbers L apart. Returns 0 where it is not
+ * positive semidefinite. */
+static int round_matrix(int n, int L, const double *K, const double *h, uint16_t *s, uint16_t *A) {
     int good = 1;
     for (int i = 0; i < n; i++) {
-        double diagonal = K[at(i, i) * L];
+        double diagonal = K[at(i, i) * L] - (h != NULL ? h[i] * h[i] : 0.0);
         int k = 0;
         if (diagonal > 1e-60 && diagonal < 1e60) {
             frexp(diagonal, &k);
@@ -49,7 +50,8 @@ static int round_matrix(int n, int L, const double *K, uint16_t *s, uint16_t *A)
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
-            double exact = ldexp(K[at(i, j) * L], -power_of(s[i * L]) - power_of(s[j * L]));
+            double entry = K[at(i, j) * L] - (h != NULL ? h[i] * h[j] : 0.0);
+            double exact = ldexp(entry, -power_of(s[i * L]) - power_of(s[j * L]));
             int fits = exact >= -1.0 && exact <= 1.0;
             if (!fits) good = 0;
             A[place(n, i, j) * L] = half_round(fits ? (float)exact : 0.0f);
@@ -61,7 +63,7 @@ static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
     const int L = plan->lanes, n = cell_plan_start(plan, plan->n_faces);
     uint16_t *s = to, *e = s + n * L, *A = e + n * L;
     double u[KERNEL_CELL_FACES];
-    int good = round_matrix(n, L, K, s, A);
+    int good = round_matrix(n, L, K, NULL, s, A);
     double sum = fill_u(plan, s, u);
     for (int i = 0; i < n; i++) {
         double c = 0.0;
@@ -83,7 +85,7 @@ static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
 struct motions {
     int L, lane, dim, n, size; /* n: unknowns; size: functions of a component of a face */
     uint16_t *s, *A;           /* of the lane, L apart */
-    uint16_t *X, *G;           /* of all lanes */
+    uint16_t *X, *G, *h;       /* of all lanes */
 };
 
 static struct motions motions_of(const struct cell_plan *plan, const uint16_t *cell, int lane) {
@@ -91,7 +93,8 @@ static struct motions motions_of(const struct cell_plan *plan, const uint16_t *c
     uint16_t *numbers = (uint16_t *)cell;
     struct motions m = {.L = L, .lane = lane, .dim = dim, .n = n, .size = plan->m / dim, .s = numbers + lane};
     m.X = numbers + n * L;
-    m.G = m.X + 2 * plan->n_faces * plan->n_near * dim * L;
+    m.G = m.X + 2 * cell_plan_near(plan) * L;
+    m.h = m.G + cell_plan_motions(plan) * (cell_plan_motions(plan) + 1) * L;
     m.A = m.X + 2 * cell_plan_floats(plan) * L + lane;
     return m;
 }
@@ -128,14 +131,35 @@ static void invert(int n, double (*G)[6]) {
     }
 }
 
+/* h of a lane, as floats have it, by the unknowns of a cell; X: L apart. */
+static void find_flux(const struct cell_plan *plan, const struct motions *m, const double *K, const double *X,
+                      double *h) {
+    const int n_near = cell_plan_near(plan);
+    double energy = 0.0;
+    for (int i = 0; i < m->n; i++) h[i] = 0.0;
+    for (int k = 0; k < n_near; k++) {
+        double *to = &h[cell_plan_near_row(plan, k)];
+        for (int l = 0; l < n_near; l++)
+            *to += K[at(cell_plan_near_row(plan, k), cell_plan_near_row(plan, l)) * m->L] * X[l * m->L];
+        energy += *to * X[k * m->L];
+    }
+    for (int k = 0; k < n_near; k++) {
+        double *to = &h[cell_plan_near_row(plan, k)];
+        float rounded = energy > 0.0 ? (float)(*to / sqrt(energy)) : 0.0f;
+        half_put(m->h, k * m->L + m->lane, rounded);
+        *to = (double)rounded;
+    }
+}
+
 static int halve_motions(const struct cell_plan *plan, int64_t batch, int lane, const double *K,
                          uint16_t *halves) {
     struct motions m = motions_of(plan, halves, lane);
-    const int dim = m.dim, n_motions = cell_plan_motions(plan), n_X = plan->n_faces * plan->n_near * dim;
+    const int dim = m.dim, n_motions = cell_plan_motions(plan), n_X = cell_plan_near(plan);
     const double *X = plan->motions + batch * n_X * m.L + lane;
     int loose = plan->loose[batch * m.L + lane];
-    double G[6][6] = {{0}};
-    int good = round_matrix(m.n, m.L, K, m.s, m.A);
+    double G[6][6] = {{0}}, h[KERNEL_CELL_UNKNOWNS];
+    if (plan->apart) find_flux(plan, &m, K, X, h);
+    int good = round_matrix(m.n, m.L, K, plan->apart ? h : NULL, m.s, m.A);
     for (int k = 0; k < n_X; k++) half_put(m.X, k * m.L + lane, (float)X[k * m.L]);
     for (int k = 0; k < n_X; k++) {
         float u[6];
@@ -173,7 +197,9 @@ static void project(const struct cell_plan *plan, const struct motions *m, float
 static void multiply_motions(const struct cell_plan *plan, const uint16_t *matrix, int lane, const float *x,
                              float *y) {
     struct motions m = motions_of(plan, matrix, lane);
-    float in[KERNEL_CELL_UNKNOWNS], out[KERNEL_CELL_UNKNOWNS];
+    float in[KERNEL_CELL_UNKNOWNS], out[KERNEL_CELL_UNKNOWNS], flux = 0.0f;
+    const int n_flux = plan->apart ? cell_plan_near(plan) : 0;
+    for (int k = 0; k < n_flux; k++) flux += of_lane(&m, m.h, k) * x[cell_plan_near_row(plan, k)];
     for (int i = 0; i < m.n; i++) in[i] = half_scale(m.s[i * m.L]) * x[i];
     project(plan, &m, in);
     for (int i = 0; i < m.n; i++) {
@@ -182,6 +208,7 @@ static void multiply_motions(const struct cell_plan *plan, const uint16_t *matri
     }
     project(plan, &m, out);
     for (int i = 0; i < m.n; i++) y[i] += half_scale(m.s[i * m.L]) * out[i];
+    for (int k = 0; k < n_flux; k++) y[cell_plan_near_row(plan, k)] += flux * of_lane(&m, m.h, k);
 }
 
 /* ------------------------------------------------------------------------------- both */
@@ -246,6 +273,10 @@ void cell_apply_half_ref(const struct cell_plan *plan, const float *x, float *y)
                     if (map[f * L + lane] >= 0) y[map[f * L + lane] + i - cell_plan_start(plan, f)] += out[i];
         }
     }
+}
+
+void cell_apply_apart_ref(const struct cell_plan *plan, const float *x, float *y) {
+    cell_apply_half_ref(plan, x, y);
 }
 
 int64_t cell_half_pays_ref(int64_t n, int64_t n_cells) {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/ref/ref.h"
+#include "kernels/summary.h"
 
 /* Entry (i, j), j <= i, of a triangle, and the other one. */
 static int64_t at(int i, int j) {
@@ -81,8 +82,8 @@ void cell_lower_ref(int lanes, int64_t n_batches, int n_parts, int from, int to,
                                  lane];
 }
 
-void cell_summary_ref(int lanes, int64_t n_batches, int n_faces, int n, const double *matrices,
-                      double *summary) {
+void cell_summary_ref(int lanes, int64_t n_batches, int n_faces, int n_components, int n,
+                      const double *matrices, double *summary) {
     for (int64_t batch = 0; batch < n_batches; batch++)
         for (int lane = 0; lane < lanes; lane++) {
             const double *K = matrices + batch * at(n, 0) * lanes + lane;
@@ -96,7 +97,8 @@ void cell_summary_ref(int lanes, int64_t n_batches, int n_faces, int n, const do
                 s[2 * lanes] += entry / n;
             }
             for (int f = 0; f < n_faces; f++)
-                s[(3 + f) * lanes] = K[at(f * (n / n_faces), f * (n / n_faces)) * lanes];
+                s[(3 + f) * lanes] =
+                    summary_constants(K, lanes, f * (n / n_faces), n / n_faces / n_components, n_components);
         }
 }
 

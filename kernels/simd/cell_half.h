@@ -170,11 +170,36 @@ INLINE void half_project(const struct cell_plan *plan, int dim, int near, const 
             dim, size, i == 0, plan->ones[f], s + f * m + i, w, X + (f * near + i) * dim * L, v + f * m + i);
 }
 
+/* The flux h'x of a cell, and y += flux h; h: floats in lanes. */
+INLINE lane_single half_flux(const struct cell_plan *plan, int dim, int near, const float *h,
+                             const lane_single *x) {
+    const int size = plan->m / dim;
+    lane_single flux = {0};
+    for (int f = 0; f < plan->n_faces; f++)
+        for (int i = 0; i < near; i++) {
+            const float *part = h + (f * near + i) * dim * L;
+            EACH_AXIS(c, dim) flux += lane_load_single(L, part + c * L) * x[f * plan->m + c * size + i];
+        }
+    return flux;
+}
+INLINE void half_add_flux(const struct cell_plan *plan, int dim, int near, const float *h, lane_single flux,
+                          lane_single *y) {
+    const int size = plan->m / dim;
+    for (int f = 0; f < plan->n_faces; f++)
+        for (int i = 0; i < near; i++) {
+            const float *part = h + (f * near + i) * dim * L;
+            EACH_AXIS(c, dim) y[f * plan->m + c * size + i] += lane_load_single(L, part + c * L) * flux;
+        }
+}
+
 /* As half_cell, for displacements. scales: room. */
 INLINE void half_motions(const struct cell_plan *plan, int dim, int near, int n, const lane_half *matrix,
                          lane_single *x, lane_single *scales, lane_single *y) {
     const lane_half *s = matrix, *A = s + n + 2 * cell_plan_floats(plan);
-    const float *X = (const float *)(const void *)(s + n), *G = X + plan->n_faces * near * dim * L;
+    const float *X = (const float *)(const void *)(s + n), *G = X + plan->n_faces * near * dim * L,
+                *h = G + dim * (dim + 1) / 2 * (dim * (dim + 1) / 2 + 1) / 2 * L;
+    lane_single flux = {0};
+    if (plan->apart) flux = half_flux(plan, dim, near, h, x);
     for (int i = 0; i < n; i++) {
         scales[i] = half_powers(s[i]);
         x[i] *= scales[i];
@@ -183,6 +208,7 @@ INLINE void half_motions(const struct cell_plan *plan, int dim, int near, int n,
     half_product(n, A, x, y);
     half_project(plan, dim, near, scales, X, G, y);
     for (int i = 0; i < n; i++) y[i] *= scales[i];
+    if (plan->apart) half_add_flux(plan, dim, near, h, flux, y);
 }
 
 /* Compiled apart for each kind of faces: edges, triangles, quads. */
@@ -224,6 +250,10 @@ void OF(cell_apply_half)(const struct cell_plan *plan, const float *x, float *y)
     OF(all_runs_single)(plan, x, y, take_half);
 }
 
+void OF(cell_apply_apart)(const struct cell_plan *plan, const float *x, float *y) {
+    OF(all_runs_single)(plan, x, y, take_half);
+}
+
 /* ------------------------------------------------------------------------------- making them */
 
 /* By registers of doubles: whole lane vectors are compared one number at a time where they are split. */
@@ -259,15 +289,19 @@ INLINE packet half_check(packet value, packet_long *bad) {
     return (packet)((packet_long)value & fits);
 }
 
-/* Entry (i, j) in units of the scales; K: row i. */
-INLINE packet half_exact(const double *K, const packet *inverse, int i, int j) {
-    return *(const packet *)(K + j * L) * inverse[i] * inverse[j];
+/* Entry (i, j) of K - h h' (h NULL: K) in units of the scales; K: row i. */
+INLINE packet half_exact(const double *K, const packet *h, const packet *inverse, int i, int j) {
+    packet entry = *(const packet *)(K + j * L);
+    if (h != NULL) entry -= h[i] * h[j];
+    return entry * inverse[i] * inverse[j];
 }
 
 /* The scales of one register of a batch, and their inverses. K, A, .. are there L apart. */
-INLINE void half_scales(int n, const double *K, uint16_t *s, packet *inverse, packet_long *bad) {
+INLINE void half_scales(int n, const double *K, const packet *h, uint16_t *s, packet *inverse,
+                        packet_long *bad) {
     for (int i = 0; i < n; i++) { /* the exponent of a double, halved and rounded up */
         packet diagonal = *(const packet *)(K + (int64_t)i * (i + 3) / 2 * L);
+        if (h != NULL) diagonal -= h[i] * h[i];
         packet_long within = (packet_long)(diagonal > 1e-60) & (packet_long)(diagonal < 1e60);
         packet_long k = ((((packet_long)diagonal >> 52) - 1021) >> 1) & within;
         *bad |= (packet_long)(diagonal < 0.0);
@@ -277,14 +311,15 @@ INLINE void half_scales(int n, const double *K, uint16_t *s, packet *inverse, pa
 }
 
 /* Row i of A; K: row i. Places as half_place says. */
-INLINE void half_row(int n, int i, const double *K, const packet *inverse, uint16_t *A, packet_long *bad) {
+INLINE void half_row(int n, int i, const double *K, const packet *h, const packet *inverse, uint16_t *A,
+                     packet_long *bad) {
     int pair = i & ~1, step = pair == n - 1 ? 2 : 4;
     uint16_t *row = A + half_place(n, i, 0) * L, *end = A + half_place(n, i, pair) * L;
     for (int j = 0; j < pair; j += 2)
         for (int k = 0; k < 2; k++)
-            half_store(row + (step * (j / 2) + k) * L, half_check(half_exact(K, inverse, i, j + k), bad));
+            half_store(row + (step * (j / 2) + k) * L, half_check(half_exact(K, h, inverse, i, j + k), bad));
     for (int j = pair; j <= i; j++)
-        half_store(end + (j - pair) * L, half_check(half_exact(K, inverse, i, j), bad));
+        half_store(end + (j - pair) * L, half_check(half_exact(K, h, inverse, i, j), bad));
 }
 
 /* One register of a batch. Lanes of the result are not zero where K is not positive semidefinite. */
@@ -293,7 +328,7 @@ static packet_long halve_part(const struct cell_plan *plan, int n, const double 
     packet c[KERNEL_CELL_UNKNOWNS], inverse[KERNEL_CELL_UNKNOWNS], u[KERNEL_CELL_FACES], sum = {0};
     int place[KERNEL_CELL_FACES], n_places = 0;
     packet_long bad = {0}, ignored = {0};
-    half_scales(n, K, s, inverse, &bad);
+    half_scales(n, K, NULL, s, inverse, &bad);
     for (int i = 0; i < n; i++) c[i] = (packet){0};
     for (int f = 0; f < plan->n_faces; f++) {
         int i = cell_plan_start(plan, f);
@@ -304,12 +339,13 @@ static packet_long halve_part(const struct cell_plan *plan, int n, const double 
     }
     for (int i = 0, before = 0; i < n; i++, K += i * L) {
         int is_place = before < n_places && place[before] == i;
-        half_row(n, i, K, inverse, A, &bad);
+        half_row(n, i, K, NULL, inverse, A, &bad);
         for (int p = 0; p < before + is_place; p++) /* columns of the function 1 */
             c[i] +=
-                (half_exact(K, inverse, i, place[p]) - half_load(A + half_place(n, i, place[p]) * L)) * u[p];
+                (half_exact(K, NULL, inverse, i, place[p]) - half_load(A + half_place(n, i, place[p]) * L)) *
+                u[p];
         for (int j = 0; j < i && is_place; j++)
-            c[j] += (half_exact(K, inverse, i, j) - half_load(A + half_place(n, i, j) * L)) * u[before];
+            c[j] += (half_exact(K, NULL, inverse, i, j) - half_load(A + half_place(n, i, j) * L)) * u[before];
         before += is_place;
     }
     for (int i = 0; i < n; i++) half_store(e + i * L, half_check(c[i] / (sum * HALF_UNIT), &ignored));
@@ -359,18 +395,45 @@ INLINE void half_store_floats(uint16_t *floats, int i, int part, packet value) {
     for (int w = 0; w < PART; w++) half_put(floats, (int64_t)i * L + part + w, (float)value[w]);
 }
 
+/* h of one register of a batch, as floats have it, by the unknowns of a cell. */
+static void half_find_flux(const struct cell_plan *plan, int n, int part, const double *K, const double *X,
+                           uint16_t *floats, packet *h) {
+    const int n_near = cell_plan_near(plan);
+    packet energy = {0};
+    for (int i = 0; i < n; i++) h[i] = (packet){0};
+    for (int k = 0; k < n_near; k++) {
+        int64_t row = cell_plan_near_row(plan, k);
+        for (int l = 0; l < n_near; l++) {
+            int64_t column = cell_plan_near_row(plan, l);
+            int64_t at = row >= column ? row * (row + 1) / 2 + column : column * (column + 1) / 2 + row;
+            h[row] += *(const packet *)(K + at * L) * *(const packet *)(X + l * L);
+        }
+        energy += h[row] * *(const packet *)(X + k * L);
+    }
+    for (int k = 0; k < n_near; k++) {
+        packet *to = &h[cell_plan_near_row(plan, k)];
+        for (int w = 0; w < PART; w++) {
+            float rounded = energy[w] > 0.0 ? (float)((*to)[w] / sqrt(energy[w])) : 0.0f;
+            half_put(floats, (int64_t)k * L + part + w, rounded);
+            (*to)[w] = (double)rounded;
+        }
+    }
+}
+
 /* The same for displacements. batch: of the plan; part: the first lane. */
 static packet_long halve_motions_part(const struct cell_plan *plan, int64_t batch, int part, int n,
                                       const double *K, uint16_t *to) {
-    const int dim = plan->n_components, n_motions = cell_plan_motions(plan),
-              n_X = plan->n_faces * plan->n_near * dim;
+    const int dim = plan->n_components, n_motions = cell_plan_motions(plan), n_X = cell_plan_near(plan);
     const double *X = plan->motions + batch * n_X * L + part;
     const uint8_t *loose = plan->loose + batch * L + part;
     uint16_t *s = to + part, *floats = to + n * L, *A = floats + 2 * cell_plan_floats(plan) * L + part;
-    packet inverse[KERNEL_CELL_UNKNOWNS], G[6][6], active[4];
+    packet inverse[KERNEL_CELL_UNKNOWNS], flux[KERNEL_CELL_UNKNOWNS], G[6][6], active[4];
+    const packet *h = plan->apart ? flux : NULL;
     packet_long bad = {0};
-    half_scales(n, K, s, inverse, &bad);
-    for (int i = 0; i < n; i++, K += i * L) half_row(n, i, K, inverse, A, &bad);
+    if (plan->apart)
+        half_find_flux(plan, n, part, K, X, floats + (n_X + n_motions * (n_motions + 1) / 2) * 2 * L, flux);
+    half_scales(n, K, h, s, inverse, &bad);
+    for (int i = 0; i < n; i++, K += i * L) half_row(n, i, K, h, inverse, A, &bad);
     for (int c = 0; c <= dim; c++)
         for (int w = 0; w < PART; w++) active[c][w] = loose[w] >> c & 1;
     half_gram(plan, inverse, X, G);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/simd/lane.h"
+#include "kernels/summary.h"
 
 static int64_t row(int64_t i) {
     return i * (i + 1) / 2;
@@ -25,8 +26,8 @@ void OF(cell_lower)(int lanes, int64_t n_batches, int n_parts, int from, int to,
     }
 }
 
-void OF(cell_summary)(int lanes, int64_t n_batches, int n_faces, int n, const double *matrices,
-                      double *summary) {
+void OF(cell_summary)(int lanes, int64_t n_batches, int n_faces, int n_components, int n,
+                      const double *matrices, double *summary) {
     const int m = n_faces > 0 ? n / n_faces : 0;
     (void)lanes;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
@@ -48,6 +49,7 @@ void OF(cell_summary)(int lanes, int64_t n_batches, int n_faces, int n, const do
             s[2 * L + l] = sum[l] / n;
         }
         for (int f = 0; f < n_faces; f++)
-            memcpy(s + (3 + f) * L, K + (row(f * m) + f * m) * L, L * sizeof *s);
+            for (int l = 0; l < L; l++)
+                s[(3 + f) * L + l] = summary_constants(K + l, L, f * m, m / n_components, n_components);
     }
 }

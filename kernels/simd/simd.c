@@ -15,7 +15,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(put_entries), BOTH(csr_apply), BOTH(block_apply), BOTH(block_smooth),
         BOTH(lane_smooth),
         BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), ONE(cell_parts), BOTH(facet_sweep), ONE(facet_sweep_scratch),
-        ONE(cell_apply_half), ONE(cell_halve), ONE(cell_half_pays), BOTH(row_solve),
+        ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), ONE(cell_half_pays), BOTH(row_solve),
         ONE(cell_lower), ONE(cell_summary),
         ONE(condense_affine), ONE(affine_solve), ONE(condense_scratch), ONE(condense_sum), ONE(sum_solve),
         ONE(condense_sum_scratch), ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve), ONE(elastic_scratch),

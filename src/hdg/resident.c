@@ -42,10 +42,20 @@ static double bytes_wanted(const struct hdg *h) {
     return bytes + 6.0 * sizeof(double) * RESIDENT_NUMBERS;
 }
 
+/* Whether data by region are one field, *f, or zero (NULL), everywhere. */
+static int is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {
+    *f = fields != NULL ? fields[0] : NULL;
+    for (int r = 1; fields != NULL && r < h->data.n_regions; r++)
+        if (fields[r] != *f) return 0;
+    return 1;
+}
+
 static int is_eligible(const struct hdg *h) {
     static const char *const kernels[] = {"affine_coefficients", "cell_source", "affine_balance", "face_sums",
                                           "affine_solve",        "cell_gather", "table_apply"};
     const struct equation *e = h->data.equation;
+    const struct field *reaction;
+    if (!is_one(h, h->data.reaction, &reaction)) return 0;
     if (device_is_host(h->device) || !e->in_batches || !e->by_faces || h->trace.fixed != NULL) return 0;
     if (h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces || h->data.tau_hat < 0.0)
         return 0;
@@ -197,10 +207,12 @@ done:
 
 facet_status hdg_resident_create(struct hdg *h) {
     facet_status status = FACET_OK;
+    const struct field *reaction;
     double *K = NULL;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
-    if (h->data.reaction != NULL) field_is_constant(h->data.reaction, &h->resident->reaction);
+    is_one(h, h->data.reaction, &reaction);
+    if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
     TRY(put_conductivity(h, &K));
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         if (h->data.mesh->blocks[b].count > 0) TRY(make_coefficients(h, b, K));
@@ -307,15 +319,16 @@ static void forget(const struct hdg *h) {
 
 /* Whether f is known to the device. */
 static int source_is_there(const struct hdg *h, const double *source) {
-    const struct field *f = h->data.source;
-    return source == NULL && h->data.exact == NULL && (f == NULL || field_is_differentiable(f));
+    const struct field *f;
+    return source == NULL && h->data.exact == NULL && is_one(h, h->data.source, &f) &&
+           (f == NULL || field_is_differentiable(f));
 }
 
 /* (f, phi) of the cells of a block; *finite becomes 0 where f is not. */
 static facet_status load_block(const struct hdg *h, int block, int *finite) {
     facet_status status = FACET_OK;
     const struct hdg_table *table = &h->space.blocks[block].source;
-    const struct field *f = h->data.source;
+    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
     const struct device *device = h->device;
     struct resident_block *r = &h->resident->blocks[block];
     const int lanes = h->lanes, dim = h->data.mesh->dim, N = h->space.blocks[block].N;

@@ -311,10 +311,10 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
                          : hdg_resident_fetch(s->hdg, solution);
 }
 
-static facet_status reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int *done_here) {
     (void)n, (void)x;
-    *done_here = s->hdg->resident != NULL && field == HDG_U && !extremes;
+    *done_here = s->hdg->resident != NULL && field == HDG_U && take == BACKEND_INTEGRALS;
     return *done_here ? hdg_resident_integrals(s->hdg, values) : FACET_OK;
 }
 

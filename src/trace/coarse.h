@@ -32,13 +32,22 @@ facet_status trace_inject(const struct trace_space *space, const struct trace_sp
  * L_k across a row (layer) of cells is not seen by the flux in its own direction, and a condensed Laplacian
  * of one dimension less is left along the row, too slow for any smoother. So there is a node for every face
  * in 2D (L_k), and in 3D for every edge (L_k along it, linear across) and, from k = 2 on, for every face (L_k
- * L_k). */
+ * L_k).
+ *
+ * With FLUXES, of displacements, every face has its constant normal displacement as well. They hold the flux
+ * through every face, so that nothing locks where lambda is large: a displacement v is the sum of vertex
+ * functions, of normals that correct their flux through every face to that of v, and of a rest without flux,
+ * whose energy does not know lambda (C. Bernardi, G. Raugel, Analysis of some finite elements for the Stokes
+ * problem, Math. Comp. 44, 1985: P1 with the normal bubbles of faces is stable). On tets there are 2.5
+ * unknowns a cell, where the rigid motions of faces are 12. With NORMALS the normal displacements of degree
+ * 1, dim of a face, which leave half as much to a smoother: 6.5 unknowns a cell. */
+enum trace_beside { TRACE_VERTICES, TRACE_ROWS, TRACE_FLUXES, TRACE_NORMALS };
 struct trace_nodes {
     int64_t n;           /* nodes */
     int64_t n_vertices;  /* the first of them belong to vertices */
     int64_t *offsets;    /* n + 1: the columns of a node, one for each component that is not given there */
     uint8_t *components; /* of each column */
-    int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes */
+    int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes and normals */
     int32_t *columns; /* of every vertex of the mesh its column, or -1; NULL where there is more to a node */
     struct mg_transfer P;
 };
@@ -58,7 +67,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
                                  double *jump, struct trace_pieces *pieces);
 
 /* pieces: NULL, or without corners: vertices are not cut. Of one component where they are. */
-facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
+facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_beside beside,
                                     const struct trace_pieces *pieces, struct trace_nodes *nodes);
 
 /* The hat functions of the vertices of a face in the basis of degree 1: functions x vertices, by rows. */

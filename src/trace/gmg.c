@@ -247,7 +247,7 @@ static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
-    TRY(trace_last_continuous(s->space, s->matrices, 0, NULL, b->o.n_modes, NULL, &P, &last));
+    TRY(trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, &last));
     TRY(multigrid_connect(b->mg, &P));
     last.singular = b->o.singular;
     TRY(multigrid_end_coarse(b->mg, b->coarse_device, &last, &b->end));
@@ -292,7 +292,7 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     if (o->last_unknowns == 0) o->last_unknowns = SMALL_LEVEL;
     if (o->degrees == GMG_DEGREES_AUTO) o->degrees = GMG_STRAIGHT;
     if (tensor && (o->smoother == GMG_SMOOTHER_AUTO || o->steps == 0))
-        TRY(trace_measure_work(space, matrices, 0, &constant));
+        TRY(trace_measure_work(space, matrices, TRACE_VERTICES, &constant));
     if (o->smoother == GMG_SMOOTHER_AUTO)
         o->smoother = has_rows && constant > MUCH_WORK ? GMG_ROWS : GMG_FACES;
     TRY(choose_steps(b, matrices, tensor, constant));

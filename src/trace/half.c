@@ -229,7 +229,7 @@ static void fill_constant(const struct cell_plan *plan, struct cell *cell) {
 static void fill_motions(const struct cell_plan *plan, struct cell *cell) {
     const int n = cell->n, lanes = cell->lanes, dim = plan->n_components, size = plan->m / dim;
     const uint16_t *X = cell->numbers + n * lanes;
-    const int n_X = plan->n_faces * plan->n_near * dim;
+    const int n_X = cell_plan_near(plan);
     memset(cell->U, 0, (size_t)(2 * cell->n_columns * n) * sizeof *cell->U);
     for (int f = 0; f < plan->n_faces; f++)
         for (int i = 0; i < plan->n_near; i++) {
@@ -253,7 +253,20 @@ static void fill_motions(const struct cell_plan *plan, struct cell *cell) {
         }
 }
 
-/* E = Pi A Pi - K, C = K + U G U', with Pi A Pi = A - V U' - U V' and V = A W - U (W'A W) / 2. */
+/* E += h h', in units of the scales. */
+static void add_flux(const struct cell_plan *plan, struct cell *cell) {
+    const int n = cell->n, lanes = cell->lanes, m = cell_plan_motions(plan);
+    const uint16_t *h = cell->numbers + (n + 2 * cell_plan_near(plan) + m * (m + 1)) * lanes;
+    memset(cell->x, 0, (size_t)n * sizeof *cell->x);
+    for (int k = 0; k < cell_plan_near(plan); k++) {
+        int row = cell_plan_near_row(plan, k);
+        cell->x[row] = half_get(h, k * lanes + cell->lane) / scale_of(cell, row);
+    }
+    cblas_dsyr(CblasColMajor, CblasLower, n, 1.0, cell->x, 1, cell->E, n);
+}
+
+/* E = Pi A Pi - K, with h h' where it is apart, C = K + U G U', with Pi A Pi = A - V U' - U V' and V = A W -
+ * U (W'A W) / 2. */
 static void fill_displacements(const struct cell_plan *plan, struct cell *cell) {
     const int n = cell->n, m = cell->n_columns;
     double *E = cell->E, *C = cell->C;
@@ -268,6 +281,7 @@ static void fill_displacements(const struct cell_plan *plan, struct cell *cell) 
             cblas_daxpy(n, -0.5 * cblas_ddot(n, cell->W + b * n, 1, V, 1), cell->U + b * n, 1, cell->x, 1);
         cblas_dsyr2(CblasColMajor, CblasLower, n, -1.0, cell->x, 1, U, 1, E, n);
     }
+    if (plan->apart) add_flux(plan, cell);
     for (int j = 0; j < n; j++)
         for (int i = j; i < n; i++) {
             E[(int64_t)j * n + i] -= C[(int64_t)j * n + i];

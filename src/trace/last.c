@@ -125,14 +125,14 @@ static void vertex_points(const struct facet_mesh *mesh, double *points) {
 }
 
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int rows, const struct trace_pieces *pieces, int n_modes,
+                                   enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
                                    const double *modes, struct mg_transfer *P, struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_nodes nodes = {0};
     double *points = NULL;
     const struct facet_mesh *mesh = space->mesh;
     int nc = space->n_components, rigid = n_modes > nc;
-    TRY(trace_continuous_nodes(space, rows, pieces, &nodes));
+    TRY(trace_continuous_nodes(space, beside, pieces, &nodes));
     if (nodes.n == 0) { /* every vertex lies on an eliminated face */
         TRY(trace_last_traces(space, matrices, n_modes, modes, P, l));
         goto done;
@@ -149,7 +149,10 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
-    l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
+    l->name = nodes.n == nodes.n_vertices ? "linear"
+              : beside == TRACE_ROWS      ? "linear+rows"
+              : beside == TRACE_FLUXES    ? "linear+fluxes"
+                                          : "linear+normals";
 done:
     base_free(&points);
     trace_nodes_destroy(&nodes);

@@ -37,14 +37,14 @@ facet_status trace_choose_single(const struct trace_space *space, const struct t
 }
 
 facet_status trace_measure_work(const struct trace_space *space, const struct trace_matrices *matrices,
-                                int rows, double *constant) {
+                                enum trace_beside beside, double *constant) {
     facet_status status = FACET_OK;
     struct trace_space all = {0};
     struct trace_nodes nodes = {0};
     uint8_t *none = NULL;
     TRY(CALLOC(none, space->mesh->n_faces));
     TRY(trace_space_create(space->mesh, space->degree, space->n_components, none, &all));
-    TRY(trace_continuous_nodes(&all, rows, NULL, &nodes));
+    TRY(trace_continuous_nodes(&all, beside, NULL, &nodes));
     TRY(trace_smoothing_constant(&all, matrices, &nodes.P, constant));
 done:
     trace_nodes_destroy(&nodes);

@@ -3,6 +3,7 @@
 #define FACET_TRACE_LEVELS_H
 
 #include "solve/coarse.h"
+#include "trace/coarse.h"
 #include "trace/pmg.h"
 
 /* ------------------------------------------------------------------------------ levels of traces */
@@ -15,12 +16,12 @@ facet_status trace_lower_space(const struct trace_space *space, int degree, stru
 /* Whether the levels are in single precision; refuses one that the numbers do not allow. */
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
                                  enum pmg_precision precision, int *single);
-/* How hard a smoother over faces has to work above continuous linear functions, with or without row modes.
+/* How hard a smoother over faces has to work above continuous linear functions, with others beside or not.
  * Asked of cells as if no face were eliminated: a sample of a small mesh would else be one of boundary cells.
  * From TRACE_MUCH_WORK without row modes on, these are thought of, or rows are solved. */
 #define TRACE_MUCH_WORK 12.0
 facet_status trace_measure_work(const struct trace_space *space, const struct trace_matrices *matrices,
-                                int rows, double *constant);
+                                enum trace_beside beside, double *constant);
 /* How many times more steps a smoother takes on stretched cells and for vectors; measured in docs/pmg.md and
  * docs/gmg.md. On quads and hexes it takes at least TRACE_TENSOR_WORK times the root of the constant above.
  */
@@ -59,11 +60,11 @@ void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct,
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
                                int n_modes, const double *modes, struct mg_transfer *P,
                                struct coarse_matrix *last);
-/* Continuous functions, with or without row modes, of vertices that may be cut (NULL: whole); traces of
- * degree 0 where there are none. */
+/* Continuous functions, by themselves or with others beside, of vertices that may be cut (NULL: whole);
+ * traces of degree 0 where there are none. */
 struct trace_pieces;
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int rows, const struct trace_pieces *pieces, int n_modes,
+                                   enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
                                    const double *modes, struct mg_transfer *P, struct coarse_matrix *last);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,

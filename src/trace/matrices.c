@@ -133,8 +133,8 @@ static facet_status summarize(const struct trace_matrices *matrices, int block, 
     size_t count = (size_t)(matrices->n_batches[block] * (3 + n_faces) * matrices->lanes);
     TRY(ALLOC(*to, count));
     TRY(device_alloc(device, &there, count, sizeof(double)));
-    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, matrices->n[block],
-                        matrices->values[block], there);
+    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, matrices->n_components,
+                        matrices->n[block], matrices->values[block], there);
     TRY(device_download(device, *to, there, count * sizeof(double)));
 done:
     device_free(device, &there);

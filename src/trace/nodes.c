@@ -1,5 +1,5 @@
 /* Prolongations to the trace: from a lower degree, and from the continuous functions of vertices with the row
- * modes of quads and hexes. See coarse.h. */
+ * modes of quads and hexes or the normals of faces. See coarse.h. */
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +7,9 @@
 #include "poly/basis.h"
 #include "poly/rule.h"
 #include "trace/coarse.h"
+
+/* A face has a normal displacement of its own where at least this part of its normal is not given. */
+#define LEAST_NORMAL 0.1
 
 facet_status trace_inject(const struct trace_space *space, const struct trace_space *low,
                           struct mg_transfer *P) {
@@ -67,10 +70,10 @@ static void find_frame(const struct facet_mesh *mesh, int32_t face, struct frame
  * face of it is eliminated or fixed there, -2 when it is on no free face. */
 struct builder {
     const struct trace_space *space;
-    int rows;
+    enum trace_beside beside;
     const struct trace_pieces *pieces; /* NULL: vertices are whole */
     struct mesh_skeleton skeleton;
-    int64_t *vertex_columns, *edge_columns, *face_columns;
+    int64_t *vertex_columns, *edge_columns, *face_columns; /* of a face with normals: one by one */
     double *hats[SHAPE_COUNT]; /* of a face shape: functions of degree 1 x vertices */
 };
 
@@ -165,6 +168,42 @@ static int is_given(const struct trace_space *space, int32_t face, int component
     return first < 0 || (space->fixed != NULL && space->fixed[first + component * m]);
 }
 
+/* The mean normal of a face, of length 1: 2D: its edge, turned; 3D: half the cross product of two edges, or
+ * of the diagonals of a quad. */
+static void face_normal(const struct facet_mesh *mesh, const struct frame *f, double *normal) {
+    const int dim = mesh->dim;
+    const double *x[SHAPE_MAX_FACE_VERTICES];
+    double a[3], b[3], square = 0.0;
+    for (int i = 0; i < f->n; i++)
+        x[i] = f->block->nodes + ((int64_t)f->cell * f->block->n_nodes +
+                                  shape_vertex_node(f->block->shape, mesh->order, f->local[i])) *
+                                     dim;
+    for (int c = 0; c < dim; c++) {
+        a[c] = x[f->n == 4 ? 2 : 1][c] - x[0][c];
+        b[c] = dim == 3 ? x[f->n - 1][c] - x[f->n == 4 ? 1 : 0][c] : 0.0;
+    }
+    for (int c = 0; c < dim; c++) {
+        normal[c] = dim == 2 ? (c == 0 ? a[1] : -a[0])
+                             : a[(c + 1) % 3] * b[(c + 2) % 3] - a[(c + 2) % 3] * b[(c + 1) % 3];
+        square += normal[c] * normal[c];
+    }
+    for (int c = 0; c < dim; c++) normal[c] /= sqrt(square);
+}
+
+/* Normal displacements of a face: the first functions of it, 1, s, t. */
+static int n_normals(const struct builder *b) {
+    return b->beside == TRACE_NORMALS && b->space->degree > 0 ? b->space->mesh->dim : 1;
+}
+
+/* Whether enough of the normal of a free face is not given. */
+static int has_normal(const struct trace_space *space, int32_t face, const struct frame *f) {
+    double normal[3], square = 0.0;
+    face_normal(space->mesh, f, normal);
+    for (int c = 0; c < space->n_components; c++)
+        if (!is_given(space, face, c)) square += normal[c] * normal[c];
+    return square > LEAST_NORMAL * LEAST_NORMAL;
+}
+
 /* The values of this component are given on all that lies on the face. */
 static void mark_face(const struct builder *b, const struct frame *f, int component) {
     int nc = b->space->n_components, forward;
@@ -200,13 +239,34 @@ struct corners {
     int64_t nodes[SHAPE_MAX_FACE_VERTICES];
 };
 
+/* What stands beside the vertices on a free face. */
+static void number_face(const struct builder *b, int64_t block, struct trace_nodes *nodes) {
+    const struct trace_space *space = b->space;
+    const int nc = space->n_components, dim = space->mesh->dim;
+    int32_t face = space->free_faces[block];
+    int forward;
+    struct frame f;
+    find_frame(space->mesh, face, &f);
+    if (b->beside == TRACE_FLUXES || b->beside == TRACE_NORMALS) {
+        if (has_normal(space, face, &f)) number_entity(b->face_columns + block * nc, n_normals(b), -1, nodes);
+        return;
+    }
+    for (int i = 0; i < 4 && dim == 3 && f.shape == SHAPE_QUAD; i++)
+        number_entity(b->edge_columns + (int64_t)find_edge(b, &f, i, &forward) * nc, nc, -1, nodes);
+    for (int c = 0; c < nc; c++)
+        if (is_given(space, face, c)) b->face_columns[block * nc + c] = -1;
+    if ((dim == 2 || space->degree > 1) && has_rows(space->mesh, face))
+        number_entity(b->face_columns + block * nc, nc, -1, nodes);
+}
+
 static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
     const struct trace_space *space = b->space;
     const struct facet_mesh *mesh = space->mesh;
-    int nc = space->n_components, forward, edges = b->rows && mesh->dim == 3;
+    int nc = space->n_components, edges = b->beside == TRACE_ROWS && mesh->dim == 3;
     int64_t n_vertices = b->pieces != NULL ? b->pieces->n : b->skeleton.n_vertices;
-    int64_t most = n_vertices + (edges ? b->skeleton.n_edges : 0) + (b->rows ? space->n_free_faces : 0);
+    int64_t most = n_vertices + (edges ? b->skeleton.n_edges : 0) +
+                   (b->beside != TRACE_VERTICES ? space->n_free_faces : 0);
     struct corners *all = NULL;
     struct frame f;
     TRY(alloc_columns(n_vertices, nc, &b->vertex_columns));
@@ -236,16 +296,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             if (all[k].nodes[i] >= 0)
                 number_entity(b->vertex_columns + all[k].nodes[i] * nc, nc, all[k].vertices[i], nodes);
     nodes->n_vertices = nodes->n;
-    for (int64_t k = 0; k < space->n_free_faces && b->rows; k++) {
-        int32_t face = space->free_faces[k];
-        find_frame(mesh, face, &f);
-        for (int i = 0; i < 4 && edges && f.shape == SHAPE_QUAD; i++)
-            number_entity(b->edge_columns + (int64_t)find_edge(b, &f, i, &forward) * nc, nc, -1, nodes);
-        for (int c = 0; c < nc; c++)
-            if (is_given(space, face, c)) b->face_columns[k * nc + c] = -1;
-        if ((mesh->dim == 2 || space->degree > 1) && has_rows(mesh, face))
-            number_entity(b->face_columns + k * nc, nc, -1, nodes);
-    }
+    for (int64_t k = 0; k < space->n_free_faces && b->beside != TRACE_VERTICES; k++) number_face(b, k, nodes);
 done:
     base_free(&all);
     return status;
@@ -296,7 +347,13 @@ static void face_entries(const struct builder *b, int64_t block, int component, 
         for (int j = 0; j < f.n; j++)
             if (ends[j] >= 0)
                 add_entry(e, i, b->vertex_columns[ends[j] * nc + component], b->hats[f.shape][i * f.n + j]);
-    if (!b->rows) return;
+    if (b->beside == TRACE_FLUXES || b->beside == TRACE_NORMALS) {
+        double normal[3];
+        face_normal(b->space->mesh, &f, normal);
+        for (int i = 0; i < n_normals(b); i++)
+            add_entry(e, i, b->face_columns[block * nc + i], normal[component]);
+    }
+    if (b->beside != TRACE_ROWS) return;
     if (f.shape == SHAPE_QUAD)
         add_quad_rows(b, &f, component, b->face_columns[block * nc + component], e);
     else
@@ -329,14 +386,14 @@ static void write_rows(const struct builder *b, struct mg_transfer *P) {
     }
 }
 
-facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
+facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_beside beside,
                                     const struct trace_pieces *pieces, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
-    struct builder b = {.space = space, .rows = rows};
+    struct builder b = {.space = space, .beside = beside};
     if (pieces != NULL && pieces->corners != NULL) b.pieces = pieces;
     *nodes = (struct trace_nodes){0};
-    TRY(rows && space->mesh->dim == 3 ? mesh_skeleton_create(space->mesh, &b.skeleton)
-                                      : mesh_skeleton_vertices(space->mesh, &b.skeleton));
+    TRY(beside == TRACE_ROWS && space->mesh->dim == 3 ? mesh_skeleton_create(space->mesh, &b.skeleton)
+                                                      : mesh_skeleton_vertices(space->mesh, &b.skeleton));
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         enum shape shape = (enum shape)space->mesh->face_shapes[space->free_faces[k]];
         if (b.hats[shape] == NULL) TRY(trace_hats(shape, &b.hats[shape]));
@@ -350,7 +407,8 @@ facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
     TRY(ALLOC(nodes->P.columns, nodes->P.offsets[space->n_free]));
     TRY(ALLOC(nodes->P.values, nodes->P.offsets[space->n_free]));
     write_rows(&b, &nodes->P);
-    if (rows || b.pieces != NULL || space->n_components > 1 || space->fixed != NULL) goto done;
+    if (beside != TRACE_VERTICES || b.pieces != NULL || space->n_components > 1 || space->fixed != NULL)
+        goto done;
     TRY(ALLOC(nodes->columns, space->mesh->n_vertices));
     for (int32_t v = 0; v < space->mesh->n_vertices; v++) {
         int64_t column = b.vertex_columns[b.skeleton.vertices[v]];

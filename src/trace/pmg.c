@@ -27,6 +27,13 @@
 #define ROUGH_JUMP 3e4
 /* Beyond such a jump of K it loses too much of the constants of cells on the way to those of faces. */
 #define ROUGH_CONSTANTS 1e7
+/* Nearly incompressible solids: up to so many free faces the factor of their rigid motions is cheap, up to so
+ * many that of their normals; beyond that the fluxes alone make up for their iterations. */
+#define FEW_FACES  5000
+#define MANY_FACES 50000
+/* As many times more steps where lambda is large and below are the rigid motions: half the iterations in the
+ * same time. */
+#define RIGID_WORK 2.0
 /* From so many constants of faces on a cycle of classical multigrid is faster than a factor. */
 #define FEW_CONSTANTS 10000
 
@@ -53,6 +60,13 @@ struct builder {
     struct trace_pieces pieces;
 };
 
+static enum trace_beside beside_of(enum pmg_coarse coarse) {
+    return coarse == PMG_ROWS      ? TRACE_ROWS
+           : coarse == PMG_FLUXES  ? TRACE_FLUXES
+           : coarse == PMG_NORMALS ? TRACE_NORMALS
+                                   : TRACE_VERTICES;
+}
+
 /* A polynomial whose degree matches the work that the coarse space leaves. */
 static facet_status choose_degree(struct builder *b, const struct trace_space *space,
                                   const struct trace_matrices *matrices, double constant) {
@@ -60,6 +74,7 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     facet_status status = trace_extra_work(space, matrices, &more);
     if (status != FACET_OK) return status;
     degree *= b->chains ? CHAINS_WORK * more : more;
+    if (b->o.coarse == PMG_RIGID && b->o.incompressible) degree *= RIGID_WORK;
     if (space->mesh->dim == 2 && !b->tensor && more == 1.0) degree = TRIANGLE_DEGREE;
     if (b->tensor) degree = fmax(degree, TRACE_TENSOR_WORK * sqrt(constant));
     if (b->o.smoother == PMG_CELLS) degree *= 0.7;
@@ -74,7 +89,7 @@ static facet_status choose_rows(struct builder *b, const struct trace_space *spa
     double with_rows = 1.0;
     *rows = 0;
     if (!b->tensor || *constant <= TRACE_MUCH_WORK) return FACET_OK;
-    facet_status status = trace_measure_work(space, matrices, 1, &with_rows);
+    facet_status status = trace_measure_work(space, matrices, TRACE_ROWS, &with_rows);
     *rows = *constant > ROWS_GAIN * with_rows;
     if (*rows) *constant = with_rows;
     return status;
@@ -88,13 +103,12 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     const int vector = space->n_components > 1;
     double jump = 1.0, without = *constant;
     int rows = 0;
-    if (o->incompressible) {
-        o->coarse = PMG_RIGID;
-        goto done;
-    }
     if (!vector || o->n_modes > 0) TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
-    if (jump > SOLVE_LARGE_JUMP && vector) {
-        o->coarse = PMG_RIGID;
+    if (vector && (jump > SOLVE_LARGE_JUMP || o->incompressible)) {
+        const int small = space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES;
+        o->coarse = jump > SOLVE_LARGE_JUMP || small    ? PMG_RIGID
+                    : space->n_free_faces <= MANY_FACES ? PMG_NORMALS
+                                                        : PMG_FLUXES;
         if (jump > ROUGH_JUMP && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
         goto done;
     }
@@ -113,7 +127,9 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
     double constant = 1.0, jump;
-    if (b->tensor) TRY(trace_measure_work(space, matrices, o->coarse == PMG_ROWS, &constant));
+    if (b->tensor && o->coarse != PMG_RIGID)
+        TRY(trace_measure_work(space, matrices, o->incompressible ? TRACE_NORMALS : beside_of(o->coarse),
+                               &constant));
     if (o->coarse == PMG_COARSE_AUTO)
         TRY(choose_coarse(b, space, matrices, &constant));
     else if (o->coarse == PMG_PIECES)
@@ -123,7 +139,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     b->scalar_constants = o->coarse == PMG_CONSTANT && space->n_components == 1;
-    int continuous = o->coarse == PMG_CONTINUOUS || o->coarse == PMG_PIECES;
+    int continuous = o->coarse == PMG_CONTINUOUS || o->coarse == PMG_PIECES || o->coarse == PMG_FLUXES;
     if (o->between < 0) o->between = b->scalar_constants || (continuous && !b->tensor);
     if (space->degree <= 1) o->between = 0;
 done:
@@ -203,7 +219,7 @@ static facet_status make_last(const struct builder *b, const struct stage *s, st
         TRY(trace_last_traces(s->space, s->matrices, o->n_modes, modes, P, last));
         break;
     default:
-        TRY(trace_last_continuous(s->space, s->matrices, o->coarse == PMG_ROWS,
+        TRY(trace_last_continuous(s->space, s->matrices, beside_of(o->coarse),
                                   o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, NULL, P, last));
         if (b->pieces.corners != NULL && o->coarse == PMG_PIECES)
             last->classical = 1; /* aggregates do not follow jumps */
@@ -229,7 +245,8 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     TRY(multigrid_create(mg));
     b.mg = *mg;
     TRY(append(&b, &s, A, NULL));
-    if (b.o.between && (b.scalar_constants || b.chains)) multigrid_visit(b.mg, MG_TWICE, 1.0);
+    if (b.o.between && (b.scalar_constants || b.chains || b.o.coarse == PMG_FLUXES))
+        multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     TRY(make_last(&b, &s, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
@@ -238,7 +255,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                              &(struct coarse_options){.wish = b.o.last,
                                                       .unknowns = b.scalar_constants ? FEW_CONSTANTS : 0,
                                                       .fine_bytes = trace_operator_bytes(A),
-                                                      .locking = b.o.coarse == PMG_RIGID,
+                                                      .locking = b.o.coarse >= PMG_FLUXES,
                                                       .cycle = MG_K}));
     TRY(multigrid_finish(b.mg));
 done:

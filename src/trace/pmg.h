@@ -15,8 +15,19 @@
  * visited twice and classical multigrid below for one component: it follows any K; CONTINUOUS: continuous
  * linear functions, with a level k = 1 between where it helps; PIECES: the same where those of vertices round
  * which K jumps are cut into those of its pieces (src/trace/coarse.h), of one component; ROWS: with the row
- * modes of quads and hexes (there too); RIGID: the rigid motions of every face, which needs modes. */
-enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_CONTINUOUS, PMG_ROWS, PMG_PIECES, PMG_RIGID };
+ * modes of quads and hexes (there too); FLUXES: with the normal displacement of every face, and a level k = 1
+ * between that is visited twice, NORMALS: with those of degree 1, without such a level; these two do not
+ * lock; RIGID: the rigid motions of every face, which needs modes and follows moduli that jump. */
+enum pmg_coarse {
+    PMG_COARSE_AUTO,
+    PMG_CONSTANT,
+    PMG_CONTINUOUS,
+    PMG_ROWS,
+    PMG_PIECES,
+    PMG_FLUXES,
+    PMG_NORMALS,
+    PMG_RIGID
+};
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
  * it.

@@ -50,7 +50,8 @@ static void multiply(const struct operator* A, int fresh, const struct vector *x
         struct cell_plan cells = p->cells[b];
         cells.fresh = fresh && b == 0;
         if (p->half)
-            device_cell_apply_half(A->device, &cells, x->numbers, y->numbers);
+            (cells.apart ? device_cell_apply_apart : device_cell_apply_half)(A->device, &cells, x->numbers,
+                                                                             y->numbers);
         else
             (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &cells,
                                                                    x->numbers, y->numbers);
@@ -370,17 +371,18 @@ done:
     return status;
 }
 
-/* The same to 16 bits, but for the batches of `held` (or NULL). good becomes 0 where a matrix is not
- * semidefinite. */
+/* The same to 16 bits, but for the batches of `held` (or NULL), with the net flux of cells apart or not. good
+ * becomes 0 where a matrix is not semidefinite. */
 static facet_status cells_to_half(const struct trace_space *space, const struct device *device, int block,
-                                  const uint8_t *held, const struct cell_plan *from, struct cell_plan *to,
-                                  int *good) {
+                                  const uint8_t *held, int apart, const struct cell_plan *from,
+                                  struct cell_plan *to, int *good) {
     facet_status status = FACET_OK;
     const int n_faces = from->n_faces, dim = space->mesh->dim;
     uint16_t *halves = NULL;
     float *ones = NULL;
     double *host = NULL, *motions = NULL;
     TRY(copy_plan(device, from, to));
+    to->apart = apart;
     TRY(ALLOC(ones, n_faces));
     to->ones = ones;
     for (int f = 0; f < n_faces; f++) /* psi_0 = 1 / sqrt(measure) */
@@ -457,26 +459,22 @@ done:
     return status;
 }
 
-facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
-                                  const struct operator* A, struct operator* S) {
+/* *S with the net flux of cells apart or not; it stays empty where its rounding is too large. */
+static facet_status try_half(const struct trace_space *space, const struct trace_matrices *matrices,
+                             const struct operator* A, uint8_t *const *held, int64_t n_held, int apart,
+                             struct operator* S) {
     facet_status status = FACET_OK;
     const struct product *from = A->data;
-    uint8_t *held[MESH_MAX_BLOCKS] = {NULL};
     struct product *to;
     double error = 0.0;
-    int64_t n_held = 0;
     int good = 1;
-    *S = (struct operator){0};
-    if (!may_be_half(space, A)) return FACET_OK;
-    if (space->n_components > 1) TRY(find_held(space, matrices, held, &n_held, &good));
-    if (!good) goto done;
     TRY(begin_operator(A->n, A->device, 0, S, &to));
     S->precision = F32;
     to->half = 1;
     for (int b = 0; b < from->n_blocks && good; b++) {
         if (space->mesh->blocks[b].count == 0) continue;
         to->n_blocks = b + 1;
-        TRY(cells_to_half(space, A->device, b, held[b], &from->cells[b], &to->cells[b], &good));
+        TRY(cells_to_half(space, A->device, b, held[b], apart, &from->cells[b], &to->cells[b], &good));
         to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * cell_plan_half_size(&to->cells[b]));
         if (good) TRY(trace_half_error(space->mesh, matrices, b, &to->cells[b], &error));
         good = good && error <= TRACE_HALF_ERROR;
@@ -486,8 +484,26 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
         to->bytes += trace_operator_bytes(&to->rest);
     }
 done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);
     if (status != FACET_OK || !good) operator_destroy(S);
+    return status;
+}
+
+/* Where lambda is large the net flux of cells drowns the rest of their matrices, unless it is apart. */
+facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    uint8_t *held[MESH_MAX_BLOCKS] = {NULL};
+    int64_t n_held = 0;
+    int few = 1;
+    *S = (struct operator){0};
+    if (!may_be_half(space, A)) return FACET_OK;
+    if (space->n_components > 1) TRY(find_held(space, matrices, held, &n_held, &few));
+    if (!few) goto done;
+    TRY(try_half(space, matrices, A, held, n_held, 0, S));
+    if (S->apply == NULL && space->n_components > 1 && device_has(A->device, "cell_apply_apart"))
+        TRY(try_half(space, matrices, A, held, n_held, 1, S));
+done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);
     return status;
 }
 
