@@ -206,7 +206,7 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
     for (int b = 0; b < mesh->n_blocks; b++)
         if (trace_cell_size(space, b) > largest_cell) largest_cell = trace_cell_size(space, b);
     base_collector_init(&failures);
-    TRY(trace_summary_open(matrices, mesh, &summary));
+    TRY(trace_summary_open(matrices, mesh, space->n_components, &summary));
     for (int k = 0; k < n_samples; k++) cells[k] = pick_cell(&summary, mesh, k, n_samples);
     TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
 #pragma omp parallel num_threads(base_threads()) reduction(max : largest)
@@ -299,7 +299,7 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     struct vertex_functions P;
     for (int k = 0; k < n_samples; k++)
         cells[k] = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
-    TRY(trace_summary_open(matrices, mesh, &summary));
+    TRY(trace_summary_open(matrices, mesh, space->n_components, &summary));
     TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
     for (int k = 0; k < n_samples; k++) {
         const struct mesh_block *block = mesh_block_of(mesh, cells[k]);
@@ -333,7 +333,7 @@ static facet_status diagonal_range(const struct trace_space *space, const struct
     facet_status status = FACET_OK;
     struct trace_summary summary = {0};
     double low = INFINITY, high = 0.0;
-    TRY(trace_summary_open(matrices, space->mesh, &summary));
+    TRY(trace_summary_open(matrices, space->mesh, space->n_components, &summary));
     for (int b = 0; b < matrices->n_blocks; b++) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
                                                                                 : low) reduction(max         \

@@ -126,14 +126,15 @@ void trace_view_close(struct trace_view *view) {
 
 /* ---------------------------------------------------------------------------------------- less than all */
 
-static facet_status summarize(const struct trace_matrices *matrices, int block, int n_faces, double **to) {
+static facet_status summarize(const struct trace_matrices *matrices, int block, int n_faces, int n_components,
+                              double **to) {
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     double *there = NULL;
     size_t count = (size_t)(matrices->n_batches[block] * (3 + n_faces) * matrices->lanes);
     TRY(ALLOC(*to, count));
     TRY(device_alloc(device, &there, count, sizeof(double)));
-    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, matrices->n_components,
+    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, n_components,
                         matrices->n[block], matrices->values[block], there);
     TRY(device_download(device, *to, there, count * sizeof(double)));
 done:
@@ -143,13 +144,13 @@ done:
 }
 
 facet_status trace_summary_open(const struct trace_matrices *matrices, const struct facet_mesh *mesh,
-                                struct trace_summary *summary) {
+                                int n_components, struct trace_summary *summary) {
     facet_status status = FACET_OK;
     *summary = (struct trace_summary){.matrices = matrices};
     for (int b = 0; b < matrices->n_blocks; b++) {
         double **to = matrices->kept != NULL ? &matrices->kept->summaries[b] : &summary->own[b];
         summary->n_faces[b] = shape_n_faces(mesh->blocks[b].shape);
-        if (*to == NULL) TRY(summarize(matrices, b, summary->n_faces[b], to));
+        if (*to == NULL) TRY(summarize(matrices, b, summary->n_faces[b], n_components, to));
         summary->values[b] = *to;
     }
 done:

@@ -36,7 +36,7 @@ struct trace_summary {
 };
 enum { TRACE_LEAST, TRACE_MOST, TRACE_MEAN, TRACE_CONSTANTS /* of face 0 */ };
 facet_status trace_summary_open(const struct trace_matrices *matrices, const struct facet_mesh *mesh,
-                                struct trace_summary *summary);
+                                int n_components, struct trace_summary *summary);
 void trace_summary_close(struct trace_summary *summary);
 static inline double trace_summary_of(const struct trace_summary *s, int block, int64_t cell, int which) {
     const int lanes = s->matrices->lanes;
