@@ -11,6 +11,20 @@ struct cells {
     int64_t n_K; /* of a cell */
 };
 
+/* F_f'F_g, which is the transpose of F_g'F_f. */
+static const double *put_face_products(struct arena *a, int n_faces, int m) {
+    const int n = n_faces * m;
+    double *FF = random_numbers((int64_t)n * n, 5);
+    const double *there;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            FF[((j / m * n_faces + i / m) * m + j % m) * m + i % m] =
+                FF[((i / m * n_faces + j / m) * m + i % m) * m + j % m];
+    there = put(a, FF, (int64_t)n * n, sizeof *FF);
+    test_free(FF);
+    return there;
+}
+
 static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     static const int shapes[][4] = {/* dim, faces, N, m */
                                     {2, 3, 3, 2},  {2, 4, 9, 3}, {2, 3, 10, 4}, {2, 4, 25, 5},
@@ -44,7 +58,7 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     c->t.face_mass = put_random(a, n_faces * N * N, 2);
     c->t.F = put_random(a, n_faces * N * m, 3);
     c->t.DF = put_random(a, n_faces * dim * N * m, 4);
-    c->t.FF = put_random(a, n_faces * n_faces * m * m, 5);
+    c->t.FF = put_face_products(a, n_faces, m);
     c->t.D = put_random(a, dim * N * N, 6);
     int32_t starts[8], modes[7];
     c->t.n_groups = make_groups(dim, m, starts, modes, &c->t.n_turn);

@@ -4,6 +4,9 @@
 
 #include "kernels/simd/lane.h"
 
+#define TEMPLATE "kernels/simd/part_real.h"
+#include "kernels/twice.h"
+
 static int64_t row(int64_t i) {
     return i * (i + 1) / 2;
 }
