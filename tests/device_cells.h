@@ -11,16 +11,16 @@ struct cells {
     int64_t n_K; /* of a cell */
 };
 
-/* F_f'F_g: that of a face with itself is symmetric, which orientations may rely on. */
+/* F_f'F_g, which is the transpose of F_g'F_f. */
 static const double *put_face_products(struct arena *a, int n_faces, int m) {
-    double *FF = random_numbers((int64_t)n_faces * n_faces * m * m, 5);
-    for (int f = 0; f < n_faces; f++)
-        for (int i = 0; i < m; i++)
-            for (int j = 0; j < i; j++) {
-                double *own = FF + (int64_t)f * (n_faces + 1) * m * m;
-                own[i * m + j] = own[j * m + i];
-            }
-    const double *there = put(a, FF, (int64_t)n_faces * n_faces * m * m, sizeof *FF);
+    const int n = n_faces * m;
+    double *FF = random_numbers((int64_t)n * n, 5);
+    const double *there;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            FF[((j / m * n_faces + i / m) * m + j % m) * m + i % m] =
+                FF[((i / m * n_faces + j / m) * m + i % m) * m + j % m];
+    there = put(a, FF, (int64_t)n * n, sizeof *FF);
     test_free(FF);
     return there;
 }

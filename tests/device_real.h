@@ -100,6 +100,15 @@ static void NAME(run_add)(struct arena *a, int64_t n) {
     take(a, y, n);
 }
 
+static void NAME(run_parts)(struct arena *a, int64_t size) {
+    const int m = 1 + (int)(size % 11), low = 1 + (int)(size % 4) < m ? 1 + (int)(size % 4) : m;
+    REAL *fine = NAME(put_random)(a, size * m, 1), *coarse = NAME(put_nan)(a, size * low);
+    device_part_prolong(a->device, PRECISION, size, m, low, NAME(put_random)(a, size * low, 2), fine);
+    device_part_restrict(a->device, PRECISION, size, m, low, fine, coarse);
+    NAME(take)(a, fine, size * m);
+    NAME(take)(a, coarse, size * low);
+}
+
 /* Rows of 0 .. 12 entries. */
 static void NAME(run_csr)(struct arena *a, int64_t n) {
     uint32_t seed = 5;

@@ -163,10 +163,47 @@ __global__ void extract(int64_t n, const int64_t *__restrict__ cells, int64_t si
     to[number] = from[(cell / L * size + number % size) * L + cell % L];
 }
 
+// A thread has a number of the coarse vector.
+template <typename R>
+__global__ void prolong_parts(int64_t n, unsigned m, unsigned low, const R *__restrict__ coarse, R *fine) {
+    const int64_t number = number_of_thread();
+    if (number < n) fine[number / low * m + number % low] += coarse[number];
+}
+
+template <typename R>
+__global__ void restrict_parts(int64_t n, unsigned m, unsigned low, const R *__restrict__ fine, R *coarse) {
+    const int64_t number = number_of_thread();
+    if (number < n) coarse[number] = fine[number / low * m + number % low];
+}
+
+template <typename R> void prolong(int64_t n_parts, int m, int low, const R *coarse, R *fine) {
+    const int64_t n = n_parts * low;
+    if (n == 0 || !may_launch()) return;
+    prolong_parts<R><<<blocks_of(n), THREADS>>>(n, (unsigned)m, (unsigned)low, coarse, fine);
+    launched("part_prolong");
+}
+
+template <typename R> void restrict_to(int64_t n_parts, int m, int low, const R *fine, R *coarse) {
+    const int64_t n = n_parts * low;
+    if (n == 0 || !may_launch()) return;
+    restrict_parts<R><<<blocks_of(n), THREADS>>>(n, (unsigned)m, (unsigned)low, fine, coarse);
+    launched("part_restrict");
+}
+
 } // namespace
 } // namespace facet
 
 using namespace facet;
+
+#define PART_KERNELS(REAL, NAME)                                                                             \
+    void NAME(part_prolong)(int64_t n_parts, int m, int low, const REAL *coarse, REAL *fine) {               \
+        prolong(n_parts, m, low, coarse, fine);                                                              \
+    }                                                                                                        \
+    void NAME(part_restrict)(int64_t n_parts, int m, int low, const REAL *fine, REAL *coarse) {              \
+        restrict_to(n_parts, m, low, fine, coarse);                                                          \
+    }
+PART_KERNELS(double, DOUBLE_NAME)
+PART_KERNELS(float, SINGLE_NAME)
 
 int64_t lane_invert_cuda(int lanes, int64_t n_blocks, int m, double *matrices) {
     (void)lanes;

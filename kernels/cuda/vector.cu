@@ -185,6 +185,8 @@ struct kernels make_table() {
     ONE(face_blocks);
     ONE(face_sums);
     ONE(cell_gather);
+    BOTH(part_prolong);
+    BOTH(part_restrict);
     ONE(cell_lower);
     ONE(cell_summary);
     ONE(cell_extract);

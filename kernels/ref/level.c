@@ -5,6 +5,9 @@
 #include "kernels/ref/ref.h"
 #include "kernels/summary.h"
 
+#define TEMPLATE "kernels/ref/part_real.h"
+#include "kernels/twice.h"
+
 /* Entry (i, j), j <= i, of a triangle, and the other one. */
 static int64_t at(int i, int j) {
     return i >= j ? (int64_t)i * (i + 1) / 2 + j : (int64_t)j * (j + 1) / 2 + i;

@@ -5,6 +5,9 @@
 #include "kernels/simd/lane.h"
 #include "kernels/summary.h"
 
+#define TEMPLATE "kernels/simd/part_real.h"
+#include "kernels/twice.h"
+
 static int64_t row(int64_t i) {
     return i * (i + 1) / 2;
 }

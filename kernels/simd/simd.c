@@ -16,7 +16,7 @@ const struct kernels *OF(kernels)(void) {
         BOTH(lane_smooth),
         BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), ONE(cell_parts), BOTH(facet_sweep), ONE(facet_sweep_scratch),
         ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), ONE(cell_half_pays), BOTH(row_solve),
-        ONE(cell_lower), ONE(cell_summary),
+        BOTH(part_prolong), BOTH(part_restrict), ONE(cell_lower), ONE(cell_summary),
         ONE(condense_affine), ONE(affine_solve), ONE(condense_scratch), ONE(condense_sum), ONE(sum_solve),
         ONE(condense_sum_scratch), ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve), ONE(elastic_scratch),
         ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general), ONE(condense_general_scratch),

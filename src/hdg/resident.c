@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "hdg/batch.h"
 #include "hdg/resident_parts.h"
-#include "trace/coarse.h"
+#include "trace/sides.h"
 
 /* Part of what is free on the device that all of this may take beside the matrices. */
 #define MOST_PART 0.25

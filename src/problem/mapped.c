@@ -294,12 +294,11 @@ static facet_status postprocess(struct facet_solver *s) {
 static pthread_mutex_t making_star = PTHREAD_MUTEX_INITIALIZER;
 
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
-    facet_status status;
-    if (s->hdg->resident == NULL) return FACET_OK;
-    if (field != HDG_U) hdg_resident_want_flux(s->hdg);
-    if (!hdg_fields[field].star) return FACET_OK;
+    facet_status status = FACET_OK;
+    if (s->hdg->resident == NULL || field == HDG_U) return FACET_OK;
     pthread_mutex_lock(&making_star);
-    status = hdg_resident_star(s->hdg, (struct hdg_solution *)&s->solution);
+    hdg_resident_want_flux(s->hdg);
+    if (hdg_fields[field].star) status = hdg_resident_star(s->hdg, (struct hdg_solution *)&s->solution);
     pthread_mutex_unlock(&making_star);
     return status;
 }
@@ -324,7 +323,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
     const struct facet_mesh *mesh = s->problem->mesh;
     int degree = sample_table_degree(s, HDG_U), components = s->hdg->trace.n_components;
     struct hdg_table own = {0};
-    TRY(bring(s));
+    TRY(fetch(s, 0, NULL)); /* u alone */
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &s->hdg->space.blocks[b].source;
         hdg_table_destroy(&own);

@@ -13,10 +13,6 @@ facet_status trace_face_blocks(const struct trace_space *space, const struct tra
  * cell is its own neighbour, which this does not see. */
 facet_status trace_lane_blocks(const struct trace_space *space, const struct trace_matrices *matrices, int m,
                                double **blocks);
-/* On the device: `sides` of the kernels face_blocks and face_sums, of the free faces and the cells of one
- * block. simple becomes 0 where a cell is its own neighbour. */
-facet_status trace_sides_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                                int block, int64_t **sides, int *simple);
 /* The element matrices of a space of lower degree on the same mesh and faces: in a hierarchical basis the
  * entries of the leading functions. */
 facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,
@@ -25,6 +21,10 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
 /* Prolongations. From a lower degree. */
 facet_status trace_inject(const struct trace_space *space, const struct trace_space *low,
                           struct mg_transfer *P);
+
+/* The same as functions, where all parts (faces, components) are alike; else link->prolong stays NULL. */
+facet_status trace_inject_parts(const struct trace_space *space, const struct trace_space *low,
+                                struct mg_link *link);
 
 /* From functions that are linear (multilinear) on every face and continuous, one node per vertex that is not
  * on an eliminated face (of vector functions: without the components that are fixed on a face). With `rows`,

@@ -38,6 +38,48 @@ done:
     return status;
 }
 
+struct parts {
+    int64_t n;
+    int m, low;
+};
+
+static void prolong_parts(const struct mg_link *link, const struct vector *coarse, struct vector *fine) {
+    const struct parts *p = link->data;
+    device_part_prolong(fine->device, fine->precision, p->n, p->m, p->low, coarse->numbers, fine->numbers);
+}
+
+static void restrict_parts(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {
+    const struct parts *p = link->data;
+    device_part_restrict(fine->device, fine->precision, p->n, p->m, p->low, fine->numbers, coarse->numbers);
+}
+
+static void free_parts(struct mg_link *link) {
+    base_free(&link->data);
+}
+
+facet_status trace_inject_parts(const struct trace_space *space, const struct trace_space *low,
+                                struct mg_link *link) {
+    const int64_t n = space->n_free_faces * space->n_components;
+    struct parts *parts = NULL;
+    int equal = n > 0 && space->n_free % n == 0 && low->n_free % n == 0;
+    *link = (struct mg_link){0};
+    if (!equal) return FACET_OK;
+    const int64_t size = space->n_free / space->n_free_faces, fewer = low->n_free / space->n_free_faces;
+    for (int64_t b = 0; b < space->n_free_faces; b++)
+        equal &= space->free_offsets[b] == b * size && low->free_offsets[b] == b * fewer;
+    if (!equal) return FACET_OK;
+    facet_status status = CALLOC(parts, 1);
+    if (status != FACET_OK) return status;
+    *parts = (struct parts){n, (int)(space->n_free / n), (int)(low->n_free / n)};
+    *link = (struct mg_link){.n_fine = space->n_free,
+                             .n_coarse = low->n_free,
+                             .prolong = prolong_parts,
+                             .restrict_ = restrict_parts,
+                             .free = free_parts,
+                             .data = parts};
+    return FACET_OK;
+}
+
 /* ------------------------------------------------------------------------------ vertices and edges */
 
 void trace_nodes_destroy(struct trace_nodes *nodes) {

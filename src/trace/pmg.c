@@ -181,10 +181,16 @@ done:
 static facet_status descend_to_linear(struct builder *b, struct stage *s, struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
+    struct mg_link link = {0};
     struct operator A = {0};
     TRY(trace_lower_space(s->space, 1, &s->own_space));
-    TRY(trace_inject(s->space, &s->own_space, &P));
-    TRY(multigrid_connect(b->mg, &P));
+    TRY(trace_inject_parts(s->space, &s->own_space, &link));
+    if (link.prolong != NULL) {
+        TRY(multigrid_link(b->mg, &link));
+    } else {
+        TRY(trace_inject(s->space, &s->own_space, &P));
+        TRY(multigrid_connect(b->mg, &P));
+    }
     TRY(trace_matrices_lower(s->space, &s->own_space, s->matrices, matrices));
     TRY(trace_operator_create(&s->own_space, matrices, &A));
     s->space = &s->own_space;

@@ -1,4 +1,4 @@
-/* Private to the room: the two cells of a face, and host access to their element matrices. */
+/* Private to the room and to src/hdg: the two cells of a face, and host access to their element matrices. */
 #ifndef FACET_TRACE_SIDES_H
 #define FACET_TRACE_SIDES_H
 
@@ -15,6 +15,11 @@ struct trace_side {
 };
 /* which: 0 or 1; 0 when the face has no such side. */
 int trace_side(const struct trace_space *space, int32_t face, int which, struct trace_side *side);
+
+/* On the device: `sides` of the kernels face_blocks and face_sums, of the free faces and the cells of one
+ * block. simple becomes 0 where a cell is its own neighbour. */
+facet_status trace_sides_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                int block, int64_t **sides, int *simple);
 
 /* The element matrices as the host can read them. */
 struct trace_view {
