@@ -52,6 +52,8 @@ const struct bench *bench_list(void) {
          bench_pmg_jumps},
         {"pmg-elastic", "p-multigrid for bodies: nearly incompressible ones, and two materials, k = 1..4",
          bench_pmg_elastic},
+        {"pmg-bytes", "bytes that an iteration with p-multigrid moves an unknown, beside the least",
+         bench_pmg_bytes},
         {"auto-choice", "what `auto` takes against the best choice by hand, on twelve kinds of problems",
          bench_auto_choice},
         {"pmg-large", "p-multigrid against algebraic multigrid on solids with 1.5 million unknowns",
@@ -60,6 +62,8 @@ const struct bench *bench_list(void) {
          "geometric multigrid against p-multigrid and algebraic multigrid: time and memory, to 10 million "
          "unknowns",
          bench_gmg},
+        {"gmg-flat", "geometric multigrid: processor time an unknown from 128^2 to 1024^2 quads",
+         bench_gmg_flat},
         {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},
         {"huismann2020", "Figures 2 to 6: all of the next five, half an hour", bench_huismann2020},
         {"huismann2020-operators",

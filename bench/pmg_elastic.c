@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "bench/trial.h"
 
-#define ROUNDS   3
+#define ROUNDS   2
 #define CONTRAST 1e4
 
 /* Materials: lambda in units of mu, and where both moduli are CONTRAST times as large. */
@@ -40,9 +40,10 @@ static facet_status fill_modes(void *hdg, double *modes) {
     return hdg_rigid_modes(hdg, modes);
 }
 
-/* One material: the least of all rounds. */
+/* One material: the least of all rounds. *seconds: of the processors, which tell more than the clock where
+ * others work as well. */
 static facet_status solve_body(const struct bench_options *bench, const char *shape, int n, int degree,
-                               int material, struct trial_outcome *best, int64_t *unknowns) {
+                               int material, struct trial_outcome *best, double *seconds, int64_t *unknowns) {
     facet_status status = FACET_OK;
     struct trial s = {0};
     struct trial_domain d = {shape, n, 1.0, 0.0, NULL, materials[material].lambda};
@@ -61,9 +62,12 @@ static facet_status solve_body(const struct bench_options *bench, const char *sh
     options.fill_modes = fill_modes;
     options.modes_data = s.solver->hdg;
     options.incompressible = atof(materials[material].lambda) > 8.0;
+    clock_t begin = clock();
     TRY(trial_solve_pmg(&s, &options, &o));
+    double taken = (double)(clock() - begin) / CLOCKS_PER_SEC;
     *unknowns = s.solver->system.n_free;
-    if (best->iterations == 0 || o.setup + o.solve < best->setup + best->solve) *best = o;
+    if (best->iterations == 0 || taken < *seconds) *seconds = taken;
+    *best = o;
 done:
     base_free(&K);
     base_free(&middles);
@@ -75,9 +79,11 @@ static facet_status run_mesh(const struct bench_options *bench, const char *shap
                              struct table *table) {
     facet_status status = FACET_OK;
     struct trial_outcome o[N_MATERIALS] = {0};
+    double seconds[N_MATERIALS];
     int64_t unknowns = 0;
     for (int round = 0; round < (bench->quick ? 1 : ROUNDS); round++)
-        for (int i = 0; i < N_MATERIALS; i++) TRY(solve_body(bench, shape, n, degree, i, &o[i], &unknowns));
+        for (int i = 0; i < N_MATERIALS; i++)
+            TRY(solve_body(bench, shape, n, degree, i, &o[i], &seconds[i], &unknowns));
     for (int i = 0; i < N_MATERIALS; i++) {
         table_cell(table, "%s %d^%d", shape, n, trial_dimension(shape));
         table_cell(table, "%d", degree);
@@ -86,9 +92,8 @@ static facet_status run_mesh(const struct bench_options *bench, const char *shap
         table_cell(table, "%s", o[i].last);
         table_cell(table, "%lld", (long long)o[i].n_last);
         trial_put_count(table, o[i].iterations);
-        table_cell(table, "%.3f", o[i].setup);
-        table_cell(table, "%.3f", o[i].solve);
-        table_cell(table, "%.2f", (o[i].setup + o[i].solve) / (o[0].setup + o[0].solve));
+        table_cell(table, "%.3f", seconds[i]);
+        table_cell(table, "%.2f", seconds[i] / seconds[0]);
         table_cell(table, "%.0f", o[i].held / 1e6);
     }
     table_rule(table);
@@ -99,17 +104,16 @@ done:
 facet_status bench_pmg_elastic(const struct bench_options *options) {
     facet_status status = FACET_OK;
     struct table *table = NULL;
-    static const char *const headers[] = {"cells", "k",          "unknowns", "material", "last space",
-                                          "of it", "iterations", "setup s",  "solve s",  "x lambda = mu",
-                                          "MB"};
+    static const char *const headers[] = {"cells", "k",          "unknowns",    "material",      "last space",
+                                          "of it", "iterations", "processor s", "x lambda = mu", "MB"};
     static const struct {
         const char *shape;
         int sizes[4][2]; /* of k = 1, 2, 3, 4: two meshes */
     } meshes[] = {{"triangle", {{32, 64}, {32, 64}, {32, 64}, {32, 64}}},
                   {"quad", {{32, 64}, {32, 64}, {32, 64}, {32, 64}}},
-                  {"tet", {{6, 12}, {6, 12}, {6, 12}, {4, 8}}},
-                  {"hex", {{6, 12}, {6, 12}, {4, 8}, {4, 8}}}};
-    TRY(table_create(11, headers, &table));
+                  {"tet", {{6, 12}, {6, 12}, {4, 8}, {3, 6}}},
+                  {"hex", {{6, 12}, {6, 12}, {4, 8}, {3, 6}}}};
+    TRY(table_create(10, headers, &table));
     for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++)
         for (int k = 1; k <= (options->quick ? 2 : 4); k++)
             for (int m = 0; m < (options->quick ? 1 : 2); m++)
@@ -117,7 +121,8 @@ facet_status bench_pmg_elastic(const struct bench_options *options) {
     TRY(bench_emit(
         options, "pmg-elastic",
         "Conjugate gradients with p-multigrid to 1e-10, symmetric formulation, mu = 1, the unit square or "
-        "cube held at one side: iterations and seconds (the least of three rounds by turns) beside "
+        "cube held at one side: iterations, and seconds of set-up and solve (the least of two rounds by "
+        "turns) beside "
         "those of lambda = mu. 1 : 1e4: both moduli of a part of the body are 1e4 times as large. "
         "Memory: beyond the element matrices.",
         table));
