@@ -66,8 +66,8 @@ void report_header(const struct run *run, struct text *out) {
     int threads = facet_context_threads(run->context);
     text_printf(out, "facet %s, device %s, %d thread%s\n", facet_version(),
                 facet_context_device(run->context), threads, threads == 1 ? "" : "s");
-    text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
-                file->title ? file->title : "");
+    text_printf(out, "case      %s%s%s%s%s\n", file->path, file->name ? ", " : "",
+                file->name ? file->name : "", file->title ? ": " : "", file->title ? file->title : "");
     if (!run->mesh) return;
     text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
                 run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);

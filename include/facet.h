@@ -310,6 +310,10 @@ FACET_API facet_status facet_problem_set_temperature(facet_problem *problem, con
                                                      const char *reference);
 FACET_API facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
                                                               void *user, const char *reference);
+/* The temperature is a field of another solver ("u", "u_star") that was solved, is kept, and solves no more
+ * while it is looked at; its mesh covers that of the problem. */
+FACET_API facet_status facet_problem_set_temperature_field(facet_problem *problem, const facet_solver *from,
+                                                           const char *field, const char *reference);
 /* Conditions on a part, dim texts each. displacement: u_c = g_c; traction: (sigma n)_c = t_c. A component
  * whose text is NULL belongs to the other of the two, or, given by neither, has no traction: a roller is
  * {"0", NULL}. Either all texts that are not NULL are "exact", or none is. */

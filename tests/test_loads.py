@@ -574,6 +574,79 @@ values: [{{name: w, field: u, component: y, along: [[6, 0.5], [14, 0.5]], points
                 wanted = 6 * 2e-5 * 100 * (1 + m)**2 / (3 * (1 + m)**2 + (1 + m * n) * (m**2 + 1 / (m * n)))
                 self.near(curvature / wanted, 1, 1e-5, f"{shape} {m} {n}")
 
+    def chain(self, mesh, heat="", stress="", dim=2):
+        rollers = "".join(f"{{on: {'xyz'[d]}min, roller: {'xyz'[d]}}}, " for d in range(dim))
+        return mesh + f"""parameters: {{a: 0.01}}
+cases:
+  - name: heat
+    equation: diffusion
+    source: 2
+    boundary: [{{on: [xmin, xmax], dirichlet: 0}}, {{on: rest, neumann: 0}}]
+    discretization: {{degree: 2{heat}}}
+  - name: stress
+    equation: elasticity
+    material: {{E: 1, nu: 0.25}}
+    thermal: {{expansion: a, temperature: {{case: heat}}}}
+    boundary: [{rollers}{{on: rest, pressure: 0}}]
+    discretization: {{degree: 2}}
+    values: [{{name: u, field: u, at: {[0.3, 0.4, 0.2][:dim]}}}, {{name: s, field: stress, at: {[0.3, 0.4, 0.2][:dim]}}}]
+{stress}"""
+
+    def test_chains(self):
+        """The temperature of the first case, x - x^2, is that of an expression in the second."""
+        for dim in (2, 3):
+            for shape in SHAPES[dim]:
+                meshes = [self.lattice(shape), box(dim, shape)]
+                methods = ["", ", method: condensed"] + ([", method: continuous"] if shape in ("quad", "hex") else [])
+                for mesh in meshes:
+                    text = self.chain(mesh, dim=dim)
+                    second = text[text.index("    equation: elasticity"):].replace("{case: heat}", "x - x^2")
+                    alone = self.solve(mesh + "parameters: {a: 0.01}\n" + second.replace("\n    ", "\n").lstrip())["values"]
+                    for method in methods:
+                        if "continuous" in method and "file" in mesh:
+                            continue
+                        out = self.solve(self.chain(mesh, method, dim=dim))["cases"]
+                        self.assertEqual([case["name"] for case in out], ["heat", "stress"])
+                        self.near(out[1]["values"]["u"] + out[1]["values"]["s"], alone["u"] + alone["s"], 1e-10,
+                                  f"{shape} {method}")
+
+    def test_chains_and_commands(self):
+        mesh = box(2, "quad")
+        text = self.chain(mesh)
+        first = self.solve(text)["cases"][1]["values"]["u"]
+        twice = self.solve(text, "--set", "cases.0.source=4")["cases"][1]["values"]["u"]
+        self.near(twice, [2 * x for x in first], 1e-10)
+        self.assertIn("heat", self.run_program("check", self.write(text)).stdout)
+        self.refused(text, "names one file", arguments=("--output", "a.vtu"))
+        self.refused(text, "is a chain of cases", command="converge", arguments=("--refine", "0:1"))
+        stopped = self.chain(mesh, ", operator: mapped", "") .replace(
+            "    source: 2\n", "    source: 2\n    solver: {method: cg, preconditioner: none, max_iterations: 1}\n")
+        self.assertEqual([case["name"] for case in self.solve(stopped, status=1)["cases"]], ["heat"])
+        output = text.replace("    source: 2\n", "    source: 2\n    output: {file: heat.vtu}\n")
+        self.solve(output)
+        os.remove(self.path("heat.vtu"))
+        self.refused(output.replace("{on: rest, pressure: 0}", "{on: lid, pressure: 0}"), "lid")
+        self.refused(output.replace("{on: ymin, roller: y}, ", ""), "the body can still translate along y")
+        self.assertFalse(os.path.exists(self.path("heat.vtu")))  # nothing was solved
+        self.refused(output + "    output: {file: heat.vtu}\n", "also where to write")
+        for old, new, words in (
+                ("{case: heat}", "{case: cold}", ["case.yaml:12:", "no case before this one has the name \"cold\""]),
+                ("{case: heat}", "{case: stress}", ["no case before this one"]),
+                ("{case: heat}", "{case: heat, field: q}", ["thermal.temperature.field", "u, u_star"]),
+                ("{case: heat}", "{field: u}", ["cases.1.thermal.temperature: missing key \"case\""]),
+                ("name: stress", "name: heat", ["duplicate case"]),
+                ("cases:", "solver: {}\ncases:", ["solver: beside cases there are mesh, parameters and title"]),
+                ("    source: 2", "    mesh: {file: a.msh}", ["cases.0.mesh: belongs to the whole chain"]),
+                ("    source: 2", "    sauce: 2", ["cases.0: unknown key \"sauce\"", "source"]),
+                ("    equation: diffusion\n", "", ["cases.0: missing key \"equation\""])):
+            self.refused(text.replace(old, new, 1), *words)
+        self.refused(self.chain(mesh, ", method: condensed").replace("{case: heat}", "{case: heat, field: u_star}"),
+                     "has no u_star, only u")
+        self.refused(mesh + "cases: []\n", "cases: the list is empty")
+        self.refused(mesh + "cases: 3\n", "cases: must be a list of cases")
+        done = self.refused(text.replace("upper: [1, 1]", "upper: [1, 1, 1]"), "dimensions")
+        self.assertEqual(done.stderr.count("\n"), 1)  # told once, not for each case
+
     def test_refusals(self):
         head = box(2, "quad") + "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\nboundary: [{on: rest, fixed: true}]\n"
         for text, words in {

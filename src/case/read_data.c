@@ -335,6 +335,30 @@ done:
     return status;
 }
 
+/* A temperature that is the field of a case before this one. */
+static void read_source_case(struct reader *r, const struct tree_node *node) {
+    const struct tree_node *name = reader_get(node, "thermal.temperature.case");
+    const struct case_file *found = NULL;
+    r->file->thermal.from = -1;
+    if (!node || node->kind != TREE_MAP || !name) return;
+    for (const struct case_file *file = r->first; file && file != r->file; file = file->next)
+        if (file->name && strcmp(file->name, name->text) == 0) found = file;
+    r->file->thermal.field = reader_text(node, "thermal.temperature.field");
+    r->file->thermal.temperature.place = reader_place(node);
+    if (!found)
+        issues_add(r->issues, name, "thermal.temperature.case: no case before this one has the name \"%s\"%s",
+                   issues_word(name->text).text, r->first ? "" : "; a chain of cases stands under cases");
+    else if (found->equation != FACET_DIFFUSION)
+        issues_add(r->issues, name, "thermal.temperature.case: \"%s\" is no case of diffusion",
+                   issues_word(name->text).text);
+    else if (strcmp(r->file->thermal.field, "u") != 0 &&
+             (!found->options.postprocess || found->options.discretization != DISCRETIZATION_HDG))
+        issues_add(r->issues, node, "thermal.temperature.field: the case \"%s\" has no %s, only u",
+                   issues_word(name->text).text, r->file->thermal.field);
+    else
+        r->file->thermal.from = found->number;
+}
+
 /* Heat into stress. */
 static facet_status read_thermal(struct reader *r) {
     static const char *const rows[3] = {"thermal.expansion", "thermal.expansion[].on",
@@ -347,6 +371,7 @@ static facet_status read_thermal(struct reader *r) {
     TRY(read_shares(r, map, rows, "thermal", 1, &r->file->thermal.expansion));
     TRY(read_expression(r, map, "thermal.reference", "thermal", &r->file->thermal.reference));
     TRY(read_expression(r, map, "thermal.temperature", "thermal", &r->file->thermal.temperature));
+    read_source_case(r, reader_get(map, "thermal.temperature"));
 done:
     return status;
 }

@@ -151,6 +151,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     json_object_begin(json, NULL);
     json_string(json, "facet", facet_version());
     json_string(json, "case", run->file->path);
+    if (run->file->name != NULL) json_string(json, "name", run->file->name);
     json_string(json, "device", facet_context_device(run->context));
     json_integer(json, "threads", facet_context_threads(run->context));
     json_integer(json, "dimension", run->mesh->dim);

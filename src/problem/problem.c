@@ -78,6 +78,7 @@ void problem_clear(struct problem *p) {
     field_destroy(&p->tau);
     field_destroy(&p->expansion);
     field_destroy(&p->temperature);
+    problem_carried_destroy(&p->carried);
     field_destroy(&p->reference);
     *p = (struct problem){0};
 }
@@ -395,6 +396,7 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
     for (int i = 0; problem_slot(copy, i, &to) && problem_slot((struct problem *)from, i, &of); i++)
         TRY(field_copy(*of.field, copy->n_parameters, copy->parameters, copy->t, to.group, to.field));
     for (int i = 0; i < copy->n_regions; i++) TRY(problem_copy_moduli(&from->regions[i], &copy->regions[i]));
+    TRY(problem_copy_carried(from, copy));
 done:
     if (status != FACET_OK) problem_clear(copy);
     return status;

@@ -10,7 +10,8 @@
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
-struct problem_moduli; /* material.c: makes one modulus of a caller's function of two */
+struct problem_moduli;  /* material.c: makes one modulus of a caller's function of two */
+struct problem_carried; /* carry.c: the field of another solver */
 struct problem_region {
     char *group;                /* NULL: all cells that no other entry names */
     struct field *conductivity; /* diffusion */
@@ -55,6 +56,7 @@ struct problem {
     int n_forces;
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
+    struct problem_carried *carried;                   /* whose field the temperature is, or was; NULL */
     struct field *tau;                                 /* of a solver */
 };
 struct facet_problem {
@@ -91,6 +93,10 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 /* Takes the fields over, also on failure; the name of the part is copied. */
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
+
+/* carry.c: a field that is carried over goes with its copy. */
+void problem_carried_destroy(struct problem_carried **carried);
+facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
 
 /* material.c: the function that both moduli of a region are made of goes with its copy. */
 facet_status problem_copy_moduli(const struct problem_region *from, struct problem_region *copy);

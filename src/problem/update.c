@@ -66,6 +66,9 @@ static void take_next(struct facet_solver *s) {
             s->own.regions[i].moduli[k] = s->next.regions[i].moduli[k];
             s->next.regions[i].moduli[k] = moduli;
         }
+    struct problem_carried *carried = s->own.carried; /* with their fields */
+    s->own.carried = s->next.carried;
+    s->next.carried = carried;
     for (int i = 0; i < s->own.n_parameters; i++) s->own.parameters[i].value = s->next.parameters[i].value;
     s->own.t = s->next.t;
     problem_clear(&s->next);
