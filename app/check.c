@@ -58,7 +58,11 @@ static void put_condition(const struct case_boundary *b, struct text *out) {
     if (b->condition == CASE_ROBIN)
         text_printf(out, ", robin: {a: %s, g: %s}", b->a.text, b->g.text);
     else
-        text_printf(out, ", %s: %s", b->condition == CASE_DIRICHLET ? "dirichlet" : "neumann", b->g.text);
+        text_printf(out, ", %s: %s",
+                    b->condition == CASE_DIRICHLET    ? "dirichlet"
+                    : b->condition == CASE_TOTAL_FLUX ? "total_flux"
+                                                      : "neumann",
+                    b->g.text);
 }
 
 /* What no face connects, and what lies in the same place all the same. */

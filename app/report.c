@@ -154,6 +154,15 @@ static void put_line(const struct run_value *value, struct text *out) {
     if (value->wanted->file) text_printf(out, ", in %s", value->wanted->file);
 }
 
+/* The numbers that u is on parts with a total flux. */
+static void put_potentials(const struct run *run, struct text *out) {
+    const struct problem *p = &run->solver->own;
+    for (int i = 0, n = 0; i < p->n_conditions; i++)
+        if (p->conditions[i].electrode > 0)
+            text_printf(out, "%-9s u = %.10g on %s\n", n++ ? "" : "flux", solver_potential(run->solver, i),
+                        p->conditions[i].part);
+}
+
 static void put_values(const struct run *run, struct text *out) {
     int width = 8;
     for (int i = 0; i < run->n_values; i++) {
@@ -223,6 +232,7 @@ void report_results(const struct run *run, struct text *out) {
                         run->report.conservation,
                         physics_entry(physics_of(run->file->equation), &run->file->options)->conserved);
         if (run->has_errors) put_errors(&run->errors, out);
+        put_potentials(run, out);
         put_values(run, out);
     }
     put_times(run, out);

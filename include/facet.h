@@ -287,6 +287,12 @@ FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem
 FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a,
                                                const char *g);
 
+/* The parts together are an electrode: u is one number there, such that the integral of K grad u . n, what
+ * goes in, is this total, which depends on no coordinate. Where only such parts and fluxes are given the
+ * totals must balance, and the first electrode has u = 0. A solve then takes as many more as there are
+ * electrodes, and later ones with the same matrices one more. */
+FACET_API facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts,
+                                                    const char *const *parts, const char *text);
 /* Elasticity. The material of the cells of a group (NULL: all that no other group names). which: "mu,lambda"
  * or "E,nu"; texts: the two. mu > 0 and -2/3 mu < lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far
  * from 0.5 that lambda <= 1e6 mu. Every cell needs a material. */
@@ -484,6 +490,9 @@ FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_rep
 FACET_API int facet_solver_n_levels(const facet_solver *solver);
 FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
+/* The number that u is on a part with a total flux. */
+FACET_API facet_status facet_solver_potential(const facet_solver *solver, const char *part,
+                                              double *potential);
 /* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
  * 1), "q", "q_star" (n * dim). Elasticity: "u" (n * dim), "stress", "strain" (n * dim * dim, by rows),
  * "von_mises" (n * 1); of the formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim),

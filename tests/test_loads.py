@@ -460,6 +460,80 @@ discretization: {formulation: gradient}
 """, "case.yaml:4:18: boundary: the face at", "'inner' is curved")
 
 
+class Electrodes(Loads):
+    def ways(self):
+        """Meshes with the methods they have."""
+        for dim in (2, 3):
+            for shape in SHAPES[dim]:
+                for mesh in (box(dim, shape), self.lattice(shape)):
+                    for method in ("hdg", "condensed", "continuous"):
+                        if method == "continuous" and ("file" in mesh or shape in ("triangle", "tet")):
+                            continue
+                        yield mesh, method, f"{shape} {method} {mesh}"
+
+    def test_a_bar(self):
+        """Q = 6 into the end of a bar of K = 2 whose other end is at 1: the end is at 4, and 6 comes out."""
+        for mesh, method, what in self.ways():
+            for more in ("", "solver: {method: cg, rtol: 1e-12}\n"):
+                if more and method == "continuous":
+                    continue
+                out = self.solve(mesh + f"""equation: diffusion
+conductivity: 2
+boundary: [{{on: xmin, dirichlet: 1}}, {{on: xmax, total_flux: 6}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2, method: {method}}}
+values: [{{name: out, field: flux, take: integral, on: xmin}}, {{name: in, field: flux, take: integral, on: xmax}}]
+{more}""")
+                self.near(list(out["potentials"].values()), [4], 1e-8, what)
+                self.near([out["values"]["out"], out["values"]["in"]], [6, -6], 1e-7, what)
+
+    def test_between_electrodes(self):
+        """Nothing else holds u: the first electrode is the ground, and the totals balance."""
+        for mesh, method, what in self.ways():
+            case = mesh + f"""equation: diffusion
+boundary: [{{on: xmin, total_flux: -Q}}, {{on: xmax, total_flux: Q}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2, method: {method}}}
+parameters: {{Q: 3}}
+"""
+            self.near(list(self.solve(case)["potentials"].values()), [0, 3], 1e-8, what)
+            self.refused(case.replace("-Q", "-Q/2"), "must balance", "1.5")
+
+    def test_one_electrode_of_several_parts(self):
+        """A ring at one potential in a body with a source: what goes out is what it makes."""
+        out = self.solve(box(2, "quad", cells=[4, 4]) + """equation: diffusion
+source: 5
+reaction: 1
+boundary: [{on: [xmin, xmax, ymin], total_flux: -2}, {on: rest, robin: {a: 3, g: 1}}]
+values: [{name: out, field: flux, take: integral, on: [xmin, xmax, ymin]}, {name: u, field: u, take: mean, on: xmin}]
+discretization: {degree: 4}
+""")
+        potentials = list(out["potentials"].values())
+        self.near(potentials, [potentials[0]] * 3, 0)
+        self.near([out["values"]["out"], out["values"]["u"]], [2, potentials[0]], 1e-4)
+        self.near(out["values"]["out"], 2, 1e-7)
+
+    def test_a_coaxial_line(self):
+        """An annulus, 1 < r < 2: u = Q ln 2/(2 pi K) inside, a quarter of it here."""
+        mesh = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "meshes", "cylinder.msh")
+        out = self.solve(f"""mesh: {{file: {mesh}}}
+equation: diffusion
+conductivity: 3
+boundary: [{{on: inner, total_flux: 10}}, {{on: outer, dirichlet: 0}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 4}}
+""")
+        self.near(out["potentials"]["inner"], 10 * math.log(2) / (math.pi / 2 * 3), 1e-4)
+
+    def test_refusals(self):
+        head = box(2, "quad") + "equation: diffusion\nboundary: [{on: rest, neumann: 0}, "
+        for text, words in {
+                "{on: xmin, total_flux: x}": ["total_flux on 'xmin': is a total"],
+                "{on: xmin, total_flux: 1, dirichlet: 2}": ["has 2 conditions"],
+                "{on: xmin, total_flux: [1, 2]}": ["total_flux"]}.items():
+            self.refused(head + text + "]\n", "case.yaml:3:", *words)
+        self.refused(head + "{on: xmin, total_flux: 1}]\nexact: x\n", "total_flux: is excluded by exact")
+        self.refused(box(2, "quad") + "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\n"
+                     "boundary: [{on: rest, total_flux: 1}]\n", "belongs to equation: diffusion")
+
+
 class Heat(Loads):
     def rollers(self, dim):
         return "".join(f"  - {{on: {'xyz'[d]}min, roller: {'xyz'[d]}}}\n" for d in range(dim))

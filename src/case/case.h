@@ -35,7 +35,14 @@ struct case_vector {
     struct case_place place;
 };
 
-enum case_condition { CASE_DIRICHLET, CASE_NEUMANN, CASE_ROBIN, CASE_MECHANICAL, CASE_GRADIENT_PRESSURE };
+enum case_condition {
+    CASE_DIRICHLET,
+    CASE_NEUMANN,
+    CASE_ROBIN,
+    CASE_TOTAL_FLUX,
+    CASE_MECHANICAL,
+    CASE_GRADIENT_PRESSURE
+};
 
 enum { CASE_FIXED = 1, CASE_ROLLER };
 struct case_boundary {

@@ -425,18 +425,19 @@ facet_status reader_read_tau(struct reader *r, const struct tree_node *discretiz
 static facet_status read_scalar_condition(struct reader *r, const struct tree_node *item, const char *name,
                                           struct case_boundary *boundary) {
     facet_status status = FACET_OK;
-    static const char *const rows[3] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin"};
+    static const char *const rows[4] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin",
+                                        "boundary[].total_flux"};
     int n = 0, n_foreign = reader_refuse_parts(r, item, name);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         if (!tree_find(item, schema_key(schema_find(rows[i])))) continue;
         n++;
         boundary->condition = (enum case_condition)i;
     }
     if (n == 0 && n_foreign == 0)
-        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann or robin", name);
+        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann, robin or total_flux", name);
     else if (n > 1)
-        issues_add(r->issues, item, "%s: has %d conditions; keep one of dirichlet, neumann and robin", name,
-                   n);
+        issues_add(r->issues, item,
+                   "%s: has %d conditions; keep one of dirichlet, neumann, robin and total_flux", name, n);
     if (n != 1) goto done;
     if (boundary->condition == CASE_ROBIN) {
         const struct tree_node *robin = reader_get(item, "boundary[].robin");
@@ -444,6 +445,11 @@ static facet_status read_scalar_condition(struct reader *r, const struct tree_no
         snprintf(inner, sizeof inner, "%s.robin", name);
         TRY(read_expression(r, robin, "boundary[].robin.a", inner, &boundary->a));
         TRY(read_boundary_data(r, robin, "boundary[].robin.g", inner, &boundary->g));
+    } else if (boundary->condition == CASE_TOTAL_FLUX) {
+        TRY(read_expression(r, item, rows[CASE_TOTAL_FLUX], name, &boundary->g));
+        if (tree_find(r->tree->root, "exact"))
+            issues_add(r->issues, item, "%s.total_flux: is excluded by exact; write dirichlet or neumann",
+                       name);
     } else {
         TRY(read_boundary_data(r, item, rows[boundary->condition], name, &boundary->g));
     }

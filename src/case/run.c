@@ -307,15 +307,38 @@ static int join_supports(const facet_problem *problem, const struct case_boundar
     return any;
 }
 
-/* The total force of an item, over all parts that it names; b: the first of them. */
+/* The names of all parts of an item, to be freed; NULL where b is not the first of them. */
+static facet_status list_parts(const struct case_file *file, const struct case_boundary *b,
+                               const char ***parts) {
+    facet_status status = FACET_OK;
+    *parts = NULL;
+    if (b != file->boundary && b[-1].item == b->item) return FACET_OK;
+    TRY(ALLOC(*parts, b->n_parts));
+    for (int i = 0; i < b->n_parts; i++) (*parts)[i] = b[i].on;
+done:
+    return status;
+}
+
+/* The total flux of an item, through all parts that it names. */
+static facet_status set_total_flux(const struct case_file *file, facet_problem *problem,
+                                   const struct case_boundary *b) {
+    facet_status status = FACET_OK;
+    const char **parts;
+    TRY(list_parts(file, b, &parts));
+    if (parts != NULL) TRY(facet_problem_set_total_flux(problem, b->n_parts, parts, b->g.text));
+done:
+    base_free(&parts);
+    return status;
+}
+
+/* The total force of an item, over all parts that it names. */
 static facet_status set_force(const struct case_file *file, facet_problem *problem,
                               const struct case_boundary *b) {
     facet_status status = FACET_OK;
     const char **parts = NULL, *texts[3];
-    int first = b == file->boundary || b[-1].item != b->item;
-    if (b->force.n == 0 || !first) return FACET_OK;
-    TRY(ALLOC(parts, b->n_parts));
-    for (int i = 0; i < b->n_parts; i++) parts[i] = b[i].on;
+    if (b->force.n == 0) return FACET_OK;
+    TRY(list_parts(file, b, &parts));
+    if (parts == NULL) return FACET_OK;
     TRY(facet_problem_set_force(problem, b->n_parts, parts, spread(problem, &b->force, texts), texts));
 done:
     base_free(&parts);
@@ -411,6 +434,8 @@ static facet_status set_condition(const struct case_file *file, facet_problem *p
         return facet_problem_set_neumann(problem, boundary->on, boundary->g.text);
     case CASE_ROBIN:
         return facet_problem_set_robin(problem, boundary->on, boundary->a.text, boundary->g.text);
+    case CASE_TOTAL_FLUX:
+        return set_total_flux(file, problem, boundary);
     }
     return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
 }

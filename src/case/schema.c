@@ -149,6 +149,12 @@ static const struct schema_entry table[] = {
     ROW("boundary[].robin.a", SCHEMA_EXPRESSION, "a, not negative.", .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
         .min = 0),
     ROW("boundary[].robin.g", SCHEMA_EXPRESSION, "g, or the word `exact`.", REQUIRED),
+    ROW("boundary[].total_flux", SCHEMA_EXPRESSION,
+        "The parts together are an electrode: u is one number there, such that the integral of K grad u . n "
+        "(what "
+        "goes in) is this; a number, or an expression of `parameters`. The JSON has the number under "
+        "`potentials`. "
+        "Where nothing else holds u, all that goes in must balance, and the first electrode has u = 0."),
     ROW("boundary[].displacement", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity: u = g; a list, or the word `exact`. A component that is `null` is free; its traction is "
         "that which other keys give, or zero.",

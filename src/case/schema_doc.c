@@ -184,6 +184,7 @@ static const char results[] =
     "the unknowns) |\n"
     "| `errors` | by field `L2`, of u also `Linf`, when the case gives `exact` |\n"
     "| `values` | by name a number, or an array |\n"
+    "| `potentials` | by part the number that u is where `total_flux` is given |\n"
     "| `seconds` | by phase, and `total` |\n"
     "| `memory_bytes` | the peak of the process |\n"
     "| `memory` | by phase the peak until its end |\n"

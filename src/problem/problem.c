@@ -42,10 +42,10 @@ done:
 }
 
 /* Field i of a condition, in an order that copies share, and what depends on it. */
-#define CONDITION_FIELDS 6
+#define CONDITION_FIELDS 7
 static struct field **condition_field(struct problem_condition *c, int i, int *role) {
-    struct field **const fields[CONDITION_FIELDS] = {&c->g,        &c->t,     &c->a,
-                                                     &c->pressure, &c->force, &c->spring};
+    struct field **const fields[CONDITION_FIELDS] = {&c->g,     &c->t,      &c->a,    &c->pressure,
+                                                     &c->force, &c->spring, &c->total};
     int in_matrix = fields[i] == &c->a || fields[i] == &c->spring; /* an exact solution loads by it, too */
     *role = in_matrix ? FACET_TRACE | FACET_LOAD : FACET_LOAD;
     return fields[i];
@@ -375,7 +375,8 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
                              .mesh = from->mesh,
                              .own_t = from->own_t,
                              .t = from->t,
-                             .n_forces = from->n_forces};
+                             .n_forces = from->n_forces,
+                             .n_electrodes = from->n_electrodes};
     for (int i = 0; i < from->n_parameters; i++)
         TRY(add_parameter(copy, from->parameters[i].name, from->parameters[i].value));
     TRY(CALLOC(copy->regions, from->n_regions + 1));

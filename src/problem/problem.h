@@ -36,6 +36,10 @@ struct problem_condition {
     struct field *pressure, *force, *spring; /* as in struct hdg_condition; NULL: none */
     int shared;                              /* conditions of one force have the same number */
     int symmetric;                           /* a plane or surface of symmetry, and nothing else */
+    /* HDG_DIRICHLET with a constant g that is an unknown: electrodes.c. Parts of one electrode have its
+     * number. */
+    int electrode;       /* from 1; 0: none */
+    struct field *total; /* what goes in through all its parts */
 };
 
 /* What the caller has set. Solvers have copies, whose parameters are their own. */
@@ -53,7 +57,7 @@ struct problem {
     struct problem_share *shares;
     int n_conditions;
     struct problem_condition *conditions;
-    int n_forces;
+    int n_forces, n_electrodes;
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
     struct problem_carried *carried;                   /* whose field the temperature is, or was; NULL */
@@ -180,8 +184,9 @@ struct facet_solver {
     struct problem *problem;
     struct problem next; /* the same with other parameters, until the next solve or update */
     int has_next;
-    int stale;       /* what must be made anew: roles */
-    uint64_t digest; /* of what functions give in the cells */
+    int stale;        /* what must be made anew: roles */
+    uint64_t digest;  /* of what functions give in the cells */
+    double *response; /* n_electrodes^2: what a unit of potential j lets in through i; NULL: not known */
     hdg_rule_maker maker;
     struct facet_context *context;
     int32_t n_cells; /* of the mesh when the solver was made */
@@ -211,6 +216,13 @@ struct facet_solver {
     struct hdg_solution solution;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
+
+/* electrodes.c: solves by `once` until what goes in through each electrode is what is wanted. */
+typedef facet_status (*solver_once)(struct facet_solver *solver, const double *source, int there);
+facet_status solver_balance_electrodes(struct facet_solver *solver, solver_once once, const double *source,
+                                       int there);
+/* The potential of the electrode of condition i of the problem. */
+double solver_potential(const struct facet_solver *solver, int i);
 
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
