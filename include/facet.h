@@ -214,6 +214,15 @@ FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 /* Multiplies all coordinates, as for a file in millimetres. Solvers that were made before refuse to go on. */
 FACET_API facet_status facet_mesh_scale(facet_mesh *mesh, double factor);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
+/* A named group of cells, or part of the boundary. */
+typedef struct facet_group {
+    size_t size;      /* set by the caller */
+    const char *name; /* valid while the mesh lives and is not refined */
+    int dim;          /* that of the mesh: cells; one less: faces */
+    int64_t count;    /* of them */
+} facet_group;
+FACET_API int facet_mesh_n_groups(const facet_mesh *mesh);
+FACET_API facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
 
 /* ------------------------------------------------------------------------------------------ problem */
@@ -490,6 +499,14 @@ FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_rep
 FACET_API int facet_solver_n_levels(const facet_solver *solver);
 FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
+/* A number, or several, of a field: take is "integral", "mean", "max" or "min" over the mesh (n_on 0), or
+ * over groups of cells, or parts of the boundary, together; "rest": the parts that no condition names.
+ * component: of a vector or tensor, from 0 and by rows; -1: all of them, the extremes being those of the
+ * magnitude. Fields: as below, and over parts "flux" (q . n out of the domain) or "traction" (the force upon
+ * it), which have integrals and means. values: room for 9 numbers; *n_values: how many were set. */
+FACET_API facet_status facet_solver_take(const facet_solver *solver, const char *field, int component,
+                                         const char *take, int n_on, const char *const *on, double *values,
+                                         int *n_values);
 /* The number that u is on a part with a total flux. */
 FACET_API facet_status facet_solver_potential(const facet_solver *solver, const char *part,
                                               double *potential);

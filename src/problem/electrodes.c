@@ -29,7 +29,7 @@ facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts, c
     if (n_parts < 1) FAIL(FACET_ERROR_INPUT, "total_flux: it needs a part to go through");
     for (int i = 0; i < n_parts; i++) REQUIRE(parts[i]);
     TRY(problem_may_set(problem, FACET_DIFFUSION, "total_flux"));
-    c.electrode = ++problem->data.n_electrodes;
+    c.electrode = problem->data.n_electrodes + 1;
     for (int i = 0; i < n_parts; i++) {
         TRY(base_wrap(problem_compile(&problem->data, 0, 1, &text, &c.total), "total_flux on '%s'",
                       parts[i]));
@@ -42,6 +42,7 @@ facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts, c
         struct problem_condition given = c;
         c.total = c.g = NULL;
         TRY(problem_add_condition(problem, parts[i], given));
+        problem->data.n_electrodes = c.electrode;
     }
 done:
     field_destroy(&c.total);
