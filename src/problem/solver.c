@@ -392,7 +392,7 @@ static facet_status solve_once(struct facet_solver *s, const double *source, int
     PHASE(FACET_PHASE_LOAD, load(s, source, there));
     PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
     PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
-    s->solved = status == FACET_OK;
+    if (status == FACET_OK) s->solved = 1;
     return status;
 }
 
