@@ -58,7 +58,11 @@ static void put_condition(const struct case_boundary *b, struct text *out) {
     if (b->condition == CASE_ROBIN)
         text_printf(out, ", robin: {a: %s, g: %s}", b->a.text, b->g.text);
     else
-        text_printf(out, ", %s: %s", b->condition == CASE_DIRICHLET ? "dirichlet" : "neumann", b->g.text);
+        text_printf(out, ", %s: %s",
+                    b->condition == CASE_DIRICHLET    ? "dirichlet"
+                    : b->condition == CASE_TOTAL_FLUX ? "total_flux"
+                                                      : "neumann",
+                    b->g.text);
 }
 
 /* What no face connects, and what lies in the same place all the same. */
@@ -184,22 +188,15 @@ done:
     return status;
 }
 
-static facet_status check_case(const struct app_options *options, facet_context *context, struct text *out) {
+/* What one case says about its mesh, and its data. */
+static facet_status check_data(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
+                               struct text *out) {
     facet_status status = FACET_OK;
-    struct case_file *file = NULL;
-    facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
     struct hdg_mismatch mismatch;
     int64_t unknowns[2];
     char note[RUN_NOTE_BYTES];
-    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
-    TRY(run_mesh(file, context, 0, &mesh));
     TRY(run_problem(file, context, mesh, &problem));
-    text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
-                file->title ? file->title : "");
-    TRY(report_mesh(mesh, out));
-    TRY(report_bodies(mesh, out));
-    TRY(report_groups(mesh, mesh->dim, NULL, out));
     TRY(report_groups(mesh, mesh->dim - 1, file, out));
     TRY(run_check_data(file, problem, &mismatch, unknowns));
     text_printf(out, "unknowns  degree %d: ", file->options.degree);
@@ -212,6 +209,26 @@ static facet_status check_case(const struct app_options *options, facet_context 
     report_mismatch(&mismatch, out);
 done:
     facet_problem_destroy(&problem);
+    return status;
+}
+
+static facet_status check_case(const struct app_options *options, facet_context *context, struct text *out) {
+    facet_status status = FACET_OK;
+    struct case_file *file = NULL;
+    facet_mesh *mesh = NULL;
+    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
+    TRY(run_mesh(file, context, 0, &mesh));
+    for (const struct case_file *f = file; f != NULL; f = f->next) {
+        text_printf(out, "case      %s%s%s%s%s\n", f->path, f->name ? ", " : "", f->name ? f->name : "",
+                    f->title ? ": " : "", f->title ? f->title : "");
+        if (f == file) {
+            TRY(report_mesh(mesh, out));
+            TRY(report_bodies(mesh, out));
+            TRY(report_groups(mesh, mesh->dim, NULL, out));
+        }
+        TRY(check_data(f, context, mesh, out));
+    }
+done:
     facet_mesh_destroy(&mesh);
     case_destroy(&file);
     return status;

@@ -180,6 +180,8 @@ facet_status converge_command(const struct app_options *options) {
     struct converge c = {.options = options};
     char message[BASE_MESSAGE_BYTES];
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &c.file));
+    if (c.file->next)
+        FAIL(FACET_ERROR_INPUT, "%s is a chain of cases; converge takes one case", c.file->path);
     TRY(app_context(options, &c.context));
     TRY(check_request(&c));
     TRY(make_table(c.file, &c.table));

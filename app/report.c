@@ -66,8 +66,8 @@ void report_header(const struct run *run, struct text *out) {
     int threads = facet_context_threads(run->context);
     text_printf(out, "facet %s, device %s, %d thread%s\n", facet_version(),
                 facet_context_device(run->context), threads, threads == 1 ? "" : "s");
-    text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
-                file->title ? file->title : "");
+    text_printf(out, "case      %s%s%s%s%s\n", file->path, file->name ? ", " : "",
+                file->name ? file->name : "", file->title ? ": " : "", file->title ? file->title : "");
     if (!run->mesh) return;
     text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
                 run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);
@@ -154,6 +154,15 @@ static void put_line(const struct run_value *value, struct text *out) {
     if (value->wanted->file) text_printf(out, ", in %s", value->wanted->file);
 }
 
+/* The numbers that u is on parts with a total flux. */
+static void put_potentials(const struct run *run, struct text *out) {
+    const struct problem *p = &run->solver->own;
+    for (int i = 0, n = 0; i < p->n_conditions; i++)
+        if (p->conditions[i].electrode > 0)
+            text_printf(out, "%-9s u = %.10g on %s\n", n++ ? "" : "flux", solver_potential(run->solver, i),
+                        p->conditions[i].part);
+}
+
 static void put_values(const struct run *run, struct text *out) {
     int width = 8;
     for (int i = 0; i < run->n_values; i++) {
@@ -223,6 +232,7 @@ void report_results(const struct run *run, struct text *out) {
                         run->report.conservation,
                         physics_entry(physics_of(run->file->equation), &run->file->options)->conserved);
         if (run->has_errors) put_errors(&run->errors, out);
+        put_potentials(run, out);
         put_values(run, out);
     }
     put_times(run, out);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "app/app.h"
+#include "base/memory.h"
 
 /* ParaView knows a file by the end of its name; a device has none. */
 static facet_status check_output(const char *path) {
@@ -13,13 +14,20 @@ static facet_status check_output(const char *path) {
     return base_fail(FACET_ERROR_INPUT, "--output needs a name that ends in .vtu, not '%s'", path);
 }
 
-static facet_status write_json(const struct run *run, const char *path) {
+/* One object; of a chain {"cases": [one each]}, those that have something to say. */
+static facet_status write_json(int n, const struct run *runs, const char *path) {
     facet_status status = FACET_OK;
     struct text text = {0};
     struct json json;
+    int chain = runs[0].file->is_chain;
     if (!path) goto done;
     json_begin(&json, &text);
-    run_write_json(run, NULL, &json);
+    if (chain) json_object_begin(&json, NULL);
+    if (chain) json_array_begin(&json, "cases");
+    for (int i = 0; i < n; i++)
+        if (runs[i].has_report) run_write_json(&runs[i], NULL, &json);
+    if (chain) json_array_end(&json);
+    if (chain) json_object_end(&json);
     TRY(text.status);
     TRY(file_write_whole(path, text.data, text.length));
 done:
@@ -47,30 +55,53 @@ static facet_status name_output(const struct run *run, facet_status status) {
                      run->output_written ? "whole and of this run" : "old: this run did not write it");
 }
 
-facet_status solve_command(const struct app_options *options) {
-    facet_status status = FACET_OK, solved = FACET_OK;
-    struct case_file *file = NULL;
-    facet_context *context = NULL;
-    struct run run = {0};
+/* One case, after the n runs before it. What is to be said is said; *solved: how the solve ended. */
+static facet_status solve_case(const struct app_options *options, const struct case_file *file,
+                               facet_context *context, double begun, int n, struct run *runs) {
+    facet_status status = FACET_OK, solved;
     struct progress progress;
     char message[BASE_MESSAGE_BYTES];
-    const struct run_options run_options = {
-        .output = options->output, .json = options->json, .watch = options->monitor, .begun = base_seconds()};
-    TRY(check_output(options->output));
-    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
-    TRY(app_context(options, &context));
+    const struct run_options run_options = {.output = options->output,
+                                            .json = options->json,
+                                            .watch = options->monitor,
+                                            .before = runs,
+                                            .n_before = n,
+                                            .begun = n == 0 ? begun : 0.0};
     progress_begin(&progress, options, file, context);
-    solved = run_solve(file, context, &run_options, &run);
+    solved = run_solve(file, context, &run_options, &runs[n]);
     progress_clear(&progress);
     snprintf(message, sizeof message, "%s", base_message());
     status = solved;
-    if (!run.has_report || (solved != FACET_OK && solved != FACET_NOT_CONVERGED)) goto done;
-    TRY(write_json(&run, options->json));
-    TRY(say(&run, report_stream(options)));
+    if (!runs[n].has_report || (solved != FACET_OK && solved != FACET_NOT_CONVERGED)) goto done;
+    if (file->next == NULL || solved != FACET_OK) TRY(write_json(n + 1, runs, options->json));
+    TRY(say(&runs[n], report_stream(options)));
     if (solved != FACET_OK) FAIL(solved, "%s", message);
 done:
-    status = name_output(&run, status);
-    run_destroy(&run);
+    return name_output(&runs[n], status);
+}
+
+/* The cases of a chain one after the other; what fails ends it, since later ones may need it. */
+facet_status solve_command(const struct app_options *options) {
+    facet_status status = FACET_OK;
+    struct case_file *file = NULL;
+    facet_context *context = NULL;
+    struct run *runs = NULL;
+    int n = 0, n_cases = 0;
+    double begun = base_seconds();
+    TRY(check_output(options->output));
+    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
+    for (const struct case_file *f = file; f != NULL; f = f->next) n_cases++;
+    if (n_cases > 1 && options->output)
+        FAIL(FACET_ERROR_INPUT,
+             "--output names one file, but %s has %d cases; use --set cases.0.output.file=...", file->path,
+             n_cases);
+    TRY(CALLOC(runs, n_cases));
+    TRY(app_context(options, &context));
+    for (const struct case_file *f = file; f != NULL; f = f->next)
+        TRY(solve_case(options, f, context, begun, n++, runs));
+done:
+    for (int i = n - 1; i >= 0; i--) run_destroy(&runs[i]);
+    base_free(&runs);
     facet_context_destroy(&context);
     case_destroy(&file);
     return status;

@@ -214,6 +214,15 @@ FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 /* Multiplies all coordinates, as for a file in millimetres. Solvers that were made before refuse to go on. */
 FACET_API facet_status facet_mesh_scale(facet_mesh *mesh, double factor);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
+/* A named group of cells, or part of the boundary. */
+typedef struct facet_group {
+    size_t size;      /* set by the caller */
+    const char *name; /* valid while the mesh lives and is not refined */
+    int dim;          /* that of the mesh: cells; one less: faces */
+    int64_t count;    /* of them */
+} facet_group;
+FACET_API int facet_mesh_n_groups(const facet_mesh *mesh);
+FACET_API facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
 
 /* ------------------------------------------------------------------------------------------ problem */
@@ -287,6 +296,12 @@ FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem
 FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a,
                                                const char *g);
 
+/* The parts together are an electrode: u is one number there, such that the integral of K grad u . n, what
+ * goes in, is this total, which depends on no coordinate. Where only such parts and fluxes are given the
+ * totals must balance, and the first electrode has u = 0. A solve then takes as many more as there are
+ * electrodes, and later ones with the same matrices one more. */
+FACET_API facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts,
+                                                    const char *const *parts, const char *text);
 /* Elasticity. The material of the cells of a group (NULL: all that no other group names). which: "mu,lambda"
  * or "E,nu"; texts: the two. mu > 0 and -2/3 mu < lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far
  * from 0.5 that lambda <= 1e6 mu. Every cell needs a material. */
@@ -310,6 +325,10 @@ FACET_API facet_status facet_problem_set_temperature(facet_problem *problem, con
                                                      const char *reference);
 FACET_API facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
                                                               void *user, const char *reference);
+/* The temperature is a field of another solver ("u", "u_star") that was solved, is kept, and solves no more
+ * while it is looked at; its mesh covers that of the problem. */
+FACET_API facet_status facet_problem_set_temperature_field(facet_problem *problem, const facet_solver *from,
+                                                           const char *field, const char *reference);
 /* Conditions on a part, dim texts each. displacement: u_c = g_c; traction: (sigma n)_c = t_c. A component
  * whose text is NULL belongs to the other of the two, or, given by neither, has no traction: a roller is
  * {"0", NULL}. Either all texts that are not NULL are "exact", or none is. */
@@ -480,6 +499,17 @@ FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_rep
 FACET_API int facet_solver_n_levels(const facet_solver *solver);
 FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
+/* A number, or several, of a field: take is "integral", "mean", "max" or "min" over the mesh (n_on 0), or
+ * over groups of cells, or parts of the boundary, together; "rest": the parts that no condition names.
+ * component: of a vector or tensor, from 0 and by rows; -1: all of them, the extremes being those of the
+ * magnitude. Fields: as below, and over parts "flux" (q . n out of the domain) or "traction" (the force upon
+ * it), which have integrals and means. values: room for 9 numbers; *n_values: how many were set. */
+FACET_API facet_status facet_solver_take(const facet_solver *solver, const char *field, int component,
+                                         const char *take, int n_on, const char *const *on, double *values,
+                                         int *n_values);
+/* The number that u is on a part with a total flux. */
+FACET_API facet_status facet_solver_potential(const facet_solver *solver, const char *part,
+                                              double *potential);
 /* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
  * 1), "q", "q_star" (n * dim). Elasticity: "u" (n * dim), "stress", "strain" (n * dim * dim, by rows),
  * "von_mises" (n * 1); of the formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim),

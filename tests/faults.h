@@ -23,7 +23,7 @@
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
  * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps; vertex
- * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry. */
+ * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry; a chain. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -98,7 +98,7 @@ static const char *const fault_cases[] = {
     "parameters: {a: 1, b: 2*a}\n"
     "source: [{on: [lower part], value: b}]\n"
     "reaction: [{on: lower part, value: 1 + x^2}]\n"
-    "boundary: [{on: [inner], neumann: 0}, {on: rest, neumann: 0}]\n"
+    "boundary: [{on: [inner], total_flux: 1}, {on: rest, neumann: 0}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "equation: elasticity\n"
@@ -108,6 +108,13 @@ static const char *const fault_cases[] = {
     "ymax], "
     "force: [1, 1], pressure: y}]\n"
     "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "cases:\n"
+    "  - {name: heat, equation: diffusion, source: 1, boundary: [{on: rest, dirichlet: 0}], discretization: "
+    "{degree: 1}}\n"
+    "  - {name: stress, equation: elasticity, material: {E: 1, nu: 0.3}, thermal: {expansion: 1, "
+    "temperature: {case: "
+    "heat}}, boundary: [{on: rest, fixed: true}], discretization: {degree: 1}}\n",
 };
 enum {
     BOX,
@@ -123,7 +130,8 @@ enum {
     CHESS,
     PLAIN,
     GROUPS,
-    LOADS
+    LOADS,
+    CHAIN
 };
 static const struct {
     int which;
@@ -137,7 +145,7 @@ static const struct {
     {SOLID, "direct", "auto"},     {ELASTIC, "direct", "auto"},   {ELASTIC, "cg", "block"},
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
-    {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},
+    {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -169,7 +177,7 @@ static inline int fault_tear_down(void **state) {
 }
 
 static inline void fault_prepare(struct fault_run *r, int way, const char *device) {
-    int which = fault_ways[way].which, is_elastic = which == ELASTIC || which == GRADIENT || which == LOADS;
+    int which = fault_ways[way].which, is_elastic = which == ELASTIC || which == GRADIENT || which >= LOADS;
     const char *from = which == GMSH     ? "1.3"
                        : which == GROUPS ? "2.6"
                                          : "0",
@@ -180,20 +188,22 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
     snprintf(r->path, sizeof r->path, "%s/case.yaml", fault_directory);
     snprintf(r->vtu, sizeof r->vtu, "%s/a.vtu", fault_directory);
     snprintf(r->csv, sizeof r->csv, "%s/a.csv", fault_directory);
-    snprintf(r->settings[0], 256, "output.file=%s", r->vtu);
-    snprintf(r->settings[1], 256, "solver.method=%s", fault_ways[way].method);
-    snprintf(r->settings[2], 256, "solver.preconditioner=%s", fault_ways[way].preconditioner);
+    const char *prefix = which == CHAIN ? "cases.1." : "";
+    snprintf(r->settings[0], 256, "%soutput.file=%s", prefix, r->vtu);
+    snprintf(r->settings[1], 256, "%ssolver.method=%s", prefix, fault_ways[way].method);
+    snprintf(r->settings[2], 256, "%ssolver.preconditioner=%s", prefix, fault_ways[way].preconditioner);
     snprintf(
         r->settings[3], 256,
-        "values=[{name: l, field: %s, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
+        "%svalues=[{name: l, field: %s, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
         "field: %s, take: max}, {name: i, field: %s, take: mean%s}]",
-        is_elastic ? "stress" : "q", from, which == SOLID ? ", 0.1" : "", to, which == SOLID ? ", 0.7" : "",
-        r->csv, which == CONDENSED || which == ELASTIC || which == LOADS || which == NODES ? "u" : "u_star",
+        prefix, is_elastic ? "stress" : "q", from, which == SOLID ? ", 0.1" : "", to,
+        which == SOLID ? ", 0.7" : "", r->csv,
+        which == CONDENSED || which == ELASTIC || which >= LOADS || which == NODES ? "u" : "u_star",
         is_elastic ? "traction" : "q",
         is_elastic        ? ", on: xmin"
         : which == GROUPS ? ", on: [inner, rest]"
                           : "");
-    snprintf(r->settings[4], 256, "solver.rtol=1e-8");
+    snprintf(r->settings[4], 256, "%ssolver.rtol=1e-8", prefix);
 }
 
 /* Once along the whole way. */
@@ -201,18 +211,21 @@ static inline facet_status fault_walk(const struct fault_run *r, struct text *js
     facet_status status = FACET_OK;
     struct case_file *file = NULL;
     facet_context *context = NULL;
-    struct run run = {0};
+    struct run runs[2] = {{0}, {0}};
     struct json json;
+    int n = 0;
     const char *const settings[5] = {r->settings[0], r->settings[1], r->settings[2], r->settings[3],
                                      r->settings[4]};
     TRY(case_read_bytes(r->path, r->text, strlen(r->text), 5, settings, &file));
     TRY(facet_context_create(r->device, &context));
-    TRY(run_solve(file, context, NULL, &run));
+    for (const struct case_file *f = file; f != NULL; f = f->next, n++)
+        TRY(run_solve(f, context, &(struct run_options){.before = runs, .n_before = n}, &runs[n]));
     json_begin(&json, json_text);
-    run_write_json(&run, &run.errors, &json);
+    run_write_json(&runs[n - 1], &runs[n - 1].errors, &json);
     TRY(json_text->status);
 done:
-    run_destroy(&run);
+    run_destroy(&runs[1]);
+    run_destroy(&runs[0]);
     facet_context_destroy(&context);
     case_destroy(&file);
     return status;

@@ -356,6 +356,91 @@ static void interrupts_are_obeyed_once(void **state) {
     facet_context_destroy(&other);
 }
 
+/* ------------------------------------------------------------------------------------------ values, loads */
+
+/* -u'' = 2 with u(0) = 0, and 3 goes in through an electrode at x = 1: u' = 5 - 2 x, u(1) = 4. */
+static void values_and_names(void **state) {
+    struct made *m = *state;
+    facet_solver *solver = NULL;
+    facet_group group = {.size = sizeof group};
+    const char *xmax = "xmax", *sides[2] = {"xmin", "rest"};
+    double values[9], potential;
+    int n;
+    assert_int_equal(facet_mesh_n_groups(m->mesh), 4);
+    assert_int_equal(facet_mesh_n_groups(NULL), 0);
+    ok(facet_mesh_group(m->mesh, 1, &group));
+    assert_string_equal(group.name, "xmax");
+    assert_true(group.dim == 1 && group.count == 2);
+    refused(facet_mesh_group(m->mesh, 4, &group), "no group 4");
+    refused(facet_mesh_scale(m->mesh, -1), "positive");
+    refused(facet_problem_set_total_flux(m->problem, 0, &xmax, "3"), "needs a part");
+    refused(facet_problem_set_total_flux(m->problem, 1, &xmax, "x"), "is a total");
+    refused(facet_problem_set_group_source(m->problem, "a", 2, sides), "2 components");
+    refused(facet_problem_set_pressure(m->problem, "xmin", "1"), "elasticity");
+    refused(facet_problem_set_expansion(m->problem, NULL, "1"), "elasticity");
+    ok(facet_problem_set_source(m->problem, "2"));
+    ok(facet_problem_set_dirichlet(m->problem, "xmin", "0"));
+    ok(facet_problem_set_total_flux(m->problem, 1, &xmax, "3"));
+    ok(facet_problem_set_neumann(m->problem, "rest", "0"));
+    ok(facet_solver_create(m->problem, NULL, &solver));
+    refused(facet_solver_take(solver, "u", -1, "mean", 0, NULL, values, &n), "no solution");
+    for (int again = 0; again < 2; again++) { /* the second solve knows the response */
+        ok(facet_solver_solve(solver, NULL, NULL));
+        ok(facet_solver_potential(solver, "xmax", &potential));
+        assert_true(fabs(potential - 4) < 1e-8);
+    }
+    ok(facet_solver_take(solver, "flux", -1, "integral", 2, sides, values, &n));
+    assert_true(n == 1 && fabs(values[0] - 5) < 1e-8);
+    ok(facet_solver_take(solver, "q", 0, "mean", 0, NULL, values, &n));
+    assert_true(n == 1 && fabs(values[0] + 4) < 1e-8);
+    ok(facet_solver_take(solver, "u", -1, "max", 1, &xmax, values, &n));
+    assert_true(n == 1 && fabs(values[0] - 4) < 1e-8);
+    refused(facet_solver_take(solver, "u", -1, "most", 0, NULL, values, &n), "integral, mean");
+    refused(facet_solver_take(solver, "u", -2, "max", 0, NULL, values, &n), "component");
+    refused(facet_solver_potential(solver, "xmin", &potential), "no total_flux");
+    ok(facet_mesh_scale(m->mesh, 2));
+    refused(facet_solver_solve(solver, NULL, NULL), "scaled");
+    facet_solver_destroy(&solver);
+}
+
+/* The field of one solver as the temperature of another: u = T, E = 1, nu = 0, held along y: the mean of T is
+ * what the end moves by. */
+static void fields_carry_over(void **state) {
+    struct made *m = *state;
+    facet_solver *heat = NULL, *solver = NULL;
+    facet_problem *body = NULL;
+    const char *xmax = "xmax", *none[2] = {"0", NULL}, *other[2] = {NULL, "0"}, *material[2] = {"1", "0"};
+    double values[9];
+    int n;
+    ok(facet_problem_set_source(m->problem, "6*x"));
+    ok(facet_problem_set_dirichlet(m->problem, "xmin", "0"));
+    ok(facet_problem_set_dirichlet(m->problem, "xmax", "0"));
+    ok(facet_problem_set_neumann(m->problem, "rest", "0"));
+    ok(facet_solver_create(m->problem, NULL, &heat));
+    ok(facet_problem_create(m->context, m->mesh, FACET_ELASTICITY, &body));
+    ok(facet_problem_set_material(body, NULL, "E,nu", material));
+    ok(facet_problem_set_expansion(body, NULL, "2"));
+    ok(facet_problem_set_displacement(body, "xmin", 2, none));
+    ok(facet_problem_set_displacement(body, "ymin", 2, other));
+    ok(facet_problem_set_displacement(body, "ymax", 2, other));
+    ok(facet_problem_set_pressure(body, "xmax", "0"));
+    refused(facet_problem_set_pressure(body, "xmax", "0"), "two pressures");
+    refused(facet_problem_set_symmetry(body, "xmax"), "two conditions");
+    refused(facet_problem_set_spring(body, "xmax", 3, none), "needs one number");
+    refused(facet_solver_create(body, NULL, &solver), "no temperature");
+    refused(facet_problem_set_temperature_field(body, heat, "u", "0"), "no solution");
+    ok(facet_solver_solve(heat, NULL, NULL));
+    refused(facet_problem_set_temperature_field(body, heat, "q", "0"), "components");
+    ok(facet_problem_set_temperature_field(body, heat, "u", "0"));
+    ok(facet_solver_create(body, NULL, &solver));
+    facet_problem_destroy(&body); /* the solver has its own */
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_solver_take(solver, "u", 0, "mean", 1, &xmax, values, &n)); /* T = x - x^3 */
+    assert_true(n == 1 && fabs(values[0] - 2 * (0.5 - 0.25)) < 1e-9);
+    facet_solver_destroy(&solver);
+    facet_solver_destroy(&heat);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_meshes, set_up, tear_down),
@@ -366,6 +451,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_refined_mesh_stops_its_solvers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_programs_have_smaller_structs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sizes_that_are_none_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values_and_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_carry_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(interrupts_are_obeyed_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -524,7 +524,7 @@ static void test_reference(void **state) {
             fail_msg("%s", base_message());
         case_destroy(&file);
     }
-    assert_int_equal(n_cases, 3);
+    assert_int_equal(n_cases, 4);
     char *written;
     size_t n;
     assert_int_equal(file_read_whole("docs/input.md", &written, &n), FACET_OK);

@@ -160,6 +160,13 @@ class ElasticExamples(unittest.TestCase):
         for force in values["clamp"]:  # of forces of 1e5
             self.assert_near(force, 0, 1e-4)
 
+    def test_hot_cylinder(self):
+        heat, stress = (case["values"] for case in self.run_facet("solve", "hot-cylinder")["cases"])
+        self.assert_near(heat["flow"] / 100, math.pi / (2 * math.log(2)), 1e-4)
+        hoop = [1 / (1.4 * math.log(2)) * (1 - math.log(2 / r) - (1 + 4 / r**2) * math.log(2) / 3) for r in (1, 2)]
+        self.assert_near(stress["inside"], hoop[0], 2e-3)
+        self.assert_near(stress["outside"], hoop[1], 5e-4)
+
     def test_cook(self):
         values = self.solve("cook")
         self.assert_near(values["rises"], 23.96, 0.07)

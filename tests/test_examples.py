@@ -163,6 +163,14 @@ class Examples(unittest.TestCase):
         judged = self.assert_orders(result, {"u": (1, 0.3), "q": (1, 0.3), "u_star": (2, 0.35)})
         self.assertGreaterEqual(judged, 6 * 2 * 3 - 1)  # the last u* is at rounding
 
+    def test_electrode(self):
+        result = self.solve("electrode")
+        core = 4 * math.log(2) / (2 * math.pi * 0.6)
+        self.assertAlmostEqual(result["potentials"]["inner"], core, delta=3e-5)
+        self.assertAlmostEqual(result["values"]["core"], core, delta=3e-4)
+        self.assertAlmostEqual(result["values"]["leaks"], 1, delta=1e-8)
+        self.assertAlmostEqual(result["values"]["insulated"], 0, delta=1e-8)
+
     def test_neumann(self):
         result = self.solve("neumann")
         self.assert_errors(result, u=5e-9, q=6e-9, u_star=6e-11)

@@ -460,6 +460,80 @@ discretization: {formulation: gradient}
 """, "case.yaml:4:18: boundary: the face at", "'inner' is curved")
 
 
+class Electrodes(Loads):
+    def ways(self):
+        """Meshes with the methods they have."""
+        for dim in (2, 3):
+            for shape in SHAPES[dim]:
+                for mesh in (box(dim, shape), self.lattice(shape)):
+                    for method in ("hdg", "condensed", "continuous"):
+                        if method == "continuous" and ("file" in mesh or shape in ("triangle", "tet")):
+                            continue
+                        yield mesh, method, f"{shape} {method} {mesh}"
+
+    def test_a_bar(self):
+        """Q = 6 into the end of a bar of K = 2 whose other end is at 1: the end is at 4, and 6 comes out."""
+        for mesh, method, what in self.ways():
+            for more in ("", "solver: {method: cg, rtol: 1e-12}\n"):
+                if more and method == "continuous":
+                    continue
+                out = self.solve(mesh + f"""equation: diffusion
+conductivity: 2
+boundary: [{{on: xmin, dirichlet: 1}}, {{on: xmax, total_flux: 6}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2, method: {method}}}
+values: [{{name: out, field: flux, take: integral, on: xmin}}, {{name: in, field: flux, take: integral, on: xmax}}]
+{more}""")
+                self.near(list(out["potentials"].values()), [4], 1e-8, what)
+                self.near([out["values"]["out"], out["values"]["in"]], [6, -6], 1e-7, what)
+
+    def test_between_electrodes(self):
+        """Nothing else holds u: the first electrode is the ground, and the totals balance."""
+        for mesh, method, what in self.ways():
+            case = mesh + f"""equation: diffusion
+boundary: [{{on: xmin, total_flux: -Q}}, {{on: xmax, total_flux: Q}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2, method: {method}}}
+parameters: {{Q: 3}}
+"""
+            self.near(list(self.solve(case)["potentials"].values()), [0, 3], 1e-8, what)
+            self.refused(case.replace("-Q", "-Q/2"), "must balance", "1.5")
+
+    def test_one_electrode_of_several_parts(self):
+        """A ring at one potential in a body with a source: what goes out is what it makes."""
+        out = self.solve(box(2, "quad", cells=[4, 4]) + """equation: diffusion
+source: 5
+reaction: 1
+boundary: [{on: [xmin, xmax, ymin], total_flux: -2}, {on: rest, robin: {a: 3, g: 1}}]
+values: [{name: out, field: flux, take: integral, on: [xmin, xmax, ymin]}, {name: u, field: u, take: mean, on: xmin}]
+discretization: {degree: 4}
+""")
+        potentials = list(out["potentials"].values())
+        self.near(potentials, [potentials[0]] * 3, 0)
+        self.near([out["values"]["out"], out["values"]["u"]], [2, potentials[0]], 1e-4)
+        self.near(out["values"]["out"], 2, 1e-7)
+
+    def test_a_coaxial_line(self):
+        """An annulus, 1 < r < 2: u = Q ln 2/(2 pi K) inside, a quarter of it here."""
+        mesh = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "meshes", "cylinder.msh")
+        out = self.solve(f"""mesh: {{file: {mesh}}}
+equation: diffusion
+conductivity: 3
+boundary: [{{on: inner, total_flux: 10}}, {{on: outer, dirichlet: 0}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 4}}
+""")
+        self.near(out["potentials"]["inner"], 10 * math.log(2) / (math.pi / 2 * 3), 1e-4)
+
+    def test_refusals(self):
+        head = box(2, "quad") + "equation: diffusion\nboundary: [{on: rest, neumann: 0}, "
+        for text, words in {
+                "{on: xmin, total_flux: x}": ["total_flux on 'xmin': is a total"],
+                "{on: xmin, total_flux: 1, dirichlet: 2}": ["has 2 conditions"],
+                "{on: xmin, total_flux: [1, 2]}": ["total_flux"]}.items():
+            self.refused(head + text + "]\n", "case.yaml:3:", *words)
+        self.refused(head + "{on: xmin, total_flux: 1}]\nexact: x\n", "total_flux: is excluded by exact")
+        self.refused(box(2, "quad") + "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\n"
+                     "boundary: [{on: rest, total_flux: 1}]\n", "belongs to equation: diffusion")
+
+
 class Heat(Loads):
     def rollers(self, dim):
         return "".join(f"  - {{on: {'xyz'[d]}min, roller: {'xyz'[d]}}}\n" for d in range(dim))
@@ -573,6 +647,79 @@ values: [{{name: w, field: u, component: y, along: [[6, 0.5], [14, 0.5]], points
                 curvature = -(out[2] - 2 * out[1] + out[0]) / 16
                 wanted = 6 * 2e-5 * 100 * (1 + m)**2 / (3 * (1 + m)**2 + (1 + m * n) * (m**2 + 1 / (m * n)))
                 self.near(curvature / wanted, 1, 1e-5, f"{shape} {m} {n}")
+
+    def chain(self, mesh, heat="", stress="", dim=2):
+        rollers = "".join(f"{{on: {'xyz'[d]}min, roller: {'xyz'[d]}}}, " for d in range(dim))
+        return mesh + f"""parameters: {{a: 0.01}}
+cases:
+  - name: heat
+    equation: diffusion
+    source: 2
+    boundary: [{{on: [xmin, xmax], dirichlet: 0}}, {{on: rest, neumann: 0}}]
+    discretization: {{degree: 2{heat}}}
+  - name: stress
+    equation: elasticity
+    material: {{E: 1, nu: 0.25}}
+    thermal: {{expansion: a, temperature: {{case: heat}}}}
+    boundary: [{rollers}{{on: rest, pressure: 0}}]
+    discretization: {{degree: 2}}
+    values: [{{name: u, field: u, at: {[0.3, 0.4, 0.2][:dim]}}}, {{name: s, field: stress, at: {[0.3, 0.4, 0.2][:dim]}}}]
+{stress}"""
+
+    def test_chains(self):
+        """The temperature of the first case, x - x^2, is that of an expression in the second."""
+        for dim in (2, 3):
+            for shape in SHAPES[dim]:
+                meshes = [self.lattice(shape), box(dim, shape)]
+                methods = ["", ", method: condensed"] + ([", method: continuous"] if shape in ("quad", "hex") else [])
+                for mesh in meshes:
+                    text = self.chain(mesh, dim=dim)
+                    second = text[text.index("    equation: elasticity"):].replace("{case: heat}", "x - x^2")
+                    alone = self.solve(mesh + "parameters: {a: 0.01}\n" + second.replace("\n    ", "\n").lstrip())["values"]
+                    for method in methods:
+                        if "continuous" in method and "file" in mesh:
+                            continue
+                        out = self.solve(self.chain(mesh, method, dim=dim))["cases"]
+                        self.assertEqual([case["name"] for case in out], ["heat", "stress"])
+                        self.near(out[1]["values"]["u"] + out[1]["values"]["s"], alone["u"] + alone["s"], 1e-10,
+                                  f"{shape} {method}")
+
+    def test_chains_and_commands(self):
+        mesh = box(2, "quad")
+        text = self.chain(mesh)
+        first = self.solve(text)["cases"][1]["values"]["u"]
+        twice = self.solve(text, "--set", "cases.0.source=4")["cases"][1]["values"]["u"]
+        self.near(twice, [2 * x for x in first], 1e-10)
+        self.assertIn("heat", self.run_program("check", self.write(text)).stdout)
+        self.refused(text, "names one file", arguments=("--output", "a.vtu"))
+        self.refused(text, "is a chain of cases", command="converge", arguments=("--refine", "0:1"))
+        stopped = self.chain(mesh, ", operator: mapped", "") .replace(
+            "    source: 2\n", "    source: 2\n    solver: {method: cg, preconditioner: none, max_iterations: 1}\n")
+        self.assertEqual([case["name"] for case in self.solve(stopped, status=1)["cases"]], ["heat"])
+        output = text.replace("    source: 2\n", "    source: 2\n    output: {file: heat.vtu}\n")
+        self.solve(output)
+        os.remove(self.path("heat.vtu"))
+        self.refused(output.replace("{on: rest, pressure: 0}", "{on: lid, pressure: 0}"), "lid")
+        self.refused(output.replace("{on: ymin, roller: y}, ", ""), "the body can still translate along y")
+        self.assertFalse(os.path.exists(self.path("heat.vtu")))  # nothing was solved
+        self.refused(output + "    output: {file: heat.vtu}\n", "also where to write")
+        for old, new, words in (
+                ("{case: heat}", "{case: cold}", ["case.yaml:12:", "no case before this one has the name \"cold\""]),
+                ("{case: heat}", "{case: stress}", ["no case before this one"]),
+                ("{case: heat}", "{case: heat, field: q}", ["thermal.temperature.field", "u, u_star"]),
+                ("{case: heat}", "{field: u}", ["cases.1.thermal.temperature: missing key \"case\""]),
+                ("name: stress", "name: heat", ["duplicate case"]),
+                ("cases:", "solver: {}\ncases:", ["solver: beside cases there are mesh, parameters and title"]),
+                ("    source: 2", "    mesh: {file: a.msh}", ["cases.0.mesh: belongs to the whole chain"]),
+                ("    source: 2", "    sauce: 2", ["cases.0: unknown key \"sauce\"", "source"]),
+                ("    equation: diffusion\n", "", ["cases.0: missing key \"equation\""])):
+            self.refused(text.replace(old, new, 1), *words)
+        self.refused(self.chain(mesh, ", method: condensed").replace("{case: heat}", "{case: heat, field: u_star}"),
+                     "has no u_star, only u")
+        self.refused(mesh + "cases: []\n", "cases: the list is empty")
+        self.refused(mesh + "cases: 3\n", "cases: must be a list of cases")
+        done = self.refused(text.replace("upper: [1, 1]", "upper: [1, 1, 1]"), "dimensions")
+        self.assertEqual(done.stderr.count("\n"), 1)  # told once, not for each case
 
     def test_refusals(self):
         head = box(2, "quad") + "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\nboundary: [{on: rest, fixed: true}]\n"

@@ -35,7 +35,14 @@ struct case_vector {
     struct case_place place;
 };
 
-enum case_condition { CASE_DIRICHLET, CASE_NEUMANN, CASE_ROBIN, CASE_MECHANICAL, CASE_GRADIENT_PRESSURE };
+enum case_condition {
+    CASE_DIRICHLET,
+    CASE_NEUMANN,
+    CASE_ROBIN,
+    CASE_TOTAL_FLUX,
+    CASE_MECHANICAL,
+    CASE_GRADIENT_PRESSURE
+};
 
 enum { CASE_FIXED = 1, CASE_ROLLER };
 struct case_boundary {
@@ -93,7 +100,11 @@ struct case_value {
 };
 struct tree_chunk;
 struct case_file {
-    struct tree_chunk *memory;    /* of all texts and lists below: that of the tree they were read from */
+    struct tree_chunk *memory; /* of all texts and lists below: that of the tree they were read from; of the
+                                  cases of a chain the first has it */
+    struct case_file *next;    /* of a chain; NULL: the last, or the only one */
+    int number, is_chain;      /* in the chain, from 0 */
+    const char *name;          /* NULL: none */
     const char *path, *directory; /* of the case file; mesh.file is relative to the directory */
     const char *title;
     int n_parameters;
@@ -122,6 +133,8 @@ struct case_file {
     struct {
         struct case_shares expansion; /* n 0: no heat */
         struct case_text temperature, reference;
+        int from;          /* the number of the case whose field is the temperature; -1: the text is */
+        const char *field; /* of that case */
         struct case_place place;
     } thermal;
     int n_boundary;

@@ -460,6 +460,56 @@ done:
     return status;
 }
 
+/* The keys of a map that are those of a case; those that have no place there (shared or not) are told. */
+static facet_status check_some(struct checker *c, struct tree_node *node, int shared) {
+    facet_status status = FACET_OK;
+    for (int i = 0; i < node->n; i++) {
+        const char *key = node->keys[i]->text;
+        const struct schema_entry *e = find_child("", key);
+        int mine = strcmp(key, "title") == 0 || SCHEMA_IS_SHARED(key) == shared;
+        if (node->keys[i]->bad || (shared && strcmp(key, "cases") == 0)) continue;
+        if (e && (!mine || strcmp(key, shared ? "name" : "cases") == 0))
+            BAD(c, node->keys[i], "%s%s%s: %s", c->path, c->length ? "." : "", key,
+                shared ? "beside cases there are mesh, parameters and title; the others belong to one of the "
+                         "cases"
+                       : "belongs to the whole chain, beside cases");
+        if (!e) refuse_key(c, node->keys[i], "");
+        if (!e || node->keys[i]->bad) continue;
+        int before = push(c, key);
+        TRY(check_value(c, node->items[i], e));
+        pop(c, before);
+    }
+    if (!tree_find(node, shared ? "mesh" : "equation"))
+        issues_add(c->issues, node, "%s%smissing key \"%s\"", c->path, c->length ? ": " : "",
+                   shared ? "mesh" : "equation");
+    TRY(schema_check_duplicates(c->tree, c->issues, node->n, (const struct tree_node *const *)node->keys,
+                                "key"));
+done:
+    return status;
+}
+
+static facet_status check_chain(struct checker *c, struct tree_node *root) {
+    facet_status status = FACET_OK;
+    struct tree_node *cases = tree_find(root, "cases");
+    TRY(check_some(c, root, 1));
+    int outer = push(c, "cases");
+    if (cases->kind != TREE_LIST)
+        refuse(c, cases, "a list of cases");
+    else if (cases->n == 0)
+        BAD(c, cases, "cases: the list is empty; give one or more");
+    for (int i = 0; cases->kind == TREE_LIST && i < cases->n; i++) {
+        int before = push_index(c, i);
+        if (cases->items[i]->kind == TREE_MAP)
+            TRY(check_some(c, cases->items[i], 0));
+        else
+            refuse(c, cases->items[i], "a map {key: value, ...}");
+        pop(c, before);
+    }
+    pop(c, outer);
+done:
+    return status;
+}
+
 facet_status schema_check(struct tree *tree, struct issues *issues) {
     struct checker c = {.tree = tree, .issues = issues};
     if (!tree->root) return FACET_OK;
@@ -468,5 +518,5 @@ facet_status schema_check(struct tree *tree, struct issues *issues) {
         tree->root->bad = 1;
         return FACET_OK;
     }
-    return check_map(&c, tree->root, "");
+    return tree_find(tree->root, "cases") ? check_chain(&c, tree->root) : check_map(&c, tree->root, "");
 }

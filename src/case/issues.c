@@ -71,6 +71,12 @@ void issues_add(struct issues *issues, const struct tree_node *where, const char
         issue.column = where->column;
     }
     trim_clipped(issue.text);
+    for (int i = 0; i < issues->kept; i++) /* what cases share is read for each of them */
+        if (issues->list[i].line == issue.line && issues->list[i].column == issue.column &&
+            strcmp(issues->list[i].text, issue.text) == 0) {
+            issues->count--;
+            return;
+        }
 
     int place = issues->kept;
     while (place > 0 && comes_before(&issue, &issues->list[place - 1])) place--;

@@ -326,6 +326,8 @@ static facet_status read_everything(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root;
     r->file->title = reader_text(root, "title");
+    r->file->name = reader_text(root, "name");
+    r->file->thermal.from = -1;
     r->file->equation = reader_find_equation(r);
     TRY(reader_read_parameters(r));
     TRY(read_mesh(r));
@@ -375,6 +377,82 @@ static facet_status refuse_foreign(const char *path, const char *bytes, size_t n
                      is.advice[0] ? "; " : "", is.advice, file);
 }
 
+/* ------------------------------------------------------------------------------------------ chains */
+
+/* One map of what the cases of a chain share and of one of them. */
+static facet_status merge(struct tree *tree, const struct tree_node *root, const struct tree_node *item,
+                          struct tree_node **merged) {
+    facet_status status = FACET_OK;
+    struct tree_node *m;
+    TRY(tree_alloc(tree, sizeof *m, merged));
+    m = *merged;
+    *m = (struct tree_node){
+        .kind = TREE_MAP, .line = item->line, .column = item->column, .setting = item->setting};
+    TRY(tree_alloc(tree, (size_t)(root->n + item->n) * sizeof *m->items, &m->items));
+    TRY(tree_alloc(tree, (size_t)(root->n + item->n) * sizeof *m->keys, &m->keys));
+    for (int i = 0; i < root->n + item->n; i++) {
+        const struct tree_node *from = i < root->n ? root : item;
+        int k = i < root->n ? i : i - root->n;
+        int shared = SCHEMA_IS_SHARED(from->keys[k]->text) ||
+                     (strcmp(from->keys[k]->text, "title") == 0 && !tree_find(item, "title"));
+        if (i < root->n ? !shared : SCHEMA_IS_SHARED(from->keys[k]->text)) continue;
+        m->keys[m->n] = from->keys[k];
+        m->items[m->n++] = from->items[k];
+    }
+done:
+    return status;
+}
+
+/* Names by which cases are called are not given twice. */
+static facet_status check_names(struct reader *r, const struct tree_node *cases) {
+    facet_status status = FACET_OK;
+    const struct tree_node **names;
+    TRY(tree_alloc(r->tree, (size_t)cases->n * sizeof *names, &names));
+    for (int i = 0; i < cases->n; i++) names[i] = tree_find(cases->items[i], "name");
+    TRY(schema_check_duplicates(r->tree, r->issues, cases->n, names, "case"));
+done:
+    return status;
+}
+
+/* All cases of a chain, into a list that begins with r->file. */
+static facet_status read_chain(struct reader *r) {
+    facet_status status = FACET_OK;
+    struct tree_node *root = r->tree->root, *cases = tree_find(root, "cases");
+    struct case_file *first = r->file, *file = first;
+    if (cases->kind != TREE_LIST || cases->bad) goto done;
+    TRY(check_names(r, cases));
+    for (int i = 0; i < cases->n; i++) {
+        struct reader own = {.tree = r->tree, .issues = r->issues, .first = first};
+        if (cases->items[i]->kind != TREE_MAP) continue;
+        if (i > 0) {
+            TRY(CALLOC(file->next, 1));
+            file->next->path = first->path;
+            file->next->directory = first->directory;
+            file->next->n_settings = first->n_settings;
+            file->next->settings = first->settings;
+            file = file->next;
+        }
+        file->is_chain = 1;
+        file->number = i;
+        own.file = file;
+        TRY(merge(r->tree, root, cases->items[i], &r->tree->root));
+        status = read_everything(&own);
+        r->tree->root = root;
+        if (status != FACET_OK) goto done;
+    }
+done:
+    r->tree->root = root;
+    return status;
+}
+
+static void free_chain(struct case_file **file) {
+    while (*file != NULL) {
+        struct case_file *next = (*file)->next;
+        base_free(file);
+        *file = next;
+    }
+}
+
 facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
                              const char *const *settings, struct case_file **file) {
     facet_status status = FACET_OK;
@@ -391,13 +469,14 @@ facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes
     for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
     TRY(copy_settings(&tree, n_settings, settings, reader.file));
     TRY(schema_check(&tree, &issues));
-    if (tree.root && !tree.root->bad) TRY(read_everything(&reader));
+    if (tree.root && !tree.root->bad)
+        TRY(tree_find(tree.root, "cases") ? read_chain(&reader) : read_everything(&reader));
     TRY(issues_status(&issues));
     *file = reader.file;
     (*file)->memory = tree.chunks;
     return status;
 done:
-    base_free(&reader.file);
+    free_chain(&reader.file);
     tree_free(&tree);
     return status;
 }
@@ -419,5 +498,5 @@ void case_destroy(struct case_file **file) {
     if (!*file) return;
     struct tree tree = {.chunks = (*file)->memory};
     tree_free(&tree);
-    base_free(file);
+    free_chain(file);
 }

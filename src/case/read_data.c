@@ -335,6 +335,30 @@ done:
     return status;
 }
 
+/* A temperature that is the field of a case before this one. */
+static void read_source_case(struct reader *r, const struct tree_node *node) {
+    const struct tree_node *name = reader_get(node, "thermal.temperature.case");
+    const struct case_file *found = NULL;
+    r->file->thermal.from = -1;
+    if (!node || node->kind != TREE_MAP || !name) return;
+    for (const struct case_file *file = r->first; file && file != r->file; file = file->next)
+        if (file->name && strcmp(file->name, name->text) == 0) found = file;
+    r->file->thermal.field = reader_text(node, "thermal.temperature.field");
+    r->file->thermal.temperature.place = reader_place(node);
+    if (!found)
+        issues_add(r->issues, name, "thermal.temperature.case: no case before this one has the name \"%s\"%s",
+                   issues_word(name->text).text, r->first ? "" : "; a chain of cases stands under cases");
+    else if (found->equation != FACET_DIFFUSION)
+        issues_add(r->issues, name, "thermal.temperature.case: \"%s\" is no case of diffusion",
+                   issues_word(name->text).text);
+    else if (strcmp(r->file->thermal.field, "u") != 0 &&
+             (!found->options.postprocess || found->options.discretization != DISCRETIZATION_HDG))
+        issues_add(r->issues, node, "thermal.temperature.field: the case \"%s\" has no %s, only u",
+                   issues_word(name->text).text, r->file->thermal.field);
+    else
+        r->file->thermal.from = found->number;
+}
+
 /* Heat into stress. */
 static facet_status read_thermal(struct reader *r) {
     static const char *const rows[3] = {"thermal.expansion", "thermal.expansion[].on",
@@ -347,6 +371,7 @@ static facet_status read_thermal(struct reader *r) {
     TRY(read_shares(r, map, rows, "thermal", 1, &r->file->thermal.expansion));
     TRY(read_expression(r, map, "thermal.reference", "thermal", &r->file->thermal.reference));
     TRY(read_expression(r, map, "thermal.temperature", "thermal", &r->file->thermal.temperature));
+    read_source_case(r, reader_get(map, "thermal.temperature"));
 done:
     return status;
 }
@@ -400,18 +425,19 @@ facet_status reader_read_tau(struct reader *r, const struct tree_node *discretiz
 static facet_status read_scalar_condition(struct reader *r, const struct tree_node *item, const char *name,
                                           struct case_boundary *boundary) {
     facet_status status = FACET_OK;
-    static const char *const rows[3] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin"};
+    static const char *const rows[4] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin",
+                                        "boundary[].total_flux"};
     int n = 0, n_foreign = reader_refuse_parts(r, item, name);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         if (!tree_find(item, schema_key(schema_find(rows[i])))) continue;
         n++;
         boundary->condition = (enum case_condition)i;
     }
     if (n == 0 && n_foreign == 0)
-        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann or robin", name);
+        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann, robin or total_flux", name);
     else if (n > 1)
-        issues_add(r->issues, item, "%s: has %d conditions; keep one of dirichlet, neumann and robin", name,
-                   n);
+        issues_add(r->issues, item,
+                   "%s: has %d conditions; keep one of dirichlet, neumann, robin and total_flux", name, n);
     if (n != 1) goto done;
     if (boundary->condition == CASE_ROBIN) {
         const struct tree_node *robin = reader_get(item, "boundary[].robin");
@@ -419,6 +445,11 @@ static facet_status read_scalar_condition(struct reader *r, const struct tree_no
         snprintf(inner, sizeof inner, "%s.robin", name);
         TRY(read_expression(r, robin, "boundary[].robin.a", inner, &boundary->a));
         TRY(read_boundary_data(r, robin, "boundary[].robin.g", inner, &boundary->g));
+    } else if (boundary->condition == CASE_TOTAL_FLUX) {
+        TRY(read_expression(r, item, rows[CASE_TOTAL_FLUX], name, &boundary->g));
+        if (tree_find(r->tree->root, "exact"))
+            issues_add(r->issues, item, "%s.total_flux: is excluded by exact; write dirichlet or neumann",
+                       name);
     } else {
         TRY(read_boundary_data(r, item, rows[boundary->condition], name, &boundary->g));
     }

@@ -13,9 +13,10 @@ struct reader {
     struct tree *tree;
     struct issues *issues;
     struct case_file *file;
-    int dim;        /* of the box; 0: not known (a mesh file, or a wrong box) */
-    int shape;      /* of its cells, by the words of the schema */
-    int alternates; /* its cubes are cut into five */
+    int dim;                       /* of the box; 0: not known (a mesh file, or a wrong box) */
+    int shape;                     /* of its cells, by the words of the schema */
+    int alternates;                /* its cubes are cut into five */
+    const struct case_file *first; /* of the chain; NULL: this one is */
 };
 
 struct case_place reader_place(const struct tree_node *node);

@@ -309,15 +309,38 @@ static int join_supports(const facet_problem *problem, const struct case_boundar
     return any;
 }
 
-/* The total force of an item, over all parts that it names; b: the first of them. */
+/* The names of all parts of an item, to be freed; NULL where b is not the first of them. */
+static facet_status list_parts(const struct case_file *file, const struct case_boundary *b,
+                               const char ***parts) {
+    facet_status status = FACET_OK;
+    *parts = NULL;
+    if (b != file->boundary && b[-1].item == b->item) return FACET_OK;
+    TRY(ALLOC(*parts, b->n_parts));
+    for (int i = 0; i < b->n_parts; i++) (*parts)[i] = b[i].on;
+done:
+    return status;
+}
+
+/* The total flux of an item, through all parts that it names. */
+static facet_status set_total_flux(const struct case_file *file, facet_problem *problem,
+                                   const struct case_boundary *b) {
+    facet_status status = FACET_OK;
+    const char **parts;
+    TRY(list_parts(file, b, &parts));
+    if (parts != NULL) TRY(facet_problem_set_total_flux(problem, b->n_parts, parts, b->g.text));
+done:
+    base_free(&parts);
+    return status;
+}
+
+/* The total force of an item, over all parts that it names. */
 static facet_status set_force(const struct case_file *file, facet_problem *problem,
                               const struct case_boundary *b) {
     facet_status status = FACET_OK;
     const char **parts = NULL, *texts[3];
-    int first = b == file->boundary || b[-1].item != b->item;
-    if (b->force.n == 0 || !first) return FACET_OK;
-    TRY(ALLOC(parts, b->n_parts));
-    for (int i = 0; i < b->n_parts; i++) parts[i] = b[i].on;
+    if (b->force.n == 0) return FACET_OK;
+    TRY(list_parts(file, b, &parts));
+    if (parts == NULL) return FACET_OK;
     TRY(facet_problem_set_force(problem, b->n_parts, parts, spread(problem, &b->force, texts), texts));
 done:
     base_free(&parts);
@@ -367,7 +390,19 @@ static facet_status set_shares(const struct case_file *file, facet_problem *prob
     return status;
 }
 
-static facet_status set_thermal(const struct case_file *file, facet_problem *problem) {
+/* options: of the runs before, or NULL. */
+static facet_status set_temperature(const struct case_file *file, const struct run_options *options,
+                                    facet_problem *problem) {
+    int from = file->thermal.from;
+    const char *text = from >= 0 ? "0" : file->thermal.temperature.text;
+    if (from < 0 || options == NULL || from >= options->n_before)
+        return facet_problem_set_temperature(problem, text, file->thermal.reference.text);
+    return facet_problem_set_temperature_field(problem, options->before[from].solver, file->thermal.field,
+                                               file->thermal.reference.text);
+}
+
+static facet_status set_thermal(const struct case_file *file, const struct run_options *options,
+                                facet_problem *problem) {
     facet_status status = FACET_OK;
     const struct case_shares *expansion = &file->thermal.expansion;
     for (int i = 0; i < expansion->n; i++)
@@ -375,9 +410,7 @@ static facet_status set_thermal(const struct case_file *file, facet_problem *pro
                                                  expansion->items[i].value.texts[0].text),
                      file, expansion->items[i].place));
     if (expansion->n > 0)
-        TRY(at_place(facet_problem_set_temperature(problem, file->thermal.temperature.text,
-                                                   file->thermal.reference.text),
-                     file, file->thermal.temperature.place));
+        TRY(at_place(set_temperature(file, options, problem), file, file->thermal.temperature.place));
 done:
     return status;
 }
@@ -403,6 +436,8 @@ static facet_status set_condition(const struct case_file *file, facet_problem *p
         return facet_problem_set_neumann(problem, boundary->on, boundary->g.text);
     case CASE_ROBIN:
         return facet_problem_set_robin(problem, boundary->on, boundary->a.text, boundary->g.text);
+    case CASE_TOTAL_FLUX:
+        return set_total_flux(file, problem, boundary);
     }
     return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
 }
@@ -431,8 +466,8 @@ static facet_status check_complete(const struct case_file *file, const facet_pro
     return FACET_OK;
 }
 
-facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
-                         facet_problem **problem) {
+static facet_status make_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
+                                 const struct run_options *options, facet_problem **problem) {
     facet_status status = FACET_OK;
     TRY(facet_problem_create(context, mesh, file->equation, problem));
     TRY(check_names(file, mesh));
@@ -442,7 +477,7 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
     TRY(set_material(file, *problem));
     TRY(set_shares(file, *problem, &file->reaction, 0));
     TRY(set_shares(file, *problem, &file->source, 1));
-    TRY(set_thermal(file, *problem));
+    TRY(set_thermal(file, options, *problem));
     TRY(at_place(set_exact(*problem, &file->exact), file, file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
         TRY(at_place(set_condition(file, *problem, &file->boundary[i]), file, file->boundary[i].place));
@@ -450,6 +485,11 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
 done:
     if (status != FACET_OK) facet_problem_destroy(problem);
     return status;
+}
+
+facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
+                         facet_problem **problem) {
+    return make_problem(file, context, mesh, NULL, problem);
 }
 
 /* ------------------------------------------------------------------------------------------ targets */
@@ -484,20 +524,23 @@ static facet_status compare_targets(const struct case_file *file, int n, const s
 facet_status run_check_targets(const struct case_file *file, const struct run_options *options) {
     facet_status status = FACET_OK;
     struct target *targets = NULL;
-    int n = 0;
-    const char *output = options->output != NULL ? options->output : file->output.file;
-    TRY(ALLOC(targets, file->n_values + 4));
+    int n = 0, most = 3;
+    for (const struct case_file *f = file; f != NULL; f = f->next) most += f->n_values + 1;
+    TRY(ALLOC(targets, most));
     targets[n++] = (struct target){.path = file->path, .what = "the case file"};
     if (!file->mesh.is_box) targets[n++] = (struct target){.path = file->mesh.path, .what = "the mesh file"};
-    if (output != NULL && !options->no_files)
-        targets[n++] = (struct target){.path = output, .what = "the output", .written = 1};
     if (options->json != NULL)
         targets[n++] = (struct target){.path = options->json, .what = "the JSON", .written = 1};
-    for (int i = 0; !options->no_files && i < file->n_values; i++) {
-        const struct case_value *value = &file->values[i];
-        if (value->file != NULL)
-            targets[n++] =
-                (struct target){value->file, "the table of the value", value->name, value->place, 1};
+    for (const struct case_file *f = file; f != NULL; f = f->next) {
+        const char *output = options->output != NULL ? options->output : f->output.file;
+        if (output != NULL && !options->no_files)
+            targets[n++] = (struct target){.path = output, .what = "the output", .written = 1};
+        for (int i = 0; !options->no_files && i < f->n_values; i++) {
+            const struct case_value *value = &f->values[i];
+            if (value->file != NULL)
+                targets[n++] =
+                    (struct target){value->file, "the table of the value", value->name, value->place, 1};
+        }
     }
     TRY(compare_targets(file, n, targets));
     for (int i = 0; i < n; i++)
@@ -555,15 +598,33 @@ facet_status run_check_data(const struct case_file *file, const facet_problem *p
     return in_file(problem_check_data(problem, &file->options, mismatch, unknowns), file);
 }
 
+/* What is wrong with later cases of a chain is told before the first is solved. */
+static facet_status check_followers(const struct run *run) {
+    facet_status status = FACET_OK;
+    for (const struct case_file *file = run->file->next; file != NULL; file = file->next) {
+        facet_problem *problem = NULL;
+        TRY(run_problem(file, run->context, run->mesh, &problem));
+        facet_problem_destroy(&problem);
+    }
+done:
+    return status;
+}
+
 /* The targets, the mesh and the problem on it, with its data looked at; begun: see struct run_options. */
 static facet_status prepare(struct run *run, const struct run_options *options) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
     double begin = begin_phase(run, FACET_PHASE_SETUP);
     if (options->begun > 0.0) begin = options->begun;
-    TRY(run_check_targets(file, options));
-    TRY(make_mesh(run, options->refine));
-    TRY(run_problem(file, run->context, run->mesh, &run->problem));
+    if (options->n_before > 0) {
+        run->mesh = options->before[0].mesh;
+        run->borrows_mesh = 1;
+    } else {
+        TRY(run_check_targets(file, options));
+        TRY(make_mesh(run, options->refine));
+        TRY(check_followers(run));
+    }
+    TRY(make_problem(file, run->context, run->mesh, options, &run->problem));
     TRY(in_file(problem_find_mismatch(run->problem, &file->options, &run->mismatch), file));
 done:
     end_phase(run, FACET_PHASE_SETUP, begin);
@@ -683,6 +744,6 @@ void run_destroy(struct run *run) {
     base_free(&run->values);
     facet_solver_destroy(&run->solver);
     facet_problem_destroy(&run->problem);
-    facet_mesh_destroy(&run->mesh);
+    if (!run->borrows_mesh) facet_mesh_destroy(&run->mesh);
     *run = (struct run){0};
 }

@@ -31,6 +31,9 @@ struct run_options {
     const char *json;   /* what the caller is going to write, or NULL: it is only checked with the others */
     int watch;          /* measure the levels of a multigrid */
     int no_files;       /* nothing is written, neither output.file nor tables of values */
+    const struct run
+        *before; /* of a chain: the runs of the cases before, in their order, whose mesh is taken */
+    int n_before;
     double begun; /* base_seconds() when the caller began with the case: the time since is of the run, as
                      part of its set-up; 0: the run begins with the call */
 };
@@ -40,6 +43,7 @@ struct run {
     const struct case_file *file;
     facet_context *context;
     facet_mesh *mesh;
+    int borrows_mesh; /* it belongs to the first run of a chain, which is destroyed last */
     facet_problem *problem;
     facet_solver *solver;
     int degree;
@@ -57,7 +61,8 @@ struct run {
 };
 
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh);
-/* Checks every name and point of the case against the mesh, all errors at once. */
+/* Checks every name and point of the case against the mesh, all errors at once. A temperature that is the
+ * field of another case is taken as zero. */
 facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
                          facet_problem **problem);
 /* Evaluates all data of the case at their quadrature points; *mismatch, unknowns: see problem_check_data. */
@@ -70,8 +75,9 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
                        const struct run_options *options, struct run *run);
 void run_destroy(struct run *run);
 
-/* Whether all files could be written (nothing is changed): FACET_ERROR_MACHINE says why one could not,
- * FACET_ERROR_INPUT which two are the same, the case and its mesh included. run_solve begins with it. */
+/* Whether all files of a case, and of those that follow it in a chain, could be written (nothing is changed):
+ * FACET_ERROR_MACHINE says why one could not, FACET_ERROR_INPUT which two are the same, the case and its mesh
+ * included. run_solve begins with it. */
 facet_status run_check_targets(const struct case_file *file, const struct run_options *options);
 
 /* Point i of the n of a line; the last is its end. */

@@ -50,6 +50,17 @@ static void write_numbers(struct json *json, const char *key, int n, const doubl
     json_array_end(json);
 }
 
+/* The numbers that u is on parts with a total flux. */
+static void write_potentials(struct json *json, const struct run *run) {
+    const struct problem *p = &run->solver->own;
+    if (p->n_electrodes == 0) return;
+    json_object_begin(json, "potentials");
+    for (int i = 0; i < p->n_conditions; i++)
+        if (p->conditions[i].electrode > 0)
+            json_number(json, p->conditions[i].part, solver_potential(run->solver, i));
+    json_object_end(json);
+}
+
 static void write_values(struct json *json, const struct run *run) {
     json_object_begin(json, "values");
     for (int i = 0; i < run->n_values; i++) {
@@ -151,6 +162,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     json_object_begin(json, NULL);
     json_string(json, "facet", facet_version());
     json_string(json, "case", run->file->path);
+    if (run->file->name != NULL) json_string(json, "name", run->file->name);
     json_string(json, "device", facet_context_device(run->context));
     json_integer(json, "threads", facet_context_threads(run->context));
     json_integer(json, "dimension", run->mesh->dim);
@@ -171,6 +183,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     write_solver(json, &run->report);
     if (run->has_errors) write_errors(json, &run->errors);
     if (rates != NULL) write_norms(json, "rates", rates);
+    if (run->solver != NULL && run->report.converged) write_potentials(json, run);
     if (run->n_values > 0) write_values(json, run);
     write_seconds(json, run);
     json_integer(json, "memory_bytes", base_peak_resident_bytes());

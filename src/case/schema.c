@@ -23,6 +23,12 @@
 
 static const struct schema_entry table[] = {
     ROW("title", SCHEMA_TEXT, "What the case is about; appears in the output."),
+    ROW("cases", SCHEMA_CASES,
+        "A chain: cases that are solved one after the other on one mesh, so that fields of one are data of "
+        "the "
+        "next. Beside it stand `mesh`, `parameters` and `title` alone; each case has the other keys, and a "
+        "`name`."),
+    ROW("name", SCHEMA_TEXT, "Of a case of a chain: what the others call it."),
     ROW("parameters", SCHEMA_NAMES,
         "Names with numbers, to be used in expressions; also expressions of the names that stand before "
         "them."),
@@ -124,7 +130,10 @@ static const struct schema_entry table[] = {
     ROW("thermal.expansion[].value", SCHEMA_EXPRESSION, "The expansion there.", REQUIRED),
     ROW("thermal.reference", SCHEMA_EXPRESSION, "The temperature at which the body is without stress.",
         .fallback = "0"),
-    ROW("thermal.temperature", SCHEMA_EXPRESSION, "The temperature.", REQUIRED),
+    ROW("thermal.temperature", SCHEMA_EXPRESSION | SCHEMA_MAP,
+        "The temperature: an expression, or the field of a case before this one in a chain.", REQUIRED),
+    ROW("thermal.temperature.case", SCHEMA_TEXT, "The name of that case, one of diffusion.", REQUIRED),
+    ROW("thermal.temperature.field", SCHEMA_WORD, "Its field.", WORDS("u", "u_star"), .fallback = "u"),
 
     ROW("source[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
     ROW("source[].value", SCHEMA_EXPRESSION | SCHEMA_VECTOR, "f there.", REQUIRED),
@@ -140,6 +149,12 @@ static const struct schema_entry table[] = {
     ROW("boundary[].robin.a", SCHEMA_EXPRESSION, "a, not negative.", .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
         .min = 0),
     ROW("boundary[].robin.g", SCHEMA_EXPRESSION, "g, or the word `exact`.", REQUIRED),
+    ROW("boundary[].total_flux", SCHEMA_EXPRESSION,
+        "The parts together are an electrode: u is one number there, such that the integral of K grad u . n "
+        "(what "
+        "goes in) is this; a number, or an expression of `parameters`. The JSON has the number under "
+        "`potentials`. "
+        "Where nothing else holds u, all that goes in must balance, and the first electrode has u = 0."),
     ROW("boundary[].displacement", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity: u = g; a list, or the word `exact`. A component that is `null` is free; its traction is "
         "that which other keys give, or zero.",
@@ -416,7 +431,8 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, unsign
                  {SCHEMA_LIST, "a list of maps with the keys "},
                  {SCHEMA_MAP, "a map with the keys "},
                  {SCHEMA_NAMES, "a map of names with numbers or expressions"},
-                 {SCHEMA_TEXTS, "a list of such names"}};
+                 {SCHEMA_TEXTS, "a list of such names"},
+                 {SCHEMA_CASES, "a list of cases"}};
     say(phrase, "%s", phrase->n_alternatives++ ? ", or " : "");
     if (type == SCHEMA_WORD && e->words[1]) say(phrase, "one of ");
     if (type & (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS)) say_count(phrase, e);

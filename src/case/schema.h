@@ -35,13 +35,14 @@ enum schema_type {
     SCHEMA_NAMES = 1 << 14, /* any names, with numbers */
     /* one more list */
     SCHEMA_TEXTS = 1 << 15, /* of names */
-    SCHEMA_LAST = SCHEMA_TEXTS
+    SCHEMA_CASES = 1 << 16, /* of maps with the keys of a case */
+    SCHEMA_LAST = SCHEMA_CASES
 };
 #define SCHEMA_SCALARS                                                                                       \
     (SCHEMA_TEXT | SCHEMA_WORD | SCHEMA_BOOLEAN | SCHEMA_INTEGER | SCHEMA_NUMBER | SCHEMA_EXPRESSION)
 #define SCHEMA_LISTS                                                                                         \
     (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS | SCHEMA_MATRIX | SCHEMA_VECTOR |       \
-     SCHEMA_LIST | SCHEMA_TEXTS)
+     SCHEMA_LIST | SCHEMA_TEXTS | SCHEMA_CASES)
 #define SCHEMA_MAPS (SCHEMA_MAP | SCHEMA_NAMES)
 
 enum schema_flag {
@@ -83,6 +84,8 @@ int schema_in_bounds(const struct schema_entry *entry, double value);
 /* The whole table as text for a terminal, or as Markdown. */
 void schema_describe(int markdown, struct text *out);
 
+/* The keys that the cases of a chain share; the others belong to one of them. */
+#define SCHEMA_IS_SHARED(key) (strcmp(key, "mesh") == 0 || strcmp(key, "parameters") == 0)
 /* Checks a tree against the table: unknown, missing and duplicate keys, types, ranges, words, lengths. Nodes
  * that are wrong as a whole are marked bad. */
 facet_status schema_check(struct tree *tree, struct issues *issues);

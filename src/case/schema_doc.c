@@ -98,6 +98,35 @@ static const char elastic_example[] =
     "```\n"
     "\n";
 
+static const char chain_example[] =
+    "## A chain of cases\n"
+    "\n"
+    "One file may hold several cases under `cases`, which are solved one after the other on one mesh; the\n"
+    "field of one is the temperature of another. `mesh`, `parameters` and `title` stand beside `cases`, all\n"
+    "else inside. The JSON is `{\"cases\": [...]}`, an object for each; settings reach into a case by its\n"
+    "number: `--set cases.0.source=50`. The first case that fails ends the chain with its status.\n"
+    "\n"
+    "```yaml\n"
+    "title: Stress in a plate that is warm inside\n"
+    "parameters: {alpha: 12e-6}\n"
+    "mesh: {box: {lower: [0, 0], upper: [1, 0.5], cells: [8, 4], shape: quad}}\n"
+    "cases:\n"
+    "  - name: heat\n"
+    "    equation: diffusion\n"
+    "    conductivity: 45\n"
+    "    source: 3e4\n"
+    "    boundary: [{on: rest, dirichlet: 20}]\n"
+    "  - name: stress\n"
+    "    equation: elasticity\n"
+    "    material: {E: 210e9, nu: 0.3}\n"
+    "    thermal: {expansion: alpha, reference: 20, temperature: {case: heat, field: u}}\n"
+    "    boundary:\n"
+    "      - {on: [xmin, ymin], symmetry: true}\n"
+    "      - {on: rest, traction: [0, 0]}\n"
+    "    values: [{name: corner, field: u, at: [1, 0.5]}]\n"
+    "```\n"
+    "\n";
+
 static const char rules[] =
     "## How values are written\n"
     "\n"
@@ -155,6 +184,7 @@ static const char results[] =
     "the unknowns) |\n"
     "| `errors` | by field `L2`, of u also `Linf`, when the case gives `exact` |\n"
     "| `values` | by name a number, or an array |\n"
+    "| `potentials` | by part the number that u is where `total_flux` is given |\n"
     "| `seconds` | by phase, and `total` |\n"
     "| `memory_bytes` | the peak of the process |\n"
     "| `memory` | by phase the peak until its end |\n"
@@ -164,6 +194,8 @@ static const char results[] =
     "| `notes` | sentences: what was chosen instead of what was asked for, boundary data that contradict "
     "`exact` |\n"
     "| `files` | the files that were written, `.vtu` first, without the JSON itself |\n"
+    "\n"
+    "A chain of cases writes `{\"cases\": [...]}`: such an object for each, with its `name`.\n"
     "\n"
     "`facet converge CASE --json FILE` writes `{\"rows\": [...]}`: such an object for each run, with `rates` "
     "beside\n"
@@ -260,7 +292,7 @@ static void describe_expressions(struct text *out) {
 }
 
 static void describe_markdown(struct text *out) {
-    text_printf(out, "%s%s%s%s", introduction, example, elastic_example, rules);
+    text_printf(out, "%s%s%s%s%s", introduction, example, elastic_example, chain_example, rules);
     text_printf(out, "## All keys\n\n| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++)
         if (schema_is_child(schema_row(i), "")) describe_row(schema_row(i), schema_row(i)->path, out);

@@ -15,6 +15,7 @@ struct field {
     double t;                /* for functions; in expressions it is a parameter */
     const char *group;       /* or NULL */
     facet_function function; /* or NULL */
+    int ours;                /* it answers with a status, whose message stands */
     void *user;
 };
 
@@ -99,10 +100,15 @@ facet_status field_copy(const struct field *from, int n_parameters, const struct
         : from->texts[0]
             ? field_create_texts(n, (const char *const *)from->texts, n_parameters, parameters, copy)
             : field_create_constants(n, from->numbers, copy));
+    (*copy)->ours = from->ours;
     (*copy)->t = t;
     (*copy)->group = group;
 done:
     return status;
+}
+
+void field_answers_status(struct field *field) {
+    field->ours = 1;
 }
 
 void field_set_user(struct field *field, void *user) {
@@ -187,6 +193,7 @@ static facet_status eval_function(const struct field *field, int n_points, int d
         .n = n_points, .dim = dim, .x = x, .normals = normals, .t = field->t, .group = field->group};
     for (size_t i = 0; i < n; i++) values[i] = NAN;
     int answer = field->function(field->user, &points, values);
+    if (answer && field->ours) return (facet_status)answer;
     if (answer)
         FAIL(FACET_ERROR_INPUT, "the user's function stopped with the value %d; it should return 0", answer);
     for (size_t i = 0; i < n; i++) {

@@ -19,6 +19,8 @@ facet_status field_create_function(int n_components, facet_function function, vo
  * which the caller keeps). NULL: NULL. */
 facet_status field_copy(const struct field *from, int n_parameters, const struct expr_parameter *parameters,
                         double t, const char *group, struct field **copy);
+/* The function of a field is one of this library: it answers with a facet_status, whose message stands. */
+void field_answers_status(struct field *field);
 /* What the function of a field is called with. */
 void field_set_user(struct field *field, void *user);
 /* Each becomes the other; groups stay. */

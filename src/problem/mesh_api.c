@@ -67,6 +67,20 @@ facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) 
     return base_struct_write("facet_mesh_info", &full, info, sizeof full);
 }
 
+int facet_mesh_n_groups(const facet_mesh *mesh) {
+    return mesh != NULL ? mesh->n_groups : 0;
+}
+
+facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group) {
+    REQUIRE(mesh);
+    REQUIRE(group);
+    if (i < 0 || i >= mesh->n_groups)
+        return base_fail(FACET_ERROR_INPUT, "there is no group %d; the mesh has %d", i, mesh->n_groups);
+    facet_group full = {
+        .name = mesh->groups[i].name, .dim = mesh->groups[i].dim, .count = mesh->groups[i].count};
+    return base_struct_write("facet_group", &full, group, sizeof full);
+}
+
 void facet_mesh_destroy(facet_mesh **mesh) {
     if (mesh != NULL) mesh_destroy(mesh);
 }

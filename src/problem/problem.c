@@ -42,10 +42,10 @@ done:
 }
 
 /* Field i of a condition, in an order that copies share, and what depends on it. */
-#define CONDITION_FIELDS 6
+#define CONDITION_FIELDS 7
 static struct field **condition_field(struct problem_condition *c, int i, int *role) {
-    struct field **const fields[CONDITION_FIELDS] = {&c->g,        &c->t,     &c->a,
-                                                     &c->pressure, &c->force, &c->spring};
+    struct field **const fields[CONDITION_FIELDS] = {&c->g,     &c->t,      &c->a,    &c->pressure,
+                                                     &c->force, &c->spring, &c->total};
     int in_matrix = fields[i] == &c->a || fields[i] == &c->spring; /* an exact solution loads by it, too */
     *role = in_matrix ? FACET_TRACE | FACET_LOAD : FACET_LOAD;
     return fields[i];
@@ -78,6 +78,7 @@ void problem_clear(struct problem *p) {
     field_destroy(&p->tau);
     field_destroy(&p->expansion);
     field_destroy(&p->temperature);
+    problem_carried_destroy(&p->carried);
     field_destroy(&p->reference);
     *p = (struct problem){0};
 }
@@ -374,7 +375,8 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
                              .mesh = from->mesh,
                              .own_t = from->own_t,
                              .t = from->t,
-                             .n_forces = from->n_forces};
+                             .n_forces = from->n_forces,
+                             .n_electrodes = from->n_electrodes};
     for (int i = 0; i < from->n_parameters; i++)
         TRY(add_parameter(copy, from->parameters[i].name, from->parameters[i].value));
     TRY(CALLOC(copy->regions, from->n_regions + 1));
@@ -395,6 +397,7 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
     for (int i = 0; problem_slot(copy, i, &to) && problem_slot((struct problem *)from, i, &of); i++)
         TRY(field_copy(*of.field, copy->n_parameters, copy->parameters, copy->t, to.group, to.field));
     for (int i = 0; i < copy->n_regions; i++) TRY(problem_copy_moduli(&from->regions[i], &copy->regions[i]));
+    TRY(problem_copy_carried(from, copy));
 done:
     if (status != FACET_OK) problem_clear(copy);
     return status;

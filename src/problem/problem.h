@@ -10,7 +10,8 @@
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
-struct problem_moduli; /* material.c: makes one modulus of a caller's function of two */
+struct problem_moduli;  /* material.c: makes one modulus of a caller's function of two */
+struct problem_carried; /* carry.c: the field of another solver */
 struct problem_region {
     char *group;                /* NULL: all cells that no other entry names */
     struct field *conductivity; /* diffusion */
@@ -35,6 +36,10 @@ struct problem_condition {
     struct field *pressure, *force, *spring; /* as in struct hdg_condition; NULL: none */
     int shared;                              /* conditions of one force have the same number */
     int symmetric;                           /* a plane or surface of symmetry, and nothing else */
+    /* HDG_DIRICHLET with a constant g that is an unknown: electrodes.c. Parts of one electrode have its
+     * number. */
+    int electrode;       /* from 1; 0: none */
+    struct field *total; /* what goes in through all its parts */
 };
 
 /* What the caller has set. Solvers have copies, whose parameters are their own. */
@@ -52,9 +57,10 @@ struct problem {
     struct problem_share *shares;
     int n_conditions;
     struct problem_condition *conditions;
-    int n_forces;
+    int n_forces, n_electrodes;
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
+    struct problem_carried *carried;                   /* whose field the temperature is, or was; NULL */
     struct field *tau;                                 /* of a solver */
 };
 struct facet_problem {
@@ -91,6 +97,10 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 /* Takes the fields over, also on failure; the name of the part is copied. */
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
+
+/* carry.c: a field that is carried over goes with its copy. */
+void problem_carried_destroy(struct problem_carried **carried);
+facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
 
 /* material.c: the function that both moduli of a region are made of goes with its copy. */
 facet_status problem_copy_moduli(const struct problem_region *from, struct problem_region *copy);
@@ -174,8 +184,9 @@ struct facet_solver {
     struct problem *problem;
     struct problem next; /* the same with other parameters, until the next solve or update */
     int has_next;
-    int stale;       /* what must be made anew: roles */
-    uint64_t digest; /* of what functions give in the cells */
+    int stale;        /* what must be made anew: roles */
+    uint64_t digest;  /* of what functions give in the cells */
+    double *response; /* n_electrodes^2: what a unit of potential j lets in through i; NULL: not known */
     hdg_rule_maker maker;
     struct facet_context *context;
     int32_t n_cells; /* of the mesh when the solver was made */
@@ -205,6 +216,13 @@ struct facet_solver {
     struct hdg_solution solution;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
+
+/* electrodes.c: solves by `once` until what goes in through each electrode is what is wanted. */
+typedef facet_status (*solver_once)(struct facet_solver *solver, const double *source, int there);
+facet_status solver_balance_electrodes(struct facet_solver *solver, solver_once once, const double *source,
+                                       int there);
+/* The potential of the electrode of condition i of the problem. */
+double solver_potential(const struct facet_solver *solver, int i);
 
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);

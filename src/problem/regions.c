@@ -110,6 +110,7 @@ static facet_status set_temperature(facet_problem *problem, const char *text, fa
     TRY(problem_set_field(problem, &p->reference, "thermal.reference", 1, &reference, NULL, NULL));
     TRY(problem_set_field(problem, &p->temperature, "thermal.temperature", 1, text != NULL ? &text : NULL,
                           function, user));
+    problem_carried_destroy(&p->carried);
 done:
     return status;
 }

@@ -134,6 +134,8 @@ static void convert_condition(const struct problem *p, const struct problem_cond
         out->spring = c->spring;
         check_loads(p, c, held, errors);
     }
+    if (c->electrode > 0 && p->exact != NULL)
+        PROBLEM_ERROR(errors, "boundary: the total_flux on '%s' is excluded by the exact solution", c->part);
     if (c->symmetric) return;
     if (p->exact == NULL && (out->g == NULL || (mechanical && out->t == NULL)))
         PROBLEM_ERROR(errors,

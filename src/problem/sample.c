@@ -410,3 +410,27 @@ facet_status sample_take_on(const struct facet_solver *s, const char *name, int 
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
     return FACET_OK;
 }
+
+facet_status facet_solver_take(const facet_solver *s, const char *field, int component, const char *take,
+                               int n_on, const char *const *on, double *values, int *n_values) {
+    static const char *const words[] = {
+        [SAMPLE_INTEGRAL] = "integral", [SAMPLE_MEAN] = "mean", [SAMPLE_MAX] = "max", [SAMPLE_MIN] = "min"};
+    facet_status status;
+    int which = 0;
+    REQUIRE_AS(s, "solver");
+    REQUIRE(field);
+    REQUIRE(take);
+    REQUIRE(values);
+    REQUIRE(n_values);
+    *n_values = 0;
+    if (n_on > 0) REQUIRE(on);
+    for (int i = 0; i < n_on; i++) REQUIRE(on[i]);
+    while (which < 4 && strcmp(words[which], take) != 0) which++;
+    if (component < -1) return base_fail(FACET_ERROR_INPUT, "facet_solver_take: component %d", component);
+    if (which == 4)
+        return base_fail(FACET_ERROR_INPUT, "facet_solver_take: integral, mean, max or min, not '%s'", take);
+    SOLVER_CALL(s, status,
+                sample_take_on(s, field, component, (enum sample_take)which, n_on > 0 ? n_on : 0, on, values,
+                               n_values));
+    return status;
+}

@@ -294,6 +294,7 @@ void facet_solver_destroy(facet_solver **solver) {
     solve_report_clear(&s->report);
     problem_clear(&s->own);
     problem_clear(&s->next);
+    base_free(&s->response);
     base_free(solver);
 }
 
@@ -385,6 +386,16 @@ static facet_status load(struct facet_solver *s, const double *source, int there
         base_phase_end(&s->timers, &s->context->monitor, phase, begin_);                                     \
     } while (0)
 
+/* From the data to u and q. */
+static facet_status solve_once(struct facet_solver *s, const double *source, int there) {
+    facet_status status = FACET_OK;
+    PHASE(FACET_PHASE_LOAD, load(s, source, there));
+    PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
+    PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
+    if (status == FACET_OK) s->solved = 1;
+    return status;
+}
+
 /* there: source and u are arrays of the device. */
 static facet_status solve(struct facet_solver *s, const double *source, double *u, int there) {
     facet_status status = FACET_OK;
@@ -392,9 +403,9 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
     status = check_place(s, there, "the source", source);
     if (status == FACET_OK) status = check_place(s, there, "u", u);
     PHASE(FACET_PHASE_SETUP, solver_renew(s, 0, &changed));
-    PHASE(FACET_PHASE_LOAD, load(s, source, there));
-    PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
-    PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
+    if (status == FACET_OK)
+        status = s->own.n_electrodes > 0 ? solver_balance_electrodes(s, solve_once, source, there)
+                                         : solve_once(s, source, there);
     if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;

@@ -66,6 +66,9 @@ static void take_next(struct facet_solver *s) {
             s->own.regions[i].moduli[k] = s->next.regions[i].moduli[k];
             s->next.regions[i].moduli[k] = moduli;
         }
+    struct problem_carried *carried = s->own.carried; /* with their fields */
+    s->own.carried = s->next.carried;
+    s->next.carried = carried;
     for (int i = 0; i < s->own.n_parameters; i++) s->own.parameters[i].value = s->next.parameters[i].value;
     s->own.t = s->next.t;
     problem_clear(&s->next);
@@ -194,6 +197,7 @@ facet_status solver_renew(struct facet_solver *s, int look, int *changed) {
         TRY(solver_rebuild(s));
         TRY(solver_digest(s, &s->digest));
     }
+    if (what & (FACET_TRACE | FACET_CELLS)) base_free(&s->response);
     s->stale = 0;
 done:
     if (status != FACET_OK) s->solved = 0;
@@ -226,6 +230,7 @@ facet_status solver_set_reaction(struct facet_solver *s, double reaction) {
     TRY(field_create_constants(1, &reaction, &own));
     if (s->has_next) TRY(field_create_constants(1, &reaction, &next));
     TRY(s->backend->set_reaction(s, reaction));
+    base_free(&s->response);
     replace_reaction(&s->own, &own);
     if (s->has_next) replace_reaction(&s->next, &next);
     s->resolved.shares[SHARE_REACTION][s->resolved.region] = s->own.reaction; /* of a box */
