@@ -17,8 +17,8 @@ facet_status boxsem_brick_create(const struct device *device, const struct box_g
 void boxsem_brick_destroy(struct boxsem_brick *brick); /* safe on a zeroed struct, and twice */
 
 /* From `coarse` to `fine`: in every direction the coarse grid has the coordinates of the fine one, or every
- * second of them, and its functions are those of `low`, which is `element` or, on the same grid, one of a
- * lower degree. */
+ * second of them, and its functions are those of `low`, which is `element` or, on the same grid, the linear
+ * one. */
 struct boxsem_transfer {
     const struct device *device;
     struct brick_transfer plan;
