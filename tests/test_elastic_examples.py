@@ -109,8 +109,8 @@ class ElasticExamples(unittest.TestCase):
         for setting, (E, nu) in self.materials():
             values = self.solve("cylinder", **setting)
             inside, outside = ((1 + nu) / (3 * E) * ((1 - 2 * nu) * r + 4 / r) for r in (1, 2))
-            for value, expected in zip(values["inside"], (inside, 0)):
-                self.assert_near(value, expected, 3e-5)
+            for value, expected in zip(values["inside"], (inside, 0)):  # a vertex: of one cell or of the other
+                self.assert_near(value, expected, 5e-5)
             for value, expected in zip(values["outside"], (0, outside)):
                 self.assert_near(value, expected, 3e-5)
             for value, expected in zip(values["stress_inside"], (-1, 0, 0, 5 / 3)):

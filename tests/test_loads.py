@@ -290,6 +290,17 @@ solver: {{rtol: 1e-12}}
             for word in words:
                 self.assertTrue(any(w in done.stderr for w in word.split("|")), done.stderr)
 
+    def test_round_walls(self):
+        """A wall without friction that is a circle or a sphere holds no rotation, whatever its cells look like."""
+        meshes = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "meshes")
+        for name, items, axis in (
+                ("annulus", "{on: outer, symmetry: true}, {on: inner, traction: [-y, x]}", "z"),
+                ("annulus", "{on: outer, spring: {normal: 1000}}, {on: inner, pressure: 1}", "z"),
+                ("cylinder", "{on: outer, symmetry: true}, {on: rest, pressure: 0}", "z"),
+                ("sphere", "{on: outer, symmetry: true}, {on: rest, pressure: 0}", "x")):
+            self.refused(f"mesh: {{file: {meshes}/{name}.msh}}\nequation: elasticity\nmaterial: {{E: 1, nu: 0.3}}\n"
+                         f"boundary: [{items}]\n", f"rotate about the {axis} axis")
+
 
 class Springs(Loads):
     def test_a_block(self):

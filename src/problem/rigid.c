@@ -24,6 +24,13 @@
 
 /* A patch narrower than this part of its piece does not hold it against rotation. */
 #define SMALL_PATCH 1e-7
+/* A curved wall without friction that is round holds against rotation by the shape of its cells alone. Its
+ * faces demand something in their middle: of edges and quads that is exact but for the nodes of the mesh, a
+ * triangle on a cylinder has its normal elsewhere, by a sixth of its angle. */
+#define ROUND_WALL      1e-3
+#define ROUND_TRIANGLES 0.06
+/* Such a face bulges by this part of its piece. */
+#define CURVED 1e-6
 /* A direction with less of all demands is not held. */
 #define NO_HOLD 1e-13
 /* So many loose pieces are told. */
@@ -38,6 +45,7 @@ struct piece {
     double middle[3];
     long double G[6][6];
     double others[9]; /* of periodic pairs and gradient-pressure faces */
+    double round;     /* what rotation must demand where walls are curved, or 0 */
     int64_t n_others;
 };
 struct job {
@@ -173,6 +181,30 @@ done:
     return status;
 }
 
+/* Whether a face holds along its normal and bulges; middle: of its nodes then, as y is. */
+static int is_curved_wall(const struct job *job, int32_t face, const struct hdg_condition *c, const int *list,
+                          const double *nodes, int most, const struct piece *p, double middle[3]) {
+    const struct hdg_data *data = &job->resolved->data;
+    const int dim = data->mesh->dim;
+    const double *origin = frame_vertex(data->mesh, face, 0, 0);
+    double normal[3], bulge = 0.0;
+    int n = 0, walls = c->spring != NULL || (data->extras.turn != NULL && data->extras.turn[face] >= 0);
+    if (!walls || data->mesh->order < 2) return 0;
+    find_normal(data->mesh, face, normal);
+    for (int k = 0; k < 3; k++) middle[k] = 0.0;
+    for (; n < most && list[n] >= 0; n++) {
+        double height = 0.0;
+        for (int k = 0; k < dim; k++) {
+            double x = nodes[list[n] * dim + k];
+            height += normal[k] * (x - origin[k]);
+            middle[k] += (x - 0.5 * (p->lower[k] + p->upper[k])) / size_of(p) - p->middle[k];
+        }
+        bulge = fmax(bulge, fabs(height));
+    }
+    for (int k = 0; k < dim; k++) middle[k] /= n;
+    return bulge > CURVED * size_of(p);
+}
+
 /* The demands of one face with a mechanical condition: first the middle of their points, then G. */
 static facet_status add_face(const struct job *job, int32_t face, const struct hdg_condition *c, int second) {
     facet_status status = FACET_OK;
@@ -183,8 +215,13 @@ static facet_status add_face(const struct job *job, int32_t face, const struct h
     int dim = mesh->dim, local = mesh->face_locals[2 * (int64_t)face], most = job->most[shape];
     const int *list = job->face_nodes[shape] + local * most;
     const double *nodes = cell_nodes(mesh, cell);
-    double H[9], y[3] = {0.0}, D[3][6] = {{0.0}};
+    double H[9], y[3] = {0.0}, D[3][6] = {{0.0}}, middle[3];
+    int round = 0;
     if (!c->fixed[0] && !c->fixed[1] && !c->fixed[2] && c->spring == NULL) goto done;
+    if (second) round = is_curved_wall(job, face, c, list, nodes, most, p, middle);
+    if (round)
+        p->round = fmax(p->round,
+                        mesh->face_shapes[face] == SHAPE_TRIANGLE && dim == 3 ? ROUND_TRIANGLES : ROUND_WALL);
     for (int i = 0; i < most && list[i] >= 0; i++) {
         const double *x = nodes + list[i] * dim;
         for (int k = 0; k < dim; k++)
@@ -197,7 +234,7 @@ static facet_status add_face(const struct job *job, int32_t face, const struct h
         TRY(find_hold(job, face, c, x, H));
         for (int a = 0; a < dim; a++) {
             D[a][a] = 1.0;
-            lever(a, y, D[a] + 3);
+            lever(a, round ? middle : y, D[a] + 3);
         }
         for (int r = 0; r < 36; r++)
             for (int a = 0; a < dim * dim; a++)
@@ -330,8 +367,8 @@ static facet_status report_piece(const struct job *job, int index, struct text *
     char place[80];
     TRY(reduce(mesh->dim, p, G_tt, S));
     TRY(list_free(0, mesh->dim, G_tt, NO_HOLD, "translate along", directions, "", &list));
-    TRY(list_free(mesh->dim == 2 ? 2 : 0, 3, S, SMALL_PATCH * SMALL_PATCH, "rotate about", axes, "the axis ",
-                  &list));
+    TRY(list_free(mesh->dim == 2 ? 2 : 0, 3, S, pow(fmax(SMALL_PATCH, p->round), 2), "rotate about", axes,
+                  "the axis ", &list));
     TRY(list.status);
     if (list.length == 0) goto done;
     ++*n_told;
