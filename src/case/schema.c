@@ -154,7 +154,9 @@ static const struct schema_entry table[] = {
         "(what "
         "goes in) is this; a number, or an expression of `parameters`. The JSON has the number under "
         "`potentials`. "
-        "Where nothing else holds u, all that goes in must balance, and the first electrode has u = 0."),
+        "Where nothing else holds u, all that goes in must balance, and the first electrode has u = 0. Leave "
+        "a "
+        "gap to `dirichlet` parts and other electrodes: through a common corner the current has no limit."),
     ROW("boundary[].displacement", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity: u = g; a list, or the word `exact`. A component that is `null` is free; its traction is "
         "that which other keys give, or zero.",
