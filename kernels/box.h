@@ -34,12 +34,7 @@
 
 #include <stdint.h>
 
-/* These functions run on the GPU too. */
-#ifdef __CUDACC__
-#    define KERNEL_BOX_INLINE static __host__ __device__ inline
-#else
-#    define KERNEL_BOX_INLINE static inline
-#endif
+#include "kernels/everywhere.h"
 
 /* Weights are stored in the order in which tiles of I x J modes of one parity each are read. */
 #define KERNEL_BOX_I 4
@@ -132,7 +127,7 @@ struct axis_division {
     int n_0, n_1;
     double k, lambda;
 };
-KERNEL_BOX_INLINE double axis_divisor(const struct axis_division *by, int64_t number) {
+EVERYWHERE double axis_divisor(const struct axis_division *by, int64_t number) {
     const int64_t row = number / by->n_0;
     return by->lambda + by->k * (by->theta[0][number - row * by->n_0] + by->theta[1][row % by->n_1] +
                                  by->theta[2][row / by->n_1]);
@@ -140,7 +135,7 @@ KERNEL_BOX_INLINE double axis_divisor(const struct axis_division *by, int64_t nu
 
 /* Numbers of scratch that a thread needs: sums and differences, products, weights of one pack, and what it
  * adds below its first layer. */
-KERNEL_BOX_INLINE int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
+EVERYWHERE int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
     int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2], faces = 0;
     for (int d = 0; d < 3; d++) faces += volume / p->modes[d];
     return (4 * faces + 12 * KERNEL_BOX_GAP + (own ? volume : 0) + p->face[0] + p->face[1] +
@@ -149,21 +144,20 @@ KERNEL_BOX_INLINE int64_t box_scratch(const struct box_plan *p, int own, int lan
 }
 
 /* Where a face-pack begins. Row -1 of axis 1, layer -1 of axis 2 and pack -1 of axis 0 are the extra ones. */
-KERNEL_BOX_INLINE int64_t box_face_0(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+EVERYWHERE int64_t box_face_0(const struct box_plan *p, int layer, int row, int pack, int lanes) {
     return p->front + layer * p->layer +
            ((int64_t)row * (p->packs + p->extra[0]) + p->extra[0] + pack) * p->face[0] * lanes;
 }
-KERNEL_BOX_INLINE int64_t box_face_1(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+EVERYWHERE int64_t box_face_1(const struct box_plan *p, int layer, int row, int pack, int lanes) {
     return p->front + layer * p->layer + p->section[0] +
            ((int64_t)(row + p->extra[1]) * p->packs + pack) * p->face[1] * lanes;
 }
-KERNEL_BOX_INLINE int64_t box_face_2(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+EVERYWHERE int64_t box_face_2(const struct box_plan *p, int layer, int row, int pack, int lanes) {
     int64_t begin = layer < 0 ? 0 : p->front + layer * p->layer + p->section[0] + p->section[1];
     return begin + ((int64_t)row * p->packs + pack) * p->face[2] * lanes;
 }
 /* Where mode 0 of the face above (side 1) or below (side 0) a cell lies, its lane included; -1: fixed. */
-KERNEL_BOX_INLINE int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side,
-                                    int lanes) {
+EVERYWHERE int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side, int lanes) {
     int at[3] = {cell[0], cell[1], cell[2]}, last = p->cells[axis] - 1;
     if (side == 0 && at[axis]-- == 0 && p->periodic[axis]) at[axis] = last;
     if (at[axis] < 0 ? !p->extra[axis] : at[axis] == last && p->fixed[axis][1]) return -1;
@@ -173,10 +167,10 @@ KERNEL_BOX_INLINE int64_t box_where(const struct box_plan *p, int axis, const in
                                : box_face_2(p, at[2], at[1], pack, lanes));
 }
 /* Modes of one parity along an axis: the first, and how many. */
-KERNEL_BOX_INLINE int box_first(const struct box_plan *p, int axis, int parity) {
+EVERYWHERE int box_first(const struct box_plan *p, int axis, int parity) {
     return parity ? p->even[axis] : 0;
 }
-KERNEL_BOX_INLINE int box_count(const struct box_plan *p, int axis, int parity) {
+EVERYWHERE int box_count(const struct box_plan *p, int axis, int parity) {
     return parity ? p->modes[axis] - p->even[axis] : p->even[axis];
 }
 /* A face-pack by its number: its axis, first number, place (pack -1, row -1, layer -1: extra ones). */
@@ -184,7 +178,7 @@ struct box_face_pack {
     int axis, at[3];
     int64_t begin;
 };
-KERNEL_BOX_INLINE struct box_face_pack box_face_pack(const struct box_plan *p, int64_t number, int lanes) {
+EVERYWHERE struct box_face_pack box_face_pack(const struct box_plan *p, int64_t number, int lanes) {
     struct box_face_pack f = {.axis = 2, .at = {0, 0, -1}};
     int64_t wide = p->packs + p->extra[0];
     if (number >= p->front_faces) {
@@ -203,8 +197,7 @@ KERNEL_BOX_INLINE struct box_face_pack box_face_pack(const struct box_plan *p, i
 }
 /* Where the numbers of a face-pack stand in `diagonal`: where cells are alike, those of one pack serve all
  * that lie like it, inside or at the same end of their axis, and stay in a cache. */
-KERNEL_BOX_INLINE int64_t box_diagonal_begin(const struct box_plan *p, const struct box_face_pack *f,
-                                             int lanes) {
+EVERYWHERE int64_t box_diagonal_begin(const struct box_plan *p, const struct box_face_pack *f, int lanes) {
     int at[3];
     if (!p->alike) return f->begin;
     for (int d = 0; d < 3; d++) {
@@ -217,8 +210,8 @@ KERNEL_BOX_INLINE int64_t box_diagonal_begin(const struct box_plan *p, const str
 }
 /* The cells on both sides of the face in a lane of a face-pack: bit 0: there is one below, bit 1: there is
  * one above. 0: the lane holds no unknown. */
-KERNEL_BOX_INLINE int box_neighbours(const struct box_plan *p, const struct box_face_pack *f, int lane,
-                                     int lanes, int below[3], int above[3]) {
+EVERYWHERE int box_neighbours(const struct box_plan *p, const struct box_face_pack *f, int lane, int lanes,
+                              int below[3], int above[3]) {
     const int x = f->at[0] < 0 ? lane - lanes : f->at[0] * lanes + lane, last = p->cells[f->axis] - 1;
     for (int d = 0; d < 3; d++) below[d] = above[d] = d == 0 ? x : f->at[d];
     if (x < -1 || x >= p->cells[0] || (below[f->axis] == last && p->fixed[f->axis][1])) return 0;
@@ -226,28 +219,28 @@ KERNEL_BOX_INLINE int box_neighbours(const struct box_plan *p, const struct box_
     return (below[f->axis] >= 0 ? 1 : 0) | (below[f->axis] < last || p->periodic[f->axis] ? 2 : 0);
 }
 /* The columns whose tables a face-pack uses along its tangential axes; that of an extra row or plane is 0. */
-KERNEL_BOX_INLINE int box_column(const struct box_face_pack *f, int axis) {
+EVERYWHERE int box_column(const struct box_face_pack *f, int axis) {
     return f->at[axis] < 0 ? 0 : f->at[axis];
 }
 /* Vertices in a row, rows and layers of the lattice. */
-KERNEL_BOX_INLINE void box_lattice(const struct box_plan *p, int lanes, int size[3]) {
+EVERYWHERE void box_lattice(const struct box_plan *p, int lanes, int size[3]) {
     size[0] = p->packs * lanes + 1;
     size[1] = p->present[1] ? p->cells[1] + 1 : 1;
     size[2] = p->present[2] ? p->cells[2] + 1 : 1;
 }
 /* Where the block of parities (alpha, beta) begins on a face of axes a < b. */
-KERNEL_BOX_INLINE int64_t box_block(const struct box_plan *p, int a, int b, int alpha, int beta) {
+EVERYWHERE int64_t box_block(const struct box_plan *p, int a, int b, int alpha, int beta) {
     return (int64_t)box_first(p, a, alpha) * p->modes[b] +
            (int64_t)box_count(p, a, alpha) * box_first(p, b, beta);
 }
 /* The mode of a face of axes a < b that modes i along a and j along b fall on. */
-KERNEL_BOX_INLINE int64_t box_face_mode(const struct box_plan *p, int a, int b, int i, int j) {
+EVERYWHERE int64_t box_face_mode(const struct box_plan *p, int a, int b, int i, int j) {
     int alpha = i >= p->even[a], beta = j >= p->even[b];
     return box_block(p, a, b, alpha, beta) + (int64_t)(i - box_first(p, a, alpha)) * box_count(p, b, beta) +
            j - box_first(p, b, beta);
 }
 /* Where the unknown at a place of the lattice of an axis (box_to_lattice) lies; -1: there is none. */
-KERNEL_BOX_INLINE int64_t box_lattice_where(const struct box_plan *p, int axis, const int at[3], int lanes) {
+EVERYWHERE int64_t box_lattice_where(const struct box_plan *p, int axis, const int at[3], int lanes) {
     const int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2;
     int cell[3], mode[3];
     for (int d = 0; d < 3; d++) {

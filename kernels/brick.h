@@ -21,11 +21,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#    define BRICK_INLINE __host__ __device__ static inline
-#else
-#    define BRICK_INLINE static inline
-#endif
+#include "kernels/everywhere.h"
 
 #define BRICK_MAX_DEGREE  15
 #define BRICK_MAX_FREE    (2 * BRICK_MAX_DEGREE - 1)
@@ -45,7 +41,7 @@ struct brick_layout {
     int T;           /* modes from nodes, S' M */
     int count;
 };
-BRICK_INLINE struct brick_layout brick_layout(int m, int even) {
+EVERYWHERE struct brick_layout brick_layout(int m, int even) {
     struct brick_layout at;
     int odd = m - even, block = even > 0 ? even * even + odd * odd : m * m;
     at.S = 0;
@@ -130,7 +126,7 @@ static inline int64_t brick_n_nodes(const struct brick_cells *c) {
 static inline int64_t brick_n_cells(const struct brick_cells *c) {
     return (int64_t)c->cells[0] * c->cells[1] * c->cells[2];
 }
-BRICK_INLINE int64_t brick_cell(const struct brick_cells *c, const int cell[3]) {
+EVERYWHERE int64_t brick_cell(const struct brick_cells *c, const int cell[3]) {
     return ((int64_t)cell[2] * c->cells[1] + cell[1]) * c->cells[0] + cell[0];
 }
 static inline void brick_cell_at(const struct brick_cells *c, int64_t number, int cell[3]) {
@@ -138,7 +134,7 @@ static inline void brick_cell_at(const struct brick_cells *c, int64_t number, in
     cell[1] = (int)(number / c->cells[0] % c->cells[1]);
     cell[2] = (int)(number / c->cells[0] / c->cells[1]);
 }
-BRICK_INLINE void brick_node_at(const struct brick_cells *c, int64_t node, int at[3]) {
+EVERYWHERE void brick_node_at(const struct brick_cells *c, int64_t node, int at[3]) {
     at[0] = (int)(node % c->n_nodes[0]);
     at[1] = (int)(node / c->n_nodes[0] % c->n_nodes[1]);
     at[2] = (int)(node / c->n_nodes[0] / c->n_nodes[1]);
@@ -163,7 +159,7 @@ static inline int brick_is_fixed(const struct brick_cells *c, int64_t node) {
 static inline int brick_layers(const struct brick_cells *c) {
     return c->cells[2] > 1 ? 2 : c->cells[1] > 1 ? 1 : 0;
 }
-BRICK_INLINE double brick_conductivity(const struct brick_cells *c, const int cell[3]) {
+EVERYWHERE double brick_conductivity(const struct brick_cells *c, const int cell[3]) {
     return c->conductivity ? c->conductivity[brick_cell(c, cell)] : c->k;
 }
 static inline double brick_reaction(const struct brick_cells *c, const int cell[3]) {
@@ -172,10 +168,10 @@ static inline double brick_reaction(const struct brick_cells *c, const int cell[
 
 /* The scale of approximate patches (kernel brick_scale). Vertices of a direction: one where it is not there.
  */
-BRICK_INLINE int brick_n_vertices(const struct brick_cells *c, int d) {
+EVERYWHERE int brick_n_vertices(const struct brick_cells *c, int d) {
     return c->element[d].k > 0 ? c->cells[d] + 1 : 1;
 }
-BRICK_INLINE double brick_vertex_scale(const struct brick_cells *c, const int vertex[3]) {
+EVERYWHERE double brick_vertex_scale(const struct brick_cells *c, const int vertex[3]) {
     double largest = 0.0;
     for (int s = 0; s < 8; s++) {
         int at[3], exists = 1;
@@ -191,8 +187,8 @@ BRICK_INLINE double brick_vertex_scale(const struct brick_cells *c, const int ve
     }
     return 1.0 / sqrt(largest);
 }
-BRICK_INLINE double brick_node_scale(const struct brick_cells *c, const double *nodes, const double *vertices,
-                                     const int at[3]) {
+EVERYWHERE double brick_node_scale(const struct brick_cells *c, const double *nodes, const double *vertices,
+                                   const int at[3]) {
     const int row = brick_n_vertices(c, 0), plane = brick_n_vertices(c, 1);
     int cell[3];
     double x[3], corner[8], mean = 0.0, inner = 1.0;
@@ -322,7 +318,7 @@ struct brick_patches {
     const float *scale_single; /* the same, rounded */
 };
 
-BRICK_INLINE double brick_chebyshev_low(double q) {
+EVERYWHERE double brick_chebyshev_low(double q) {
     if (q < 0.01) q = 0.01;
     return 4 * q < 0.5 * (1 + q) ? 4 * q : 0.5 * (1 + q);
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/everywhere.h"
+
 enum { EXPRESSION_AA = 1, EXPRESSION_AB = 2, EXPRESSION_BB = 4, EXPRESSION_FLAT = 8 };
 
 enum op {
@@ -41,14 +43,8 @@ struct expression_plan {
     const struct expression_node *nodes; /* n_nodes, in the device's memory */
 };
 
-#ifdef __CUDACC__
-#    define EXPRESSION_BOTH static inline __host__ __device__
-#else
-#    define EXPRESSION_BOTH static inline
-#endif
-
 /* Of expression.def. */
-EXPRESSION_BOTH int expression_bends(int op) {
+EVERYWHERE int expression_bends(int op) {
     switch (op) {
 #define OP(name, text, n_arguments, bends)                                                                   \
 case OP_##name:                                                                                              \
@@ -60,15 +56,15 @@ case OP_##name:                                                                 
     }
 }
 /* Position of (i, j) among the six second derivatives. */
-EXPRESSION_BOTH int expression_pair(int i, int j) {
+EVERYWHERE int expression_pair(int i, int j) {
     return i <= j ? i * (5 - i) / 2 + j : j * (5 - j) / 2 + i;
 }
 /* Rows of a jet. */
-EXPRESSION_BOTH int expression_jet(int order) {
+EVERYWHERE int expression_jet(int order) {
     return order == 0 ? 1 : order == 1 ? 4 : 10;
 }
 /* Where a row of a node begins in work: 0 its value, 1 + i and 4 + pair its derivatives. */
-EXPRESSION_BOTH size_t expression_row(const struct expression_plan *plan, int node, int number) {
+EVERYWHERE size_t expression_row(const struct expression_plan *plan, int node, int number) {
     const int slot = plan->keep ? node : plan->nodes[node].slot;
     return ((size_t)EXPRESSION_SCRATCH + (size_t)slot * (size_t)expression_jet(plan->order) +
             (size_t)number) *

@@ -3,6 +3,10 @@
 #ifndef FACET_KERNELS_GENERAL_H
 #define FACET_KERNELS_GENERAL_H
 
+#include <math.h>
+
+#include "kernels/everywhere.h"
+
 /* One shape and degree; faces in orientation 0. N functions phi inside, m functions psi of a face. The tables
  * are in the device's memory. */
 struct general_tables {
@@ -50,23 +54,16 @@ struct error_points {
  * and of the components of K grad(u* - u); the largest |u_h - u|. */
 enum { ERROR_U, ERROR_Q, ERROR_STAR = ERROR_Q + 3, ERROR_Q_STAR, ERROR_MAX = ERROR_Q_STAR + 3, N_ERRORS };
 
-#ifdef __CUDACC__
-#    define GENERAL_BOTH static inline __host__ __device__
-#else
-#    include <math.h>
-#    define GENERAL_BOTH static inline
-#endif
-
 /* y = K x, entries of K `lanes` apart. */
-GENERAL_BOTH void general_apply_matrix(int dim, int lanes, const double *K, const double *x, double *y) {
+EVERYWHERE void general_apply_matrix(int dim, int lanes, const double *K, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {
         y[a] = 0.0;
         for (int b = 0; b < dim; b++) y[a] += K[(a * dim + b) * lanes] * x[b];
     }
 }
 /* What point q of a cell adds to its errors, which stand `step` apart. */
-GENERAL_BOTH void general_add_errors(const struct error_points *p, int64_t batch, int q, int lane, double *e,
-                                     int step) {
+EVERYWHERE void general_add_errors(const struct error_points *p, int64_t batch, int q, int lane, double *e,
+                                   int step) {
     const int dim = p->dim, lanes = p->lanes;
     const int64_t i = batch * p->n + q, at = p->straight ? batch : i, k = p->varying ? i : batch;
     const double *K = p->K + k * dim * dim * lanes + lane, *C = p->C + at * dim * dim * lanes + lane;

@@ -7,12 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* These functions run on the GPU too. */
-#ifdef __CUDACC__
-#    define KERNEL_HALF_INLINE static __host__ __device__ inline
-#else
-#    define KERNEL_HALF_INLINE static inline
-#endif
+#include "kernels/everywhere.h"
 
 /* c of cell_apply_half in units of the sum of u: what rounding to half precision makes of numbers below 1. */
 #define HALF_UNIT 0x1p-12
@@ -28,7 +23,7 @@ static inline int64_t half_size(int n) {
 /* Where entry (i, j), j <= i, of A stands: rows go in pairs, of which the columns before the diagonal follow
  * each other in blocks of 2 x 2, by rows; then the three entries at the diagonal. A last row without a
  * partner is by itself. So a product takes two rows at a time and reads its matrix from front to back. */
-KERNEL_HALF_INLINE int64_t half_place(int n, int i, int j) {
+EVERYWHERE int64_t half_place(int n, int i, int j) {
     int64_t pair = i & ~1, first = pair * (pair + 1) / 2;
     if (pair == n - 1) return first + j;
     if (j < pair) return first + 4 * (j / 2) + 2 * (i - pair) + j % 2;
@@ -72,7 +67,7 @@ static inline uint16_t half_round(float value) {
 }
 
 /* The upper half of 2^k, -126 <= k <= 127, and back. */
-KERNEL_HALF_INLINE uint16_t half_power(int k) {
+EVERYWHERE uint16_t half_power(int k) {
     return (uint16_t)((k + 127) << 7);
 }
 static inline float half_scale(uint16_t power) {

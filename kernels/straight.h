@@ -8,6 +8,10 @@
 #ifndef FACET_KERNELS_STRAIGHT_H
 #define FACET_KERNELS_STRAIGHT_H
 
+#include <math.h>
+
+#include "kernels/everywhere.h"
+
 /* Included by kernels/kernels.h, behind the layout of coefficients.
  *
  * Of affine_coefficients: what the coefficients of affine_layout are made of. */
@@ -44,18 +48,8 @@ struct balance_cells {
     const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
 };
 
-#ifdef __CUDACC__
-#    define STRAIGHT_BOTH static inline __host__ __device__
-#else
-#    include <math.h>
-#    define STRAIGHT_BOTH static inline
-#endif
-
-/* C of a cell whose corners are `lanes` apart; returns det J. */
-STRAIGHT_BOTH double straight_map(int dim, int lanes, const double *corners, double *J, double *C) {
-    for (int a = 0; a < dim; a++)
-        for (int b = 0; b < dim; b++)
-            J[a * dim + b] = corners[((b + 1) * dim + a) * lanes] - corners[a * lanes];
+/* C = det J J^-T: its columns are normal to those of J. Returns det J. */
+EVERYWHERE double straight_cofactors(int dim, const double *J, double *C) {
     if (dim == 2) {
         C[0] = J[3];
         C[1] = -J[2];
@@ -71,8 +65,16 @@ STRAIGHT_BOTH double straight_map(int dim, int lanes, const double *corners, dou
     return J[0] * C[0] + J[3] * C[3] + J[6] * C[6];
 }
 
+/* J and C of a cell whose corners are `lanes` apart; returns det J. */
+EVERYWHERE double straight_map(int dim, int lanes, const double *corners, double *J, double *C) {
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < dim; b++)
+            J[a * dim + b] = corners[((b + 1) * dim + a) * lanes] - corners[a * lanes];
+    return straight_cofactors(dim, J, C);
+}
+
 /* y = A x */
-STRAIGHT_BOTH void straight_apply(int dim, const double *A, const double *x, double *y) {
+EVERYWHERE void straight_apply(int dim, const double *A, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {
         y[a] = 0.0;
         for (int b = 0; b < dim; b++) y[a] += A[a * dim + b] * x[b];
@@ -80,8 +82,8 @@ STRAIGHT_BOTH void straight_apply(int dim, const double *A, const double *x, dou
 }
 
 /* tau times the length of the normal n of a face. */
-STRAIGHT_BOTH double straight_weight(const struct straight_cells *s, const double *K, double det,
-                                     const double *n) {
+EVERYWHERE double straight_weight(const struct straight_cells *s, const double *K, double det,
+                                  const double *n) {
     double square = 0.0, mean = 0.0;
     for (int a = 0; a < s->dim; a++) {
         square += n[a] * n[a];
@@ -95,8 +97,8 @@ STRAIGHT_BOTH double straight_weight(const struct straight_cells *s, const doubl
 }
 
 /* All coefficients of a cell, which are those of its lane: c[k lanes]; returns det J. at: affine_layout. */
-STRAIGHT_BOTH double straight_coefficients(const struct straight_cells *s, const struct affine_layout *at,
-                                           int64_t cell, double *c) {
+EVERYWHERE double straight_coefficients(const struct straight_cells *s, const struct affine_layout *at,
+                                        int64_t cell, double *c) {
     const int dim = s->dim, L = s->lanes, F = s->n_faces;
     const int64_t batch = cell / L, lane = cell % L;
     const double *K = s->K + (s->regions != (const int32_t *)0 ? s->regions[cell] : 0) * dim * dim;
@@ -138,8 +140,8 @@ STRAIGHT_BOTH double straight_coefficients(const struct straight_cells *s, const
 }
 
 /* What affine_balance says of a cell, `lanes` apart. */
-STRAIGHT_BOTH void straight_balance(const struct affine_tables *t, const struct affine_layout *at,
-                                    const struct balance_cells *b, int64_t batch, int lane, double *balance) {
+EVERYWHERE void straight_balance(const struct affine_tables *t, const struct affine_layout *at,
+                                 const struct balance_cells *b, int64_t batch, int lane, double *balance) {
     const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N;
     const double *c = b->coefficients + batch * at->count * L + lane, *u = b->u + batch * N * L + lane,
                  *q = b->q + batch * dim * N * L + lane;

@@ -6,17 +6,13 @@
 #include <math.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#    define SUMMARY_INLINE __host__ __device__ static inline
-#else
-#    define SUMMARY_INLINE static inline
-#endif
+#include "kernels/everywhere.h"
 
 /* The energy of the constants on a face whose unknowns begin at `first`, `size` of each component; K: the
  * lower triangle of a symmetric matrix by rows, entries `step` apart. Of displacements at right angles to the
  * stiffest direction, which is that of the normal where lambda is large: what carries a body, and tells how
  * long cells are, is mu. That direction is found by the power method. */
-SUMMARY_INLINE double summary_constants(const double *K, int step, int first, int size, int n_components) {
+EVERYWHERE double summary_constants(const double *K, int step, int first, int size, int n_components) {
     double block[3][3], v[3] = {1.0, 0.6, 0.3}, w[3], trace = 0.0, top = 0.0;
     for (int a = 0; a < n_components; a++)
         for (int b = 0; b <= a; b++) {

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "kernels/everywhere.h"
+
 struct tile_plan {
     int dim, cells[3];       /* of the box; 1 from dim on */
     int64_t first, count;    /* cells first .. first + count - 1, direction 0 fastest */
@@ -36,28 +38,22 @@ struct tile_lines {
 /* What is made of a program at a point: its value; and its gradient; or its value and its Laplacian. */
 enum tile_jet { TILE_VALUES, TILE_GRADIENTS, TILE_LAPLACIANS };
 
-#ifdef __CUDACC__
-#    define TILE_BOTH static inline __host__ __device__
-#else
-#    define TILE_BOTH static inline
-#endif
-
-TILE_BOTH int64_t tile_power(int n, int dim) {
+EVERYWHERE int64_t tile_power(int n, int dim) {
     int64_t product = 1;
     for (int d = 0; d < dim; d++) product *= n;
     return product;
 }
 /* The place of a cell, by directions. */
-TILE_BOTH void tile_at(const struct tile_plan *t, int64_t cell, int at[3]) {
+EVERYWHERE void tile_at(const struct tile_plan *t, int64_t cell, int at[3]) {
     at[0] = (int)(cell % t->cells[0]);
     at[1] = (int)(cell / t->cells[0] % t->cells[1]);
     at[2] = (int)(cell / t->cells[0] / t->cells[1]);
 }
-TILE_BOTH double tile_width(const struct tile_plan *t, int d, const int at[3]) {
+EVERYWHERE double tile_width(const struct tile_plan *t, int d, const int at[3]) {
     return t->ends[d][at[d] + 1] - t->ends[d][at[d]];
 }
-TILE_BOTH double tile_factor(const struct tile_plan *t, const struct tile_scale *scale, int64_t cell,
-                             const int at[3]) {
+EVERYWHERE double tile_factor(const struct tile_plan *t, const struct tile_scale *scale, int64_t cell,
+                              const int at[3]) {
     double factor = scale->factor * (scale->of_cells != (const double *)0 ? scale->of_cells[cell] : 1.0);
     for (int d = 0; d < t->dim; d++) {
         const double width = tile_width(t, d, at);
@@ -66,11 +62,11 @@ TILE_BOTH double tile_factor(const struct tile_plan *t, const struct tile_scale 
     }
     return factor;
 }
-TILE_BOTH int tile_kind(const struct tile_plan *t, int d, const int at[3]) {
+EVERYWHERE int tile_kind(const struct tile_plan *t, int d, const int at[3]) {
     return t->kinds[d] != (const int32_t *)0 ? t->kinds[d][at[d]] : 0;
 }
 /* k V (2/h)^2 of every direction. */
-TILE_BOTH void tile_metric(const struct tile_plan *t, const int at[3], double k, double a[3]) {
+EVERYWHERE void tile_metric(const struct tile_plan *t, const int at[3], double k, double a[3]) {
     double V = k;
     for (int d = 0; d < t->dim; d++) V *= 0.5 * tile_width(t, d, at);
     for (int d = 0; d < 3; d++) {
@@ -79,8 +75,8 @@ TILE_BOTH void tile_metric(const struct tile_plan *t, const int at[3], double k,
     }
 }
 /* q of number i of a packed cell. */
-TILE_BOTH double tile_flux_at(int dim, int n, int even, int d, const double *flux, const double *ends,
-                              const double *cell, int64_t i) {
+EVERYWHERE double tile_flux_at(int dim, int n, int even, int d, const double *flux, const double *ends,
+                               const double *cell, int64_t i) {
     const int64_t inner = tile_power(n, d), face = tile_power(n, dim - 1), r = i % inner;
     const int m = (int)(i / inner % n);
     const int64_t o = i / inner / n;
@@ -91,8 +87,8 @@ TILE_BOTH double tile_flux_at(int dim, int n, int even, int d, const double *flu
     return sum - ends[m] * (m < even ? *upper - *lower : *upper + *lower);
 }
 /* The value of the trace of one side of a packed cell at a point i of its face. */
-TILE_BOTH double tile_trace_at(const struct tile_plan *t, const int at[3], int n, int n_points,
-                               const double *const *T, int d, const double *modes, int64_t i) {
+EVERYWHERE double tile_trace_at(const struct tile_plan *t, const int at[3], int n, int n_points,
+                                const double *const *T, int d, const double *modes, int64_t i) {
     const double *rows[2];
     int count = 0;
     for (int e = 0; e < t->dim; e++) {
@@ -110,8 +106,8 @@ TILE_BOTH double tile_trace_at(const struct tile_plan *t, const int at[3], int n
     return sum;
 }
 /* Where the points of a face lie among those of its cell, and its measure with the weights there. */
-TILE_BOTH int64_t tile_face_point(const struct tile_plan *t, const int at[3], int n_points,
-                                  const double *weights, int d, int side, int64_t i, double *weight) {
+EVERYWHERE int64_t tile_face_point(const struct tile_plan *t, const int at[3], int n_points,
+                                   const double *weights, int d, int side, int64_t i, double *weight) {
     int64_t place = 0, step = 1;
     *weight = 1.0;
     for (int e = 0; e < t->dim; e++, step *= n_points) {
@@ -126,8 +122,8 @@ TILE_BOTH int64_t tile_face_point(const struct tile_plan *t, const int at[3], in
     return place;
 }
 /* The node that is number i of a cell, of all nodes. */
-TILE_BOTH int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3], const int at[3],
-                            int64_t i) {
+EVERYWHERE int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3], const int at[3],
+                             int64_t i) {
     int64_t node = 0, step = 1;
     for (int d = 0; d < t->dim; d++, i /= k + 1) {
         const int64_t along = (int64_t)at[d] * k + i % (k + 1);
@@ -137,7 +133,7 @@ TILE_BOTH int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3]
     return node;
 }
 /* Arrays that tile_expression writes for each point. */
-TILE_BOTH int tile_jets(enum tile_jet jet, int dim) {
+EVERYWHERE int tile_jets(enum tile_jet jet, int dim) {
     return jet == TILE_VALUES ? 1 : jet == TILE_GRADIENTS ? 1 + dim : 2;
 }
 

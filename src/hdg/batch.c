@@ -161,23 +161,6 @@ static facet_status affine_tau(struct local *l, int face, double length, double 
     return diffusion_tau(l, face, 0.0, 1, l->geometry.x, tau);
 }
 
-/* C = det J J^-T: its columns are normal to those of J. Returns det J. */
-static double cofactors(int dim, const double *J, double *C) {
-    if (dim == 2) {
-        C[0] = J[3];
-        C[1] = -J[2];
-        C[2] = -J[1];
-        C[3] = J[0];
-        return J[0] * C[0] + J[2] * C[2];
-    }
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++) {
-            int a1 = (a + 1) % 3, a2 = (a + 2) % 3, b1 = (b + 1) % 3, b2 = (b + 2) % 3;
-            C[a * 3 + b] = J[a1 * 3 + b1] * J[a2 * 3 + b2] - J[a1 * 3 + b2] * J[a2 * 3 + b1];
-        }
-    return J[0] * C[0] + J[3] * C[3] + J[6] * C[6];
-}
-
 double batch_map(struct local *l, int block, int32_t cell, double *C) {
     const struct hdg *h = l->hdg;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
@@ -187,7 +170,7 @@ double batch_map(struct local *l, int block, int32_t cell, double *C) {
     l->cell = cell;
     mesh_cell_map(b, dim, cell, 1, center->geo, center->geo_grad, NULL, l->geometry.jacobian);
     memcpy(l->geometry.x, b->nodes + (int64_t)cell * b->n_nodes * dim, (size_t)dim * sizeof(double));
-    return cofactors(dim, l->geometry.jacobian, C);
+    return straight_cofactors(dim, l->geometry.jacobian, C);
 }
 
 facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
