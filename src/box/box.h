@@ -83,10 +83,10 @@ static inline double box_reaction(const struct box_grid *g, int64_t cell) {
 double box_jump(const struct box_grid *grid);
 /* contrast.c: whether k jumps so much that cycles do not see all errors; and the root mean square of those
  * that a residual, n_cells numbers tested with the function 1 on every cell, makes of the means of cells,
- * together with the rounding of loads. size: of u. floating: constants are a kernel, or found otherwise, and
- * do not count. 0: a factor of the cells would be too large. */
+ * together with the rounding of loads. size: of u, of that degree. floating: constants are a kernel, or found
+ * otherwise, and do not count. 0: a factor of the cells would be too large. */
 int box_is_contrasting(const struct box_grid *grid);
-facet_status box_contrast_error(const struct box_grid *grid, int floating, double size,
+facet_status box_contrast_error(const struct box_grid *grid, int degree, int floating, double size,
                                 const double *residual, double *error);
 
 #endif

@@ -84,32 +84,49 @@ static double mean_square(const struct box_grid *g, int floating, const double *
     return sqrt(fmax(square / volume - mean * mean, 0.0));
 }
 
-/* Loads and matrices are rounded before any residual is, as much as k u is and the same way in cells that are
- * alike. By measurement. */
+/* Loads and matrices are rounded before any residual is, as much as their entries times u are (the square of
+ * the degree times those of degree 1) and the same way in cells that are alike. By measurement. */
 #define PART 3.0
 
-static double rounding_of(const struct box_grid *g, int64_t cell, double size) {
+static double rounding_of(const struct box_grid *g, int64_t cell, int degree, double size) {
     double flux = 0.0;
     int at[3];
     box_cell_at(g, cell, at);
     for (int d = 0; d < g->dim; d++)
         flux += box_cell_volume(g, at) / (g->widths[d][at[d]] * g->widths[d][at[d]]);
-    return PART * DBL_EPSILON * box_conductivity(g, cell) * flux * size;
+    return PART * DBL_EPSILON * degree * degree * box_conductivity(g, cell) * flux * size;
 }
 
-facet_status box_contrast_error(const struct box_grid *g, int floating, double size, const double *residual,
-                                double *error) {
+/* What nothing holds gives back all that it receives, everywhere alike. */
+static void balance(const struct box_grid *g, double *loads) {
+    double sum = 0.0, volume = 0.0;
+    int at[3];
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        box_cell_at(g, cell, at);
+        volume += box_cell_volume(g, at);
+        sum += loads[cell];
+    }
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        box_cell_at(g, cell, at);
+        loads[cell] -= sum * box_cell_volume(g, at) / volume;
+    }
+}
+
+facet_status box_contrast_error(const struct box_grid *g, int degree, int floating, double size,
+                                const double *residual, double *error) {
     facet_status status = FACET_OK;
     struct csr graph = {0};
     struct cholesky *factor = NULL;
     int64_t *offsets = NULL;
     double *e = NULL, *loads = NULL, bytes;
+    int loose = floating; /* no reaction holds the constant */
+    for (int64_t i = 0; i < g->n_cells; i++) loose &= box_reaction(g, i) == 0.0;
     TRY(make_graph(g, &graph));
     TRY(ALLOC(offsets, g->n_cells + 1));
     TRY(ALLOC(e, g->n_cells));
     TRY(ALLOC(loads, g->n_cells));
     for (int64_t i = 0; i <= g->n_cells; i++) offsets[i] = i;
-    TRY(cholesky_analyze(&graph, g->n_cells, offsets, floating ? 0 : -1, &factor, &bytes));
+    TRY(cholesky_analyze(&graph, g->n_cells, offsets, loose ? 0 : -1, &factor, &bytes));
     *error = 0.0;
     if (bytes > MEMORY_SHARE * base_available_bytes() || cholesky_operations(factor) > MANY_OPERATIONS)
         goto done;
@@ -118,7 +135,8 @@ facet_status box_contrast_error(const struct box_grid *g, int floating, double s
     if (status == FACET_NOT_CONVERGED)
         status = FACET_OK;
     else if (status == FACET_OK) {
-        for (int64_t i = 0; i < g->n_cells; i++) loads[i] = residual[i] + rounding_of(g, i, size);
+        for (int64_t i = 0; i < g->n_cells; i++) loads[i] = residual[i] + rounding_of(g, i, degree, size);
+        if (loose) balance(g, loads);
         TRY(cholesky_solve(factor, loads, e));
         *error = mean_square(g, floating, e);
     }

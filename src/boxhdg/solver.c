@@ -299,8 +299,8 @@ static facet_status find_doubt(struct boxhdg_solver *s, const double *uhat) {
         square += uhat[i] * uhat[i];
         ones += one[i] * one[i];
     }
-    TRY(box_contrast_error(&h->grid, h->grid.singular || s->options.loose, sqrt(square / ones), cells,
-                           &s->doubt));
+    TRY(box_contrast_error(&h->grid, h->degree, h->grid.singular || s->options.loose, sqrt(square / ones),
+                           cells, &s->doubt));
 done:
     base_free(&residual);
     base_free(&one);

@@ -294,7 +294,7 @@ static facet_status find_contrast_error(struct boxsem *c, double *error) {
         boxsem_cell_move(c, at, BOXSEM_GATHER, nodes, local);
         for (int64_t i = 0; i < c->cell_size; i++) cells[cell] += box_conductivity(&c->grid, cell) * local[i];
     }
-    TRY(box_contrast_error(&c->grid, c->grid.singular || c->loose,
+    TRY(box_contrast_error(&c->grid, c->degree, c->grid.singular || c->loose,
                            vector_norm(&c->u) / sqrt((double)c->n_all), cells, error));
 done:
     boxsem_nodes_close(&r, 0, &nodes);

@@ -178,14 +178,14 @@ int hdg_is_light(const struct hdg *h) {
     return h->lightest < LIGHT;
 }
 
-/* Where products see the constants of cells, and K jumps from cell to cell. */
-static int holds_constants(const struct hdg *h) {
-    return h->contrast > CONTRAST && (!h->data.equation->by_faces || h->data.reaction != NULL);
+/* Where K jumps from cell to cell, those that it holds firmly hang on others as a whole, and with them what
+ * is rounded in their loads. */
+static int jumps(const struct hdg *h) {
+    return h->contrast > CONTRAST;
 }
 
 int hdg_is_rough(const struct hdg *h) {
-    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN ||
-           holds_constants(h);
+    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN || jumps(h);
 }
 
 /* 1 or -1, the same every time. */
@@ -233,11 +233,10 @@ static facet_status find_errors(const struct hdg *h, const struct trace_view *vi
     return base_collected(&failures);
 }
 
-/* Adds them to the unknowns of the cells, with one sign or the other; with one sign where cells that K holds
- * firmly hang on others as a whole. */
+/* Adds them to the unknowns of the cells, with one sign or the other; with one sign where K jumps. */
 static void spread_errors(const struct hdg *h, int block, const double *errors, double *free) {
     const struct trace_space *t = &h->trace;
-    const int *slots = t->slots[block], whole = holds_constants(h);
+    const int *slots = t->slots[block], whole = jumps(h);
     for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++)
         for (int s = 0; s < t->n_slots[block]; s++) {
             int64_t first = t->face_free[t->faces[block][(int64_t)cell * t->n_slots[block] + s]];

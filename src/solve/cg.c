@@ -58,9 +58,10 @@ struct cg {
     double drift; /* |r - true residual| / |true residual| at the last update */
     double best;  /* true residual so far, up to a half; */
     int idle;     /* updates since then */
-    /* The Lanczos matrix of the steps since p held nothing, or the first of them. */
+    /* The Lanczos matrix of the steps since p held nothing, or the first of them; the least eigenvalue of
+     * those before, at most 1. */
     int n_lanczos;
-    double diagonal[SOLVE_LANCZOS], below[SOLVE_LANCZOS], beta, previous_alpha;
+    double diagonal[SOLVE_LANCZOS], below[SOLVE_LANCZOS], beta, previous_alpha, least;
 };
 
 facet_status solve_fit(const struct operator* A, struct vector *v) {
@@ -135,6 +136,12 @@ done:
     return status;
 }
 
+static void end_lanczos(struct cg *cg) {
+    double least = solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below);
+    if (least > 0.0) cg->least = fmin(cg->least, least);
+    cg->n_lanczos = 0;
+}
+
 /* The first pass; p.q is left in the state. */
 static void advance(struct cg *cg) {
     struct solve_work *w = cg->w;
@@ -154,7 +161,7 @@ static void advance(struct cg *cg) {
         cg->pq = operator_product(cg->K, &w->p, &w->q);
     }
     cg->alpha = 0.0;
-    if (cg->fresh) cg->n_lanczos = 0;
+    if (cg->fresh) end_lanczos(cg);
     cg->beta = beta;
     cg->fresh = 0;
 }
@@ -329,6 +336,7 @@ static struct cg state_of(const struct operator* A, const struct operator* M, st
     cg.fresh = 1;
     cg.unit = 1.0;
     cg.best = INFINITY;
+    cg.least = 1.0;
     return cg;
 }
 
@@ -407,8 +415,8 @@ static facet_status estimate_error(struct cg *cg, double *error) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
     const struct operator* M = cg->control->judge != NULL ? cg->control->judge : cg->M;
-    double least = fmin(solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below), 1.0);
-    if (!(least > 0.0) || cg->control->judge != NULL) least = 1.0;
+    end_lanczos(cg);
+    double least = cg->control->judge != NULL ? 1.0 : cg->least;
     if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
         TRY(solve_estimate(cg->A, solve_apply, (void *)M, cg->b, cg->x, cg->control, &w->p, &w->q, error));
     } else if (cg->fast == NULL) {

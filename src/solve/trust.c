@@ -143,8 +143,9 @@ static int is_small(double error, double rtol) {
 
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report) {
-    /* what ended in rounding above the tolerance is not said to be better than its residual */
-    if (reason == solve_rounding_reason) error = fmax(error, residual);
+    /* what ended in rounding above the tolerance has taken up that of all steps, of which the estimate sees
+     * one, and is not said to be better than its residual */
+    if (reason == solve_rounding_reason) error = fmax(error * sqrt(fmax(report->iterations, 1)), residual);
     report->error = fmin(fmax(error, ROUNDING), 1.0);
     facet_status status = solve_finish(report, 1, reason, residual);
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
