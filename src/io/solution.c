@@ -100,13 +100,14 @@ static void choose_order(struct sampler *p, int order) {
 }
 
 /* Lattice points of piece k of a reference cell: the cell itself, or one of its 2^dim parts, whose corners
- * are nodes of the lattice of order 2. */
+ * are nodes of the lattice of order 2. Those of a prism lie in two layers. */
 static void piece_lattice(const struct sampler *p, enum shape shape, int piece, double *xi) {
     static const int triangles[4][4] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {4, 3, 1}};
     static const int tets[8][4] = {{0, 1, 3, 6}, {1, 2, 4, 7}, {3, 4, 5, 8}, {6, 7, 8, 9},
                                    {1, 8, 4, 3}, {1, 8, 7, 4}, {1, 8, 6, 7}, {1, 8, 3, 6}};
-    const int *corner = shape == SHAPE_TRIANGLE ? triangles[piece % 4] : tets[piece];
+    const int *corner = shape == SHAPE_TET ? tets[piece] : triangles[piece % 4];
     int dim = shape_dim(shape), n = shape_n_nodes(shape, p->order);
+    int skew = shape_is_simplex(shape) ? dim : shape == SHAPE_PRISM ? 2 : 0; /* directions of simplices */
     double middles[27 * 3];
     shape_nodes(shape, p->order, xi);
     shape_nodes(shape, 2, middles);
@@ -116,8 +117,8 @@ static void piece_lattice(const struct sampler *p, enum shape shape, int piece, 
         memcpy(at, x, (size_t)dim * sizeof *at);
         for (int d = 0; d < dim; d++) {
             double origin = middles[corner[0] * dim + d];
-            x[d] = shape_is_simplex(shape) ? origin : 0.5 * (at[d] + (piece >> d & 1));
-            for (int b = 0; shape_is_simplex(shape) && b < dim; b++)
+            x[d] = d < skew ? origin : 0.5 * (at[d] + (piece >> d & 1));
+            for (int b = 0; d < skew && b < skew; b++)
                 x[d] += at[b] * (middles[corner[b + 1] * dim + d] - origin);
         }
     }

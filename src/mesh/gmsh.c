@@ -70,7 +70,7 @@ static facet_status choose_dimension(struct assembly *a) {
     if (a->dim >= 2) return FACET_OK;
     return base_fail(
         FACET_ERROR_INPUT,
-        "the file has no cells (triangles, quads, tets, hexahedra): mesh the surfaces (gmsh -2), and if "
+        "the file has no cells (triangles, quads, tets, hexahedra, prisms): mesh the surfaces (gmsh -2), and if "
         "there are physical groups, put the surfaces in one");
 }
 

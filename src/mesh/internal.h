@@ -144,7 +144,9 @@ int32_t mesh_box_cell(const struct facet_mesh *mesh, const double *x);
 void mesh_measure_box(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 static inline int mesh_block_index(const struct facet_mesh *mesh, int32_t cell) {
-    return mesh->n_blocks > 1 && cell >= mesh->blocks[1].first;
+    int block = 0;
+    while (block + 1 < mesh->n_blocks && cell >= mesh->blocks[block + 1].first) block++;
+    return block;
 }
 
 static inline const double *mesh_cell_nodes(const struct facet_mesh *mesh, int32_t cell) {

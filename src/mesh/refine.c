@@ -12,6 +12,15 @@
 static const struct mesh_children segment = {2, {{0, 1}, {1, 2}}};
 static const struct mesh_children triangle = {4, {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {1, 4, 3}}};
 static const struct mesh_children quad = {4, {{0, 1, 4, 3}, {1, 2, 5, 4}, {3, 4, 7, 6}, {4, 5, 8, 7}}};
+static const struct mesh_children prism = {8,
+                                           {{0, 1, 3, 6, 7, 9},
+                                            {1, 2, 4, 7, 8, 10},
+                                            {3, 4, 5, 9, 10, 11},
+                                            {1, 4, 3, 7, 10, 9},
+                                            {6, 7, 9, 12, 13, 15},
+                                            {7, 8, 10, 13, 14, 16},
+                                            {9, 10, 11, 15, 16, 17},
+                                            {7, 10, 9, 13, 16, 15}}};
 static const struct mesh_children hex = {8,
                                          {{0, 1, 4, 3, 9, 10, 13, 12},
                                           {1, 2, 5, 4, 10, 11, 14, 13},
@@ -59,6 +68,7 @@ const struct mesh_children *mesh_children_of(enum shape shape, int *n_variants) 
            : shape == SHAPE_TRIANGLE ? &triangle
            : shape == SHAPE_QUAD     ? &quad
            : shape == SHAPE_TET      ? tets
+           : shape == SHAPE_PRISM    ? &prism
                                      : &hex;
 }
 
@@ -94,18 +104,14 @@ struct refinement {
 
 /* ------------------------------------------------------------------------------------------ tables */
 
-/* Vertex v belongs to the smallest face around the middle m when no reference coordinate (barycentric ones
- * included) that is zero or one at m differs at v. */
+/* Vertex v belongs to the smallest face around the middle m when it lies in all planes of faces that m lies
+ * in. */
 static int lies_between(enum shape shape, const double *m, const double *v) {
-    int dim = shape_dim(shape);
-    double m_rest = 1, v_rest = 1;
-    for (int a = 0; a < dim; a++) {
+    for (int a = 0; a < shape_dim(shape); a++) {
         if (m[a] == 0 && v[a] != 0) return 0;
-        if (m[a] == 1 && v[a] != 1) return 0;
-        m_rest -= m[a];
-        v_rest -= v[a];
+        if (shape_room(shape, a, m) == 0 && shape_room(shape, a, v) != 0) return 0;
     }
-    return !(shape_is_simplex(shape) && m_rest == 0 && v_rest != 0);
+    return 1;
 }
 
 /* Child c is the affine image xi = c_0 + sum_b eta_b (c_b - c_0) of the reference cell. */
