@@ -196,8 +196,8 @@ typedef struct facet_mesh_info {
     int dim;
     int geometry_order;
     int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
-    const char *shape; /* "triangle", "quad", "triangle+quad"; "tet", "hex", "tet+hex+prism"; valid while the mesh
-                          lives */
+    const char *shape; /* "triangle", "quad", "triangle+quad"; "tet", "hex", "tet+hex+prism"; valid while the
+                          mesh lives */
     double volume;     /* sum of |cell| */
     double smallest_cell, largest_cell; /* diameters */
     double smallest_jacobian;           /* min over cells of min det J / max det J, 1 for affine cells */

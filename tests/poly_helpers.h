@@ -75,9 +75,9 @@ static inline double monomial(int dim, const int *power, const double *x) {
 static inline int next_power(enum shape shape, int degree, int *power) {
     for (int d = 0; d < shape_dim(shape); d++) {
         power[d]++;
-        int size = shape_is_simplex(shape)            ? power[0] + power[1] + power[2]
+        int size = shape_is_simplex(shape)         ? power[0] + power[1] + power[2]
                    : shape == SHAPE_PRISM && d < 2 ? power[0] + power[1]
-                                                      : power[d];
+                                                   : power[d];
         if (size <= degree) return 1;
         power[d] = 0;
     }

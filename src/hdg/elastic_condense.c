@@ -168,8 +168,7 @@ static facet_status traction_rows(struct local *l, int face, struct elastic_trac
                 for (int f = 0; f < b->n_faces; f++) {
                     int in_a = elastic_trace_start(b, dim, f, a), in_c = elastic_trace_start(b, dim, f, c);
                     for (int j = 0; j < hdg_face_size(b, f); j++)
-                        t->trace[(c * m + i) * n + in_a + j] =
-                            -scale * (ca[N + in_a + j] - ac[N + in_c + j]);
+                        t->trace[(c * m + i) * n + in_a + j] = -scale * (ca[N + in_a + j] - ac[N + in_c + j]);
                 }
             }
     /* load = load S^-1, and between its halves trace += (load L'^-1) (L^-1 R) */

@@ -68,8 +68,7 @@ static void add_face(struct local *l, int face, const double *E, const double *H
 static void affine_face_gradient(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_functions *eb = block_of(l);
-    int dim = dim_of(l), N0 = eb->N, m = hdg_face_size(b, face), N = dim * eb->Nu,
-        ld = N + dim * b->n_trace;
+    int dim = dim_of(l), N0 = eb->N, m = hdg_face_size(b, face), N = dim * eb->Nu, ld = N + dim * b->n_trace;
     const double *F = eb->F_ref + (int64_t)(face * 8 + local_orientation(l, face)) * N0 * b->m;
     double normal[3];
     local_affine_normal(l, face, normal);

@@ -37,8 +37,8 @@ static void scaled_legendre(int degree, double t, double s, double *values, doub
     }
 }
 
-/* The polynomials that are orthonormal on [0, 1] for the weight (1 - y)^a, a >= 1, and their derivatives: those
- * of Jacobi, P_n^(a, 0)(2 y - 1), by their recurrence. */
+/* The polynomials that are orthonormal on [0, 1] for the weight (1 - y)^a, a >= 1, and their derivatives:
+ * those of Jacobi, P_n^(a, 0)(2 y - 1), by their recurrence. */
 static void weighted_legendre(int degree, int a, double y, double *values, double *slopes) {
     double t = 2.0 * y - 1.0, v[3] = {0, 1.0, 0}, d[3] = {0};
     for (int n = 0; n <= degree; n++) {

@@ -301,8 +301,7 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     const double *chi;
     TRY(local_face_tau(l, face, &chi, &row));
     expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
-    expand_trace(l, face, n, m, table->psi, s->trace + h->trace.face_first[local_face_number(l, face)],
-                 uhat);
+    expand_trace(l, face, n, m, table->psi, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));

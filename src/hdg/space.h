@@ -1,10 +1,10 @@
 /* The discrete space on mapped cells: bases and geometry tabulated at quadrature points, once per shape.
  *
- * u lives in the mapped P_k (simplices), Q_k (tensor cells) or P_k x P_k (prisms) of every cell, q in the same space once per
- * direction, the trace in the orthonormal basis of the face frame. A table holds, for n points of the
- * reference cell, the basis (n x N, row-major), its reference gradients (dim matrices n x N) and the Lagrange
- * basis of the geometry. Bases are hierarchical: a table made for a higher degree serves the lower one
- * through its first columns.
+ * u lives in the mapped P_k (simplices), Q_k (tensor cells) or P_k x P_k (prisms) of every cell, q in the
+ * same space once per direction, the trace in the orthonormal basis of the face frame. A table holds, for n
+ * points of the reference cell, the basis (n x N, row-major), its reference gradients (dim matrices n x N)
+ * and the Lagrange basis of the geometry. Bases are hierarchical: a table made for a higher degree serves the
+ * lower one through its first columns.
  */
 #ifndef FACET_HDG_SPACE_H
 #define FACET_HDG_SPACE_H
@@ -56,8 +56,8 @@ facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, in
 struct hdg_block_space {
     enum shape shape;
     int n_faces;
-    int N, N_star, n_trace; /* functions: volume, post-processed, of all faces */
-    int m;                  /* of a face, where they differ: of the largest */
+    int N, N_star, n_trace;          /* functions: volume, post-processed, of all faces */
+    int m;                           /* of a face, where they differ: of the largest */
     int starts[SHAPE_MAX_FACES + 1]; /* where those of each face begin */
     struct rule cell_rule, star_rule, source_rule, norm_rule, norm_star_rule;
     struct hdg_table cell, star, source, norm, norm_star; /* star, norm_star: degree k + 1 */

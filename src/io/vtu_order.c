@@ -1,8 +1,8 @@
 /* The numbering of the points of VTK's Lagrange cells in files of version 1.0: see poly/lattice.h for the
  * way. Edges and faces of quads and hexes run in the direction of growing coordinates, whereas the edges of a
- * simplex run around it, as those of the triangles of a prism do, whose insides run row by row, unlike those of
- * tets. The last two edges of a hex changed places with version 2.1; VTK's readers turn
- * them in older files, and other programs (meshio) read no newer ones. */
+ * simplex run around it, as those of the triangles of a prism do, whose insides run row by row, unlike those
+ * of tets. The last two edges of a hex changed places with version 2.1; VTK's readers turn them in older
+ * files, and other programs (meshio) read no newer ones. */
 #include "io/vtu.h"
 #include "poly/lattice.h"
 

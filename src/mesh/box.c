@@ -1,7 +1,7 @@
-/* Boxes: a lattice of points, its bricks as quads or hexes or cut into simplices or prisms, and the sides as groups or
- * as periodic pairs. Dimension and shape are values here; a brick's corner is a number whose bit a says upper
- * or lower in direction a. Whole bricks are listed when someone asks for it (plain_box.c), the others at
- * once.
+/* Boxes: a lattice of points, its bricks as quads or hexes or cut into simplices or prisms, and the sides as
+ * groups or as periodic pairs. Dimension and shape are values here; a brick's corner is a number whose bit a
+ * says upper or lower in direction a. Whole bricks are listed when someone asks for it (plain_box.c), the
+ * others at once.
  */
 #include <math.h>
 #include <stdio.h>
@@ -66,12 +66,9 @@ static const struct {
     enum shape shape;
     const char *name;
     const struct cut *even, *odd;
-} splits[] = {{SHAPE_TRIANGLE, "right", &right, &right},
-              {SHAPE_TRIANGLE, "left", &left, &left},
-              {SHAPE_TRIANGLE, "alternating", &right, &left},
-              {SHAPE_TET, "six", &six, &six},
-              {SHAPE_TET, "five", &five_even, &five_odd},
-              {SHAPE_PRISM, "right", &prisms, &prisms}};
+} splits[] = {{SHAPE_TRIANGLE, "right", &right, &right},      {SHAPE_TRIANGLE, "left", &left, &left},
+              {SHAPE_TRIANGLE, "alternating", &right, &left}, {SHAPE_TET, "six", &six, &six},
+              {SHAPE_TET, "five", &five_even, &five_odd},     {SHAPE_PRISM, "right", &prisms, &prisms}};
 enum { N_SPLITS = sizeof splits / sizeof splits[0] };
 
 static facet_status choose_cut(struct generator *g) {

@@ -15,8 +15,9 @@
  *
  * On tensor cells the factors are p_n^0(x_l), the same with s = 1; on a prism those of x and y are of the
  * triangle, that of z of the line. So s_l = 1 - (the coordinates that shorten axis l; poly/shape.h), and a_l
- * counts the indices of the axes that x_l shortens. A "chain" is one such recurrence: level l and a weight a; the chains of all (l, a) are run for a block of points at once, and each basis function is
- * then a product of dim entries of their table. */
+ * counts the indices of the axes that x_l shortens. A "chain" is one such recurrence: level l and a weight a;
+ * the chains of all (l, a) are run for a block of points at once, and each basis function is then a product
+ * of dim entries of their table. */
 #include "poly/basis.h"
 
 #include <math.h>
@@ -214,9 +215,9 @@ static void write_gradients(const struct plan *plan, const struct entry *table, 
         for (int l = 0; l < dim; l++) {
             const struct entry *e = &table[factor[l]];
             for (int j = 0; j < dim; j++) {
-                const double *slope = j == l                                        ? e->own
+                const double *slope = j == l                                     ? e->own
                                       : shape_shortened(plan->shape, l) >> j & 1 ? e->later
-                                                                                    : NULL;
+                                                                                 : NULL;
                 for (int b = 0; b < BLOCK; b++) {
                     gradient[j][b] = l > 0 ? gradient[j][b] * e->value[b] : 0.0;
                     if (slope != NULL) gradient[j][b] += value[b] * slope[b];

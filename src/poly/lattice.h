@@ -10,8 +10,8 @@
  *   |      \               |        |
  *   0--3--4--1             0--4--5--1
  *
- * Inside a prism of order g the nodes of a triangle of order g-3 stand for columns of g-1 nodes, each numbered
- * as a line of order g-2; or, by rows, there are layers of such triangles.
+ * Inside a prism of order g the nodes of a triangle of order g-3 stand for columns of g-1 nodes, each
+ * numbered as a line of order g-2; or, by rows, there are layers of such triangles.
  */
 #ifndef FACET_POLY_LATTICE_H
 #define FACET_POLY_LATTICE_H

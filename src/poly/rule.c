@@ -87,8 +87,7 @@ facet_status rule_create_product(enum shape shape, int degree, struct rule *rule
     *rule = (struct rule){0};
     if (degree < 0)
         FAIL(FACET_ERROR_INPUT, "a quadrature rule of degree %d: the degree must be at least 0", degree);
-    for (int d = 0; d < shape_dim(shape); d++)
-        TRY(line_make(degree / 2 + 1, power_of(shape, d), &lines[d]));
+    for (int d = 0; d < shape_dim(shape); d++) TRY(line_make(degree / 2 + 1, power_of(shape, d), &lines[d]));
     TRY(rule_product(shape, lines, rule));
 done:
     for (int d = 0; d < 3; d++) line_free(&lines[d]);

@@ -68,16 +68,16 @@ static const struct cell cells[SHAPE_COUNT] = {
                    .vertices = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1},
                    .faces = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}},
                    .heights = {3, 3, 3, 3}},
-    [SHAPE_HEX] =
-        {.name = "hex",
-         .dim = 3,
-         .n_vertices = 8,
-         .n_faces = 6,
-         .measure = 1.0,
-         .face_shape = SHAPE_QUAD,
-         .vertices = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1},
-         .faces = {{0, 3, 2, 1}, {0, 1, 5, 4}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}, {4, 5, 6, 7}},
-         .heights = {1, 1, 1, 1, 1, 1}},
+    [SHAPE_HEX] = {.name = "hex",
+                   .dim = 3,
+                   .n_vertices = 8,
+                   .n_faces = 6,
+                   .measure = 1.0,
+                   .face_shape = SHAPE_QUAD,
+                   .vertices = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1},
+                   .faces =
+                       {{0, 3, 2, 1}, {0, 1, 5, 4}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}, {4, 5, 6, 7}},
+                   .heights = {1, 1, 1, 1, 1, 1}},
     [SHAPE_PRISM] = {.name = "prism",
                      .dim = 3,
                      .n_vertices = 6,
@@ -255,7 +255,7 @@ int shape_n_nodes(enum shape shape, int order) {
 /* The last index of a row of lattice nodes along an axis, the later indices being given. */
 static int row_end(const struct cell *cell, int order, int axis, const int *index) {
     if (axis >= cell->dim) return 0;
-    for (int d = axis + 1; d < cell->dim; d++)
+    for (int d = axis + 1; d < 3; d++) /* of an axis that there is not, no bit is set */
         if (cell->shorten[axis] >> d & 1) order -= index[d];
     return order;
 }

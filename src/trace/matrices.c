@@ -180,8 +180,8 @@ static facet_status summarize_diagonal(const struct trace_matrices *matrices, in
     facet_status status = trace_view_open(matrices, &view);
     for (int64_t cell = 0; cell < matrices->n_batches[block] * lanes && status == FACET_OK; cell++) {
         const double *K = view.values[block] + trace_matrix_start(matrices, block, cell);
-        double *s = summary + cell / lanes * (3 + n_faces) * lanes + cell % lanes, least = INFINITY, most = 0.0,
-               mean = 0.0;
+        double *s = summary + cell / lanes * (3 + n_faces) * lanes + cell % lanes, least = INFINITY,
+               most = 0.0, mean = 0.0;
         for (int i = 0; i < n; i++) {
             double entry = trace_entry(K, lanes, i, i);
             least = fmin(least, entry);
