@@ -1,6 +1,8 @@
 /* The functions of an equation at the points of the rules, and their reference matrices. Those of diffusion
  * and of the gradient formulation of elasticity are the space's; elastic.h says what the symmetric one has.
  */
+#include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 
 #include "base/memory.h"
@@ -81,11 +83,21 @@ static void prism_functions(int degree, int n, const double *xi, double *functio
     }
 }
 
+/* v = T v for n vectors of N numbers; T: lower triangle of rows of length `row`. */
+static void change_functions(int N, int row, const double *T, int n, double *v) {
+    for (int q = 0; q < n; q++, v += N)
+        for (int i = N - 1; i >= 0; i--) {
+            double sum = 0.0;
+            for (int j = 0; j <= i; j++) sum += T[(int64_t)i * row + j] * v[j];
+            v[i] = sum;
+        }
+}
+
 /* Polynomials of total degree <= degree at n points xi, by total degree, which are orthonormal on the
  * reference cell: functions one after the other; gradients (or NULL): dim arrays of that, `step` apart. On
- * quads and hexes products of Legendre's. */
-static void physical_functions(enum shape shape, int degree, int n, const double *xi, double *functions,
-                               double *gradients, int64_t step) {
+ * quads and hexes products of Legendre's; on pyramids combinations of them (v->change). */
+static void physical_functions(const struct hdg_functions *v, enum shape shape, int degree, int n,
+                               const double *xi, double *functions, double *gradients, int64_t step) {
     double f[3][HDG_MAX_PHYSICAL_DEGREE + 1] = {{0}}, d[3][HDG_MAX_PHYSICAL_DEGREE + 1] = {{0}};
     int64_t at = 0;
     int dim = shape_dim(shape);
@@ -107,6 +119,11 @@ static void physical_functions(enum shape shape, int degree, int n, const double
                     if (dim == 3) gradients[2 * step + at] = f[0][i] * f[1][j] * d[2][k];
                 }
     }
+    int N = basis_size(SHAPE_TET, degree);
+    if (v->change == NULL) return;
+    if (functions != NULL) change_functions(N, v->Nu, v->change, n, functions);
+    for (int a = 0; a < dim && gradients != NULL; a++)
+        change_functions(N, v->Nu, v->change, n, gradients + a * step);
 }
 
 /* Prepares xi(x) of a cell whose displacements are physical. */
@@ -137,14 +154,14 @@ const double *local_chi(struct local *l, const struct hdg_table *table, const do
     if (!eb->physical) return table->phi;
     if (h->data.mesh->blocks[l->block].affine[l->cell]) {
         if (compact != NULL) return compact;
-        physical_functions(shape, degree, table->n, table->xi, e->chi, NULL, 0);
+        physical_functions(eb, shape, degree, table->n, table->xi, e->chi, NULL, 0);
         return e->chi;
     }
     place_cell(h, l->block, l->cell, e);
     for (int q = 0; q < table->n; q++) {
         double xi[3];
         place_point(eb, e, x + q * dim, xi);
-        physical_functions(shape, degree, 1, xi, e->chi + (int64_t)q * eb->Nu, NULL, 0);
+        physical_functions(eb, shape, degree, 1, xi, e->chi + (int64_t)q * eb->Nu, NULL, 0);
     }
     return e->chi;
 }
@@ -169,7 +186,7 @@ void local_gradients(struct local *l, struct local_gradients *g) {
     for (int q = 0; q < table->n; q++) {
         double xi[3];
         place_point(eb, e, l->geometry.x + q * dim, xi);
-        physical_functions(h->space.blocks[l->block].shape, h->space.degree, 1, xi, NULL,
+        physical_functions(eb, h->space.blocks[l->block].shape, h->space.degree, 1, xi, NULL,
                            e->grad + (int64_t)q * eb->N, g->step);
     }
 }
@@ -181,8 +198,41 @@ static facet_status compact_chi(const struct hdg_functions *eb, enum shape shape
     facet_status status = FACET_OK;
     if (!eb->physical) return FACET_OK;
     TRY(ALLOC(*chi, (int64_t)table->n * eb->Nu));
-    physical_functions(shape, degree, table->n, table->xi, *chi, NULL, 0);
+    physical_functions(eb, shape, degree, table->n, table->xi, *chi, NULL, 0);
 done:
+    return status;
+}
+
+/* The combinations of Legendre's products that are orthonormal on a pyramid: with the Gram matrix G = L L'
+ * they are L^-1 times the functions, and once more, since rounding in G is amplified by the first step. */
+static facet_status make_change(struct hdg_functions *v, enum shape shape, int degree) {
+    facet_status status = FACET_OK;
+    struct rule rule = {0};
+    double *functions = NULL, *gram = NULL, *change = NULL, *scaled = NULL;
+    int64_t N = v->Nu;
+    TRY(rule_create(shape, 2 * degree, &rule));
+    TRY(ALLOC(functions, rule.n * N));
+    TRY(ALLOC(scaled, rule.n * N));
+    TRY(ALLOC(gram, N * N));
+    TRY(CALLOC(change, N * N));
+    for (int64_t i = 0; i < N; i++) change[i * (N + 1)] = 1.0;
+    for (int pass = 0; pass < 2; pass++) {
+        physical_functions(v, shape, degree, rule.n, rule.x, functions, NULL, 0);
+        hdg_weighted_product(rule.n, v->Nu, functions, v->Nu, rule.w, 1, v->Nu, functions, v->Nu, 0.0, scaled,
+                             gram, v->Nu);
+        if (LAPACKE_dpotrf_work(LAPACK_ROW_MAJOR, 'L', v->Nu, gram, v->Nu) != 0)
+            FAIL(FACET_ERROR_INPUT, "degree %d is too high on cells of shape %s", degree - 1,
+                 shape_name(shape));
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, v->Nu, v->Nu, 1.0, gram,
+                    v->Nu, change, v->Nu);
+        v->change = change;
+    }
+done:
+    if (status != FACET_OK && v->change == NULL) base_free(&change);
+    base_free(&functions);
+    base_free(&scaled);
+    base_free(&gram);
+    rule_destroy(&rule);
     return status;
 }
 
@@ -202,7 +252,7 @@ static facet_status reference_matrices(const struct hdg_block_space *b, int degr
     TRY(ALLOC(scaled, (n > n_face ? n : n_face) * Nu));
     if (v->physical) {
         TRY(ALLOC(gradients, dim * n * N));
-        physical_functions(b->shape, degree, n, cell->xi, NULL, gradients, n * N);
+        physical_functions(v, b->shape, degree, n, cell->xi, NULL, gradients, n * N);
         grad = gradients;
     }
     for (int d = 0; d < dim; d++)
@@ -241,6 +291,7 @@ static facet_status make_symmetric(struct hdg *h, int block) {
     int more = v->physical ? ((mesh->order - 1) * (2 * degree + 1) + 1) / 2 : 0;
     v->Nu = basis_size(simplex, degree + 1);
     v->N = basis_size(simplex, degree);
+    if (b->shape == SHAPE_PYRAMID) TRY(make_change(v, b->shape, degree + 1));
     v->cell.table = v->physical ? &v->own_cell : &b->star;
     v->norm.table = &b->norm_star;
     v->source.table = &v->own_source;
@@ -293,4 +344,5 @@ void local_functions_destroy(struct hdg_functions *v) {
     hdg_table_destroy(&v->middle);
     for (int i = 0; i < 8 * SHAPE_MAX_FACES; i++) base_free(&v->face_chi[i / 8][i % 8]);
     base_free(&v->own_matrices);
+    base_free(&v->change);
 }

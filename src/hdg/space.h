@@ -89,6 +89,7 @@ struct hdg_functions {
     const double *D_ref;                  /* dim x N x Nu */
     const double *F_ref, *FU_ref;         /* n_faces x 8 x (N, Nu) x m: <phi, psi>, <chi, psi> */
     /* symmetric only */
+    double *change;            /* physical, pyramids: Nu x Nu, lower triangle; NULL: the identity */
     struct rule own_rule;      /* physical */
     struct hdg_table own_cell; /* physical */
     struct hdg_table own_source;

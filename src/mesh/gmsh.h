@@ -23,25 +23,23 @@ facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct fac
 
 /* ---------------------------------------------------------------------------------------- element types */
 
-/* The family beyond enum shape: recognised, counted and refused. */
-enum { GMSH_PYRAMID = SHAPE_COUNT, GMSH_N_FAMILIES };
 #define GMSH_MAX_TYPE 140
 
 struct gmsh_type {
-    uint8_t family; /* enum shape, or the one above */
+    uint8_t family; /* enum shape */
     uint8_t order;
     short n_nodes; /* 0: no such type */
 };
 /* NULL for a type whose number of nodes is not known. */
 const struct gmsh_type *gmsh_find_type(int64_t type);
-const char *gmsh_family_name(int family, int is_one); /* "pyramids", or "pyramid" */
+const char *gmsh_family_name(int family, int is_one); /* "prisms", or "prism" */
 /* Has the nodes of the whole lattice. */
 int gmsh_type_is_complete(const struct gmsh_type *type);
 #define GMSH_QUAD_8 16
 
 /* lattice[i] = lattice number (shape.h) of Gmsh's i-th node. Gmsh numbers vertices, then edges, then faces,
- * then the inside, each as a smaller cell of the same kind. Segments, triangles, quads, tets, hexes and
- * prisms of any order >= 1. */
+ * then the inside, each as a smaller cell of the same kind. Segments, triangles, quads, tets, hexes, prisms
+ * and pyramids of any order >= 1. */
 void gmsh_lattice(enum shape shape, int order, int *lattice);
 
 /* ---------------------------------------------------------------------------------------- the file's content

@@ -63,6 +63,15 @@ static const struct gmsh_type types[GMSH_MAX_TYPE + 1] = {
     [108] = {SHAPE_PRISM, 7, 288},
     [109] = {SHAPE_PRISM, 8, 405},
     [110] = {SHAPE_PRISM, 9, 550},
+    [7] = {SHAPE_PYRAMID, 1, 5},
+    [14] = {SHAPE_PYRAMID, 2, 14},
+    [118] = {SHAPE_PYRAMID, 3, 30},
+    [119] = {SHAPE_PYRAMID, 4, 55},
+    [120] = {SHAPE_PYRAMID, 5, 91},
+    [121] = {SHAPE_PYRAMID, 6, 140},
+    [122] = {SHAPE_PYRAMID, 7, 204},
+    [123] = {SHAPE_PYRAMID, 8, 285},
+    [124] = {SHAPE_PYRAMID, 9, 385},
     /* without (all) inner nodes */
     [20] = {SHAPE_TRIANGLE, 3, 9},
     [22] = {SHAPE_TRIANGLE, 4, 12},
@@ -97,17 +106,7 @@ static const struct gmsh_type types[GMSH_MAX_TYPE + 1] = {
     [104] = {SHAPE_HEX, 8, 92},
     [105] = {SHAPE_HEX, 9, 104},
     [18] = {SHAPE_PRISM, 2, 15},
-    /* recognised only to be refused by name */
-    [7] = {GMSH_PYRAMID, 1, 5},
-    [14] = {GMSH_PYRAMID, 2, 14},
-    [19] = {GMSH_PYRAMID, 2, 13},
-    [118] = {GMSH_PYRAMID, 3, 30},
-    [119] = {GMSH_PYRAMID, 4, 55},
-    [120] = {GMSH_PYRAMID, 5, 91},
-    [121] = {GMSH_PYRAMID, 6, 140},
-    [122] = {GMSH_PYRAMID, 7, 204},
-    [123] = {GMSH_PYRAMID, 8, 285},
-    [124] = {GMSH_PYRAMID, 9, 385},
+    [19] = {SHAPE_PYRAMID, 2, 13},
 };
 
 const struct gmsh_type *gmsh_find_type(int64_t type) {
@@ -116,14 +115,13 @@ const struct gmsh_type *gmsh_find_type(int64_t type) {
 }
 
 const char *gmsh_family_name(int family, int is_one) {
-    static const char *const names[GMSH_N_FAMILIES][2] = {
+    static const char *const names[SHAPE_COUNT][2] = {
         {"points", "point"}, {"lines", "line"},           {"triangles", "triangle"}, {"quads", "quad"},
         {"tets", "tet"},     {"hexahedra", "hexahedron"}, {"prisms", "prism"},       {"pyramids", "pyramid"}};
     return names[family][is_one];
 }
 
 int gmsh_type_is_complete(const struct gmsh_type *type) {
-    if (type->family >= SHAPE_COUNT) return 0;
     return type->family == SHAPE_POINT ||
            type->n_nodes == shape_n_nodes((enum shape)type->family, type->order);
 }
@@ -149,6 +147,11 @@ static const struct lattice_frame frames[SHAPE_COUNT] = {
                      .n_triangles = 2,
                      .edges = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 4}, {2, 5}, {3, 4}, {3, 5}, {4, 5}},
                      .faces = {{0, 2, 1}, {3, 4, 5}, {0, 1, 4, 3}, {0, 3, 5, 2}, {1, 2, 5, 4}}},
+    [SHAPE_PYRAMID] = {.n_edges = 8,
+                       .n_faces = 5,
+                       .n_triangles = 4,
+                       .edges = {{0, 1}, {0, 3}, {0, 4}, {1, 2}, {1, 4}, {2, 3}, {2, 4}, {3, 4}},
+                       .faces = {{0, 1, 4}, {3, 0, 4}, {1, 2, 4}, {2, 3, 4}, {0, 3, 2, 1}}},
 };
 
 void gmsh_lattice(enum shape shape, int order, int *lattice) {

@@ -156,7 +156,7 @@ static inline const double *mesh_cell_nodes(const struct facet_mesh *mesh, int32
 
 /* ------------------------------------------------------------------------------------------ refinement */
 
-#define MESH_MAX_CHILDREN 8
+#define MESH_MAX_CHILDREN 10
 #define MESH_MAX_MIDDLES  27 /* nodes of the hex lattice of order 2 */
 
 /* Children as numbers of nodes of the order-2 lattice; the first is (0,0,0), then the first coordinate runs
@@ -167,6 +167,10 @@ struct mesh_children {
 };
 /* The variants of a shape's refinement; one but for tets. */
 const struct mesh_children *mesh_children_of(enum shape shape, int *n_variants);
+/* The shape of child k: that of the parent, but the last four children of a pyramid are tets. */
+static inline enum shape mesh_child_shape(enum shape shape, int k) {
+    return shape == SHAPE_PYRAMID && k >= 6 ? SHAPE_TET : shape;
+}
 
 /* ------------------------------------------------------------------------------------------ nesting */
 

@@ -24,6 +24,7 @@
 
 #include "base/memory.h"
 #include "poly/jacobi.h"
+#include "poly/pyramid.h"
 
 /* Points that are carried through the recurrences together, across the vector unit. */
 #define BLOCK 8
@@ -242,6 +243,7 @@ facet_status basis_eval(enum shape shape, int degree, int n_points, const double
         for (int i = 0; i < n_points; i++) values[i] = 1.0;
         goto done;
     }
+    if (shape == SHAPE_PYRAMID) return pyramid_eval(degree, n_points, x, values, gradients);
     TRY(plan_make(shape, degree, &plan));
     TRY(ALLOC(table, plan.n_entries));
     for (int begin = 0; begin < n_points; begin += BLOCK) {

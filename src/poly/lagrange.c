@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "poly/basis.h"
+#include "poly/pyramid.h"
 
 #define ORDER_MAX 10
 /* A barycentric coordinate this small is a zero that was rounded. */
@@ -164,6 +165,8 @@ facet_status basis_lagrange(enum shape shape, int order, int n_points, const dou
     if (shape == SHAPE_POINT) return basis_eval(shape, 0, n_points, x, values, gradients);
     if (shape == SHAPE_TRIANGLE || shape == SHAPE_TET)
         lagrange_simplex(shape_dim(shape), order, n_points, x, values, gradients);
+    else if (shape == SHAPE_PYRAMID)
+        return pyramid_lagrange(order, n_points, x, values, gradients);
     else if (shape == SHAPE_PRISM)
         lagrange_prism(order, n_points, x, values, gradients);
     else

@@ -56,7 +56,9 @@ static void walk_cell(struct walk *walk, enum shape shape, int order, const latt
 /* The corners of the smaller cell have moved by one lattice step along each edge that meets there. */
 static void walk_inside(struct walk *walk, enum shape shape, int order, const lattice_point *corners) {
     const struct lattice_frame *frame = &walk->frames[shape];
-    int less = shape_is_simplex(shape) ? shape_dim(shape) + 1 : shape == SHAPE_PRISM ? 3 : 2;
+    int less = shape_is_simplex(shape)                          ? shape_dim(shape) + 1
+               : shape == SHAPE_PRISM || shape == SHAPE_PYRAMID ? 3
+                                                                : 2;
     lattice_point inner[SHAPE_MAX_VERTICES];
     if (order < less) return;
     if (frame->by_rows || walk->by_rows) {
@@ -76,6 +78,8 @@ static void walk_inside(struct walk *walk, enum shape shape, int order, const la
             inner[b][d] -= step;
         }
     }
+    for (int d = 0; d < 3 && shape == SHAPE_PYRAMID; d++) /* four edges meet there: half of their sum */
+        inner[4][d] = (inner[4][d] + corners[4][d]) / 2;
     walk_cell(walk, shape, order - less, (const lattice_point *)inner);
 }
 

@@ -90,6 +90,18 @@ static const struct cell cells[SHAPE_COUNT] = {
                      .vertices = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1},
                      .faces = {{0, 2, 1}, {0, 1, 4, 3}, {1, 2, 5, 4}, {2, 0, 3, 5}, {3, 4, 5}},
                      .heights = {1, 2, 2, 2, 1}},
+    [SHAPE_PYRAMID] = {.name = "pyramid",
+                       .dim = 3,
+                       .n_vertices = 5,
+                       .n_faces = 5,
+                       .measure = 1.0 / 3.0,
+                       .face_shape = SHAPE_QUAD,
+                       .other_shape = SHAPE_TRIANGLE,
+                       .others = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
+                       .shorten = {Z, Z},
+                       .vertices = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1},
+                       .faces = {{0, 3, 2, 1}, {0, 1, 4}, {1, 2, 4}, {2, 3, 4}, {3, 0, 4}},
+                       .heights = {3, 1.5, 1.5, 1.5, 1.5}},
 };
 
 /* The symmetries of a face: with r the face's first vertex, permutations i -> r+i, then the mirrored i ->
@@ -175,12 +187,14 @@ const int *shape_entity_vertices(enum shape shape, int d, int entity) {
                                          {2, 6}, {3, 7}, {4, 5}, {5, 6}, {6, 7}, {7, 4}};
     static const int prism_edges[9][2] = {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 4},
                                           {2, 5}, {3, 4}, {4, 5}, {5, 3}};
+    static const int pyramid_edges[8][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 4}, {2, 4}, {3, 4}};
     if (d == 0) return numbers + entity;
     if (d == cells[shape].dim) return numbers;
     if (d == cells[shape].dim - 1) return cells[shape].faces[entity];
-    return shape == SHAPE_TET     ? tet_edges[entity]
-           : shape == SHAPE_PRISM ? prism_edges[entity]
-                                  : hex_edges[entity];
+    return shape == SHAPE_TET       ? tet_edges[entity]
+           : shape == SHAPE_PRISM   ? prism_edges[entity]
+           : shape == SHAPE_PYRAMID ? pyramid_edges[entity]
+                                    : hex_edges[entity];
 }
 
 int shape_axis_vertex(enum shape shape, int axis) {
@@ -247,6 +261,8 @@ int shape_n_nodes(enum shape shape, int order) {
         return (g + 1) * (g + 1) * (g + 1);
     case SHAPE_PRISM:
         return (g + 1) * (g + 1) * (g + 2) / 2;
+    case SHAPE_PYRAMID:
+        return (g + 1) * (g + 2) * (2 * g + 3) / 6;
     default:
         return 1;
     }

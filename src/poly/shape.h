@@ -34,10 +34,20 @@
  *           |/   \|          3   2 0 3 5   x = 0
  *           0-----1          4   3 4 5     z = 1
  *
+ *   pyramid    4            0..3 the quad at z=0, 4 = (0,0,1) above vertex 0
+ *             /|\
+ *            / | \          face  vertices  lies in
+ *           /  3--\---2      0   0 3 2 1   z = 0
+ *          /  /    \ /       1   0 1 4     y = 0
+ *         0-------1          2   1 2 4     x+z = 1
+ *                            3   2 3 4     y+z = 1
+ *                            4   3 0 4     x = 0
+ *
  * The vertices of face f of a cell, in order, run so that a 2D cell lies to the left of its faces, and so
  * that the right-hand rule gives the normal that leaves a 3D cell. Faces 0 and 1 of a segment are its
  * vertices 0 and 1. The edges of a 2D cell are its faces; of a tet 01 12 20 03 13 23, of a hex 01 12 23 30 04
- * 15 26 37 45 56 67 74, of a prism 01 12 20 03 14 25 34 45 53.
+ * 15 26 37 45 56 67 74, of a prism 01 12 20 03 14 25 34 45 53, of a pyramid 01 12 23 30 04 14 24
+ * 34.
  *
  * Face frames. Every mesh face has a frame of its own: its vertices in an order both neighbours agree on. The
  * orientation o of a cell's face says how the frame's vertices lie in the cell's face: frame vertex i is the
@@ -55,6 +65,7 @@ enum shape {
     SHAPE_TET,
     SHAPE_HEX,
     SHAPE_PRISM,
+    SHAPE_PYRAMID,
     SHAPE_COUNT
 };
 
@@ -63,7 +74,7 @@ enum shape {
 #define SHAPE_MAX_FACE_VERTICES 4
 #define SHAPE_MAX_EDGES         12
 
-const char *shape_name(enum shape shape); /* point segment triangle quad tet hex prism */
+const char *shape_name(enum shape shape); /* point segment triangle quad tet hex prism pyramid */
 int shape_dim(enum shape shape);
 int shape_n_vertices(enum shape shape);
 int shape_n_faces(enum shape shape);
@@ -101,8 +112,8 @@ void shape_face_point(enum shape shape, int face, int orientation, const double 
 void shape_face_side(enum shape shape, int face, int *direction, int *upper);
 
 /* Nodes of the equispaced lattice of order g >= 1: (g+dim) choose dim for simplices, (g+1)^dim for tensor
- * cells, the product of both for prisms. Numbered with the first coordinate fastest: node (i,j,k) is xi =
- * (i,j,k)/g, as long as it lies in the cell. */
+ * cells, the product of both for prisms, (g+1)(g+2)(2g+3)/6 for pyramids. Numbered with the first coordinate
+ * fastest: node (i,j,k) is xi = (i,j,k)/g, as long as it lies in the cell. */
 int shape_n_nodes(enum shape shape, int order);
 void shape_nodes(enum shape shape, int order, double *xi); /* n_nodes x dim */
 /* Lattice number of node (i,j,k), and of vertex v. */

@@ -261,8 +261,8 @@ static facet_status make_gmg(struct facet_solver *s) {
     for (int b = 0; b < s->problem->mesh->n_blocks; b++) differ |= trace_slots_differ(&s->hdg->trace, b);
     if (hierarchy.n == 0 || stiff || differ) {
         snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
-                 differ
-                     ? "geometric multigrid knows no prisms, whose faces have different numbers of unknowns"
+                 differ  ? "geometric multigrid knows no prisms and pyramids, whose faces have different "
+                           "numbers of unknowns"
                  : stiff ? "coarser meshes do not help a body that is nearly incompressible (lambda > 8 mu), "
                            "or may be "
                            "since its material varies"

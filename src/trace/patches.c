@@ -55,7 +55,7 @@ static facet_status classify(const struct trace_space *space, const struct patch
         for (int64_t k = set->first[p]; k < set->first[p + 1]; k++)
             if (space->free_offsets[set->blocks[k] + 1] - space->free_offsets[set->blocks[k]] != mine.m)
                 FAIL(FACET_ERROR_INPUT, "patches that are added up have faces of one shape, and those of "
-                                        "prisms have two; use the "
+                                        "prisms and pyramids two; use the "
                                         "smoother of faces");
         while (c < n && ((*classes)[c].n_faces != n_faces || (*classes)[c].m != mine.m)) c++;
         of[p] = c;
