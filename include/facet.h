@@ -186,7 +186,7 @@ typedef struct facet_box {
     int periodic[3]; /* nonzero: periodic in that direction; with "five", cells[i] is even there */
     double lower[3], upper[3];
     const double *coordinates[3]; /* cells[i] + 1 increasing numbers each, for a graded box; NULL: uniform */
-    const char *shape;            /* "triangle" or "quad"; "tet" or "hex" */
+    const char *shape;            /* "triangle" or "quad"; "tet", "hex" or "prism" */
     const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating"; of cubes
                                      into tets: "six" (NULL), every cube alike, or "five", alternating */
 } facet_box;
@@ -196,8 +196,8 @@ typedef struct facet_mesh_info {
     int dim;
     int geometry_order;
     int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
-    const char *shape; /* "triangle", "quad", "triangle+quad"; "tet", "hex", "tet+hex"; valid while the mesh
-                          lives */
+    const char *shape; /* "triangle", "quad", "triangle+quad"; "tet", "hex", "tet+hex+prism"; valid while the
+                          mesh lives */
     double volume;     /* sum of |cell| */
     double smallest_cell, largest_cell; /* diameters */
     double smallest_jacobian;           /* min over cells of min det J / max det J, 1 for affine cells */

@@ -24,7 +24,7 @@ static inline void elastic_orders(const char *shape, int degree, int curved, int
                                          "cos(2*x)*sin(1.5*y)*sin(z)/1.5+x^2",
                                          "3*cos(2*x)*cos(1.5*y)*cos(z)"};
     int dim = solid_dim(shape), order = curved ? (degree > 1 ? degree : 2) : 1, k = degree;
-    double late = strcmp(shape, "quad") == 0 ? 0.3 : strcmp(shape, "hex") == 0 ? 0.6 : 0.1;
+    double late = strcmp(shape, "quad") == 0 ? 0.3 : strcmp(shape, "tet") == 0 || dim == 2 ? 0.1 : 0.6;
     const char *const *u = dim == 2 ? plane : solid;
     for (int gradient = 0; gradient < 2; gradient++)
         for (int stiff = 0; stiff < 2; stiff++) {

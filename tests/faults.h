@@ -22,7 +22,7 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps; vertex
+ * condensed method; boxes of tets and of prisms; elasticity in both formulations; boxes whose conductivity jumps; vertex
  * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry; a chain. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
@@ -61,6 +61,11 @@ static const char *const fault_cases[] = {
     "exact: x*y + cos(2*pi*z)\n"
     "boundary: [{on: xmin, neumann: exact}]\n"
     "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [1, 1, 2], shape: prism}}\n"
+    "equation: diffusion\n"
+    "exact: x*y + z\n"
+    "boundary: [{on: xmin, neumann: exact}, {on: zmax, robin: {a: 1, g: exact}}]\n"
+    "discretization: {degree: 2}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "equation: elasticity\n"
     "material: {E: 1 + x, nu: 0.3}\n"
@@ -123,6 +128,7 @@ enum {
     SINGULAR,
     CONDENSED,
     SOLID,
+    PRISMS,
     ELASTIC,
     GRADIENT,
     LAYERS,
@@ -146,6 +152,7 @@ static const struct {
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
     {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
+    {PRISMS, "cg", "pmg"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -196,8 +203,8 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
         r->settings[3], 256,
         "%svalues=[{name: l, field: %s, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
         "field: %s, take: max}, {name: i, field: %s, take: mean%s}]",
-        prefix, is_elastic ? "stress" : "q", from, which == SOLID ? ", 0.1" : "", to,
-        which == SOLID ? ", 0.7" : "", r->csv,
+        prefix, is_elastic ? "stress" : "q", from, which == SOLID || which == PRISMS ? ", 0.1" : "", to,
+        which == SOLID || which == PRISMS ? ", 0.7" : "", r->csv,
         which == CONDENSED || which == ELASTIC || which >= LOADS || which == NODES ? "u" : "u_star",
         is_elastic ? "traction" : "q",
         is_elastic        ? ", on: xmin"

@@ -15,8 +15,8 @@
 #include "base/memory.h"
 #include "poly/rule.h"
 
-static const enum shape all_shapes[] = {SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE,
-                                        SHAPE_QUAD,  SHAPE_TET,     SHAPE_HEX};
+static const enum shape all_shapes[] = {SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE, SHAPE_QUAD,
+                                        SHAPE_TET,   SHAPE_HEX,     SHAPE_PRISM};
 #define N_SHAPES (int)(sizeof all_shapes / sizeof *all_shapes)
 
 static inline void ok(facet_status status) {
@@ -60,6 +60,8 @@ static inline double monomial_integral(enum shape shape, const int *power) {
         simplex *= factorial(power[d]);
         sum += power[d];
     }
+    if (shape == SHAPE_PRISM)
+        return monomial_integral(SHAPE_TRIANGLE, power) * monomial_integral(SHAPE_SEGMENT, power + 2);
     return shape_is_simplex(shape) ? simplex / factorial(sum) : tensor;
 }
 
@@ -73,7 +75,9 @@ static inline double monomial(int dim, const int *power, const double *x) {
 static inline int next_power(enum shape shape, int degree, int *power) {
     for (int d = 0; d < shape_dim(shape); d++) {
         power[d]++;
-        int size = shape_is_simplex(shape) ? power[0] + power[1] + power[2] : power[d];
+        int size = shape_is_simplex(shape)         ? power[0] + power[1] + power[2]
+                   : shape == SHAPE_PRISM && d < 2 ? power[0] + power[1]
+                                                   : power[d];
         if (size <= degree) return 1;
         power[d] = 0;
     }

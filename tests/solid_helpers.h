@@ -9,7 +9,7 @@
 typedef void (*solid_map)(const double *x, double *y);
 
 static inline int solid_dim(const char *shape) {
-    return strcmp(shape, "tet") == 0 || strcmp(shape, "hex") == 0 ? 3 : 2;
+    return strcmp(shape, "triangle") == 0 || strcmp(shape, "quad") == 0 ? 2 : 3;
 }
 
 /* The unit square or cube. split: NULL for the default. */

@@ -6,7 +6,8 @@
 #include "elastic_orders.h"
 #include "hdg/batch.h"
 
-static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
+enum { N_SHAPES = 5 };
+static const char *const shapes[N_SHAPES] = {"triangle", "quad", "tet", "hex", "prism"};
 
 /* Straight, but no cell is like another. */
 static struct facet_mesh *distorted(int shape, int n) {
@@ -36,7 +37,7 @@ static void check_exact(const struct answer *a, double tolerance) {
 /* With all kinds of conditions, and moduli that vary in the symmetric formulation. */
 static void linear_displacements_pass_the_patch_test(void **state) {
     (void)state;
-    for (int shape = 0; shape < 4; shape++)
+    for (int shape = 0; shape < N_SHAPES; shape++)
         for (int way = 0; way < 4; way++) { /* symmetric, with variable moduli; gradient, with tractions */
             struct facet_mesh *mesh = distorted(shape, 2);
             int dim = mesh->dim;
@@ -63,11 +64,11 @@ static void linear_displacements_pass_the_patch_test(void **state) {
 /* u of degree k + 1 with the stress of degree k on faces that are plane; in the gradient formulation k. */
 static void polynomials_are_solved_to_rounding(void **state) {
     (void)state;
-    for (int shape = 0; shape < 4; shape++)
+    for (int shape = 0; shape < N_SHAPES; shape++)
         for (int degree = 1; degree <= 3; degree++)
             for (int gradient = 0; gradient < 2; gradient++) {
                 struct facet_mesh *mesh =
-                    shape == 3 ? unit_box("hex", NULL, 2) : distorted(shape, shape < 2 ? 3 : 2);
+                    shape >= 3 ? unit_box(shapes[shape], NULL, 2) : distorted(shape, shape < 2 ? 3 : 2);
                 char text[3][96];
                 int dim = mesh->dim, order = gradient ? degree : degree + 1;
                 if (dim == 3 && degree == 3) {
@@ -97,7 +98,7 @@ static void polynomials_are_solved_to_rounding(void **state) {
  * of their matrix, also of the one that is not symmetric. */
 static void rigid_motions_cost_nothing(void **state) {
     (void)state;
-    for (int shape = 0; shape < 4; shape++)
+    for (int shape = 0; shape < N_SHAPES; shape++)
         for (int gradient = 0; gradient < 2; gradient++) {
             struct facet_mesh *mesh = distorted(shape, 2);
             int dim = mesh->dim, n_modes = dim == 2 ? 3 : 6;
@@ -166,7 +167,7 @@ static double asymmetry(int n, const double *A) {
  * and it says so. The operator is the assembled matrix. */
 static void the_matrix_is_what_it_says(void **state) {
     (void)state;
-    for (int shape = 0; shape < 4; shape++)
+    for (int shape = 0; shape < N_SHAPES; shape++)
         for (int way = 0; way < 3; way++) {
             struct facet_mesh *mesh = distorted(shape, shape < 2 ? 2 : 1);
             int dim = mesh->dim, n;
@@ -216,7 +217,7 @@ static void the_matrix_is_what_it_says(void **state) {
 /* The Cholesky factors of S: their diagonals show a kernel, or what is nearly one. */
 static void local_solvers_have_no_kernel(void **state) {
     (void)state;
-    for (int shape = 0; shape < 4; shape++)
+    for (int shape = 0; shape < N_SHAPES; shape++)
         for (int degree = 1; degree <= (shape < 2 ? 6 : 3); degree++)
             for (int map = 0; map < 3; map++) {
                 struct facet_mesh *mesh = remake(unit_box(shapes[shape], NULL, 1), map == 2 ? 2 : 1,
@@ -273,7 +274,7 @@ static void plane_stress_is_plane_strain_with_another_lambda(void **state) {
 /* A bar between rollers, pulled by 3 at one end: u_x = 3 x / E, reactions, von Mises stress, strains. */
 static void a_bar_on_rollers(void **state) {
     (void)state;
-    for (int shape = 0; shape < 4; shape++)
+    for (int shape = 0; shape < N_SHAPES; shape++)
         for (int gradient = 0; gradient < 2; gradient++) {
             struct facet_mesh *mesh = unit_box(shapes[shape], NULL, 2);
             int dim = mesh->dim;
@@ -360,6 +361,8 @@ static void orders_of_solids(void **state) {
     (void)state;
     elastic_orders("tet", 1, 0, 2);
     elastic_orders("hex", 1, 1, 2);
+    elastic_orders("prism", 1, 1, 2);
+    elastic_orders("prism", 2, 0, 2);
     elastic_orders("hex", 2, 0, 2); /* the first degree where mapped stresses would be unstable */
 }
 

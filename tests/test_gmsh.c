@@ -182,6 +182,7 @@ static void test_node_order(void **state) {
         check_straight(read_mesh("tests/meshes/straight_%d.msh", order), order);
         check_straight(read_mesh("tests/meshes/tets_%d.msh", order), order);
         if (order <= 6) check_straight(read_mesh("tests/meshes/hex_%d.msh", order), order);
+        if (order <= 6) check_straight(read_mesh("tests/meshes/prisms_%d.msh", order), order);
     }
 }
 
@@ -189,7 +190,7 @@ static void test_node_order(void **state) {
 static void test_lattice_is_permutation(void **state) {
     (void)state;
     static int lattice[1000], seen[1000];
-    for (int shape = SHAPE_SEGMENT; shape <= SHAPE_HEX; shape++)
+    for (int shape = SHAPE_SEGMENT; shape < SHAPE_COUNT; shape++)
         for (int order = 1; order <= 9; order++) {
             int n = shape_n_nodes((enum shape)shape, order);
             gmsh_lattice((enum shape)shape, order, lattice);
@@ -335,7 +336,7 @@ static void test_refused_files(void **state) {
         {"tests/meshes/version_40.msh", "version_40.msh:2:", "gmsh -format msh41"},
         {"tests/meshes/order_10.msh", "order_10.msh: byte ", "order 10"},
         {"tests/meshes/incomplete_3.msh", "incomplete_3.msh:", "Mesh.SecondOrderIncomplete = 0"},
-        {"tests/meshes/prisms.msh", "prisms.msh: byte ", "2 prisms"},
+        {"tests/meshes/pyramids.msh", "pyramids.msh: byte ", "of order 2; use tets, hexahedra and prisms"},
         {"tests/meshes/partitioned.msh", "partitioned.msh:33:", "partitions"},
         {"tests/meshes/parametric_22.msh", "parametric_22.msh:14:", "Mesh.SaveParametric = 0"},
         {"tests/meshes/annulus.geo", "annulus.geo",

@@ -64,8 +64,8 @@ static void test_outward(void **state) {
  * direction. */
 static void test_faces_close(void **state) {
     (void)state;
-    enum shape solids[] = {SHAPE_TET, SHAPE_HEX};
-    for (int s = 0; s < 2; s++) {
+    enum shape solids[] = {SHAPE_TET, SHAPE_HEX, SHAPE_PRISM};
+    for (int s = 0; s < 3; s++) {
         int runs[8][8] = {{0}};
         for (int f = 0; f < shape_n_faces(solids[s]); f++) {
             int n = shape_n_vertices(shape_face_shape(solids[s], f));
@@ -284,7 +284,7 @@ static void test_rules(void **state) {
             struct rule rule;
             ok(rule_create(shape, degree, &rule));
             assert_int_equal(rule.dim, shape_dim(shape));
-            if (shape == SHAPE_TRIANGLE || shape == SHAPE_TET)
+            if (shape == SHAPE_TRIANGLE || shape == SHAPE_TET || shape == SHAPE_PRISM)
                 assert_true(rule.n <= n_product(shape, degree));
             else
                 assert_int_equal(rule.n, n_product(shape, degree));

@@ -26,19 +26,21 @@ except ImportError as missing:
     sys.exit(77)
 
 B = np.array([[1.1, 0.2, -0.1], [-0.15, 0.9, 0.05], [0.1, 0.05, 1.2]])
-LINEAR = {"triangle": 5, "quad": 9, "tet": 10, "hex": 12}
-LAGRANGE = {"triangle": 69, "quad": 70, "tet": 71, "hex": 72}
+LINEAR = {"triangle": 5, "quad": 9, "tet": 10, "hex": 12, "prism": 13}
+LAGRANGE = {"triangle": 69, "quad": 70, "tet": 71, "hex": 72, "prism": 73}
 INSIDE = {  # parametric points, none of them special
     "triangle": [(0.21, 0.34, 0), (0.62, 0.11, 0), (0.07, 0.81, 0)],
     "quad": [(0.21, 0.34, 0), (0.93, 0.78, 0), (0.07, 0.55, 0)],
     "tet": [(0.21, 0.34, 0.13), (0.07, 0.11, 0.71), (0.55, 0.17, 0.09)],
     "hex": [(0.21, 0.34, 0.13), (0.93, 0.78, 0.61), (0.07, 0.55, 0.96)],
+    "prism": [(0.21, 0.34, 0.13), (0.07, 0.81, 0.61), (0.55, 0.17, 0.96)],
 }
 NODES = {
     "triangle": lambda g: (g + 1) * (g + 2) // 2,
     "quad": lambda g: (g + 1) ** 2,
     "tet": lambda g: (g + 1) * (g + 2) * (g + 3) // 6,
     "hex": lambda g: (g + 1) ** 3,
+    "prism": lambda g: (g + 1) ** 2 * (g + 2) // 2,
 }
 TOLERANCE = 1e-12
 
@@ -84,7 +86,7 @@ def shapes_of(name):
 class Files(unittest.TestCase):
     def setUp(self):
         self.files = sorted(glob.glob(os.path.join(DIRECTORY, "*.vtu")))
-        self.assertEqual(len(self.files), 40 + 36 + 10 + 4)
+        self.assertEqual(len(self.files), 50 + 45 + 10 + 4)
         self.assertFalse(glob.glob(os.path.join(DIRECTORY, "*.part")))
 
     def test_grids(self):
@@ -124,7 +126,7 @@ class Files(unittest.TestCase):
         self.assertEqual(grid.GetNumberOfPoints(), sum(NODES[s](order) for s in shapes))
         if not shapes:
             return 0
-        dim = 3 if shapes[0] in ("tet", "hex") else 2
+        dim = 3 if shapes[0] in ("tet", "hex", "prism") else 2
         data = grid.GetPointData()
         arrays = {n: vtk_to_numpy(data.GetArray(n)) for n in ("u", "xi", "tensor")}
         self.assertEqual(data.GetScalars().GetName(), "u")

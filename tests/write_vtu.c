@@ -87,7 +87,7 @@ done:
 }
 
 static facet_status write_grids(const char *directory) {
-    static const enum shape shapes[] = {SHAPE_TRIANGLE, SHAPE_QUAD, SHAPE_TET, SHAPE_HEX};
+    static const enum shape shapes[] = {SHAPE_TRIANGLE, SHAPE_QUAD, SHAPE_TET, SHAPE_HEX, SHAPE_PRISM};
     const struct vtu_block mixed[] = {{SHAPE_TRIANGLE, 2}, {SHAPE_QUAD, 1}, {SHAPE_TRIANGLE, 1}};
     /* The last compressed block is exactly full: 5461 points are one block of coordinates, 16384 one of u. */
     const struct vtu_block full_points[] = {{SHAPE_TRIANGLE, 3}, {SHAPE_QUAD, 1363}},
@@ -98,7 +98,7 @@ static facet_status write_grids(const char *directory) {
 
 #define PATH(...) (snprintf(path, sizeof path, __VA_ARGS__), path)
     for (int order = 1; order <= 10; order++) {
-        for (int s = 0; s < 4; s++) {
+        for (int s = 0; s < 5; s++) {
             const struct vtu_block block = {shapes[s], 2};
             const int dim = shape_dim(shapes[s]);
             TRY(write_grid(PATH("%s/%s_%d.vtu", directory, shape_name(shapes[s]), order), dim, order, 0, 1,

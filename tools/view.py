@@ -43,7 +43,8 @@ MESH_LINES_UP_TO = 5000  # cells; more would be a black picture
 KINDS = {3: "segment", 21: "segment", 35: "segment", 68: "segment",
          5: "triangle", 22: "triangle", 34: "triangle", 69: "triangle",
          8: "quad", 9: "quad", 23: "quad", 28: "quad", 70: "quad",
-         10: "tet", 24: "tet", 71: "tet", 11: "hex", 12: "hex", 25: "hex", 29: "hex", 72: "hex"}
+         10: "tet", 24: "tet", 71: "tet", 11: "hex", 12: "hex", 25: "hex", 29: "hex", 72: "hex",
+         13: "prism", 26: "prism", 32: "prism", 73: "prism"}
 # The flat patches of a cell in its parametric coordinates: (is it a triangle, origin, first side, second side).
 PATCHES = {
     "triangle": [(True, (0, 0, 0), (1, 0, 0), (0, 1, 0))],
@@ -53,6 +54,9 @@ PATCHES = {
     "hex": [(False, (0, 0, 0), (1, 0, 0), (0, 1, 0)), (False, (0, 0, 1), (1, 0, 0), (0, 1, 0)),
             (False, (0, 0, 0), (1, 0, 0), (0, 0, 1)), (False, (0, 1, 0), (1, 0, 0), (0, 0, 1)),
             (False, (0, 0, 0), (0, 1, 0), (0, 0, 1)), (False, (1, 0, 0), (0, 1, 0), (0, 0, 1))],
+    "prism": [(True, (0, 0, 0), (1, 0, 0), (0, 1, 0)), (True, (0, 0, 1), (1, 0, 0), (0, 1, 0)),
+              (False, (0, 0, 0), (1, 0, 0), (0, 0, 1)), (False, (0, 0, 0), (0, 1, 0), (0, 0, 1)),
+              (False, (1, 0, 0), (-1, 1, 0), (0, 0, 1))],
 }
 
 
@@ -69,7 +73,8 @@ class Group:
         self.kind, self.cells, self.ids = kind, cells, ids
         self.sample = vtkGenericCell()  # the shape functions of all of them
         grid.GetCell(int(cells[0]), self.sample)
-        self.linear = ids.shape[1] == {"segment": 2, "triangle": 3, "quad": 4, "tet": 4, "hex": 8}[kind]
+        self.linear = ids.shape[1] == {"segment": 2, "triangle": 3, "quad": 4, "tet": 4, "hex": 8,
+                                        "prism": 6}[kind]
 
     def weights(self, parameters):
         """Shape functions at parametric points: (points, nodes)."""
@@ -209,7 +214,7 @@ def outer_patches(groups, points, size):
     inner = is_twice(np.concatenate(centres), size)
     result, begin = [], 0
     for (group, patch), centre in zip(found, centres):
-        solid = group.kind in ("tet", "hex")
+        solid = group.kind in ("tet", "hex", "prism")
         keep = ~inner[begin:begin + len(centre)] if solid else np.ones(len(centre), dtype=bool)
         begin += len(centre)
         result.append((group, patch, np.nonzero(keep)[0]))

@@ -168,10 +168,10 @@ static void read_shape(struct reader *r, const struct tree_node *box) {
     const struct tree_node *split = reader_get(box, "mesh.box.split");
     r->shape = shape ? schema_word(shapes, shape->text) : r->dim == 3 ? 2 : 0;
     target->shape = shapes->words[r->shape];
-    int dim = r->shape < 2 ? 2 : 3, is_simplex = r->shape % 2 == 0;
+    int dim = r->shape < 2 ? 2 : 3, is_simplex = r->shape == 0 || r->shape == 2;
     if (shape && r->dim > 0 && dim != r->dim)
         issues_add(r->issues, shape, "mesh.box.shape: a box of %d dimensions has cells of shape %s, not %s",
-                   r->dim, r->dim == 2 ? "triangle or quad" : "tet or hex", target->shape);
+                   r->dim, r->dim == 2 ? "triangle or quad" : "tet, hex or prism", target->shape);
     else if (split && !is_simplex)
         issues_add(r->issues, split, "mesh.box.split: cuts %s; it needs shape: %s",
                    dim == 2 ? "quads into triangles" : "cubes into tets", dim == 2 ? "triangle" : "tet");
@@ -280,7 +280,7 @@ done:
 
 /* Degrees that only the tensor operators have. That these apply is seen later. */
 static void check_degree(struct reader *r, const struct tree_node *node) {
-    int box = r->file->mesh.is_box && r->shape % 2 == 1; /* quad, hex */
+    int box = r->file->mesh.is_box && (r->shape == 1 || r->shape == 3); /* quad, hex */
     int mapped = r->file->options.operator== OPERATOR_MAPPED;
     if (!node || r->file->options.degree <= 16) return;
     if (!physics_of(r->file->equation)->entries[0]->on_boxes || !box || mapped)

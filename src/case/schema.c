@@ -86,8 +86,9 @@ static const struct schema_entry table[] = {
     ROW("mesh.box.coordinates.y", SCHEMA_NUMBERS, "Increasing numbers.", REQUIRED, .least = 2),
     ROW("mesh.box.coordinates.z", SCHEMA_NUMBERS, "Increasing numbers.", .least = 2),
     ROW("mesh.box.shape", SCHEMA_WORD,
-        "The shape of the cells: `triangle` (default) or `quad` in 2D, `tet` (default) or `hex` in 3D.",
-        WORDS("triangle", "quad", "tet", "hex")),
+        "The shape of the cells: `triangle` (default) or `quad` in 2D, `tet` (default), `hex` or `prism` "
+        "(triangles in x and y, extruded in z) in 3D.",
+        WORDS("triangle", "quad", "tet", "hex", "prism")),
     ROW("mesh.box.split", SCHEMA_WORD,
         "How quads are cut into triangles: `right` (default) from lower left to upper right, `left` the "
         "other way, `alternating` by turns; how cubes are cut into tets: `six` (default), every cube alike, "

@@ -116,7 +116,8 @@ static int all_fast(const struct hdg *h, int block, batch_fits fits, int64_t bat
 facet_status batch_find_fast(struct hdg *h, int block, batch_fits fits) {
     const struct hdg_data *data = &h->data;
     int64_t n = trace_n_batches(h->device, data->mesh, block);
-    int constant = data->tau == NULL || field_is_constant(data->tau, NULL);
+    int constant = (data->tau == NULL || field_is_constant(data->tau, NULL)) &&
+                   !shape_faces_differ(data->mesh->blocks[block].shape);
     facet_status status = CALLOC(h->ways[block], n);
     for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
         h->ways[block][batch] = all_fast(h, block, fits, batch) ? BATCH_FAST : BATCH_SINGLE;
@@ -153,10 +154,9 @@ static inline double dot(int dim, const double *x, const double *y) {
 /* tau of a face of an affine cell; length: of its normal. */
 static facet_status affine_tau(struct local *l, int face, double length, double det, double *tau) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    int dim = l->hdg->data.mesh->dim;
     if (l->hdg->data.tau == NULL && l->hdg->data.tau_hat > 0.0) {
         double area = length * shape_measure(shape_face_shape(b->shape, face));
-        l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
+        l->heights[face] = det * shape_measure(b->shape) / area * shape_height(b->shape, face);
     }
     return diffusion_tau(l, face, 0.0, 1, l->geometry.x, tau);
 }

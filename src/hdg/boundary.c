@@ -41,7 +41,7 @@ static double sign(const struct hdg_face_table *table, int q) {
 const struct hdg_face_table *local_place_face(struct local *l, int32_t face) {
     const struct hdg *h = l->hdg;
     int local = local_enter_face(l, face), dim = h->data.mesh->dim;
-    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    const struct hdg_face_table *table = hdg_face_of(&h->space.blocks[l->block].boundary, local);
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     for (int i = 0; i < table->rule.n * dim; i++) l->normal[i] *= sign(table, i / dim);
     return table;
@@ -163,7 +163,7 @@ facet_status local_robin(struct local *l, int face, int *found, double *largest)
     *found = condition >= 0 && h->data.conditions[condition].kind == HDG_ROBIN;
     if (!*found) return FACET_OK;
     const struct hdg_condition *c = &h->data.conditions[condition];
-    int n = b->boundary.rule.n;
+    int n = hdg_face_of(&b->boundary, face)->rule.n;
     hdg_face_geometry(&h->space, l->block, l->cell, face, &b->boundary, &l->face_geometry, l->x, l->normal);
     TRY(base_wrap(field_eval_on(c->a, n, mesh->dim, l->x, mesh->dim, l->normal, l->values), "robin.a on '%s'",
                   c->part));
@@ -181,11 +181,12 @@ facet_status local_add_robin(struct local *l, double *K, double *largest) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *table = hdg_face_of(&b->boundary, f);
         int found;
         TRY(local_robin(l, f, &found, largest));
         if (found)
-            local_face_mass(b->boundary.rule.n, b->m, b->boundary.psi, l->hdg->data.mesh->dim, l->normal,
-                            l->values, K + (int64_t)f * b->m * (b->n_trace + 1), b->n_trace);
+            local_face_mass(table->rule.n, table->m, table->psi, l->hdg->data.mesh->dim, l->normal, l->values,
+                            K + (int64_t)b->starts[f] * (b->n_trace + 1), b->n_trace);
     }
 done:
     return status;

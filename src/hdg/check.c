@@ -97,7 +97,7 @@ static facet_status symmetric_difference(struct local *l, int32_t face, const st
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     int local = local_enter_face(l, face), dim = h->data.mesh->dim;
-    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    const struct hdg_face_table *table = hdg_face_of(&h->space.blocks[l->block].boundary, local);
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     for (int natural = 0; natural < 2; natural++) {
         struct hdg_condition exact = {.kind = HDG_MECHANICAL, .part = "exact"};
@@ -131,7 +131,7 @@ static facet_status face_difference(struct local *l, int32_t face, const struct 
     const struct hdg_condition *given = &h->data.conditions[h->data.face_condition[face]];
     struct hdg_condition wanted = *given;
     int local = local_enter_face(l, face);
-    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    const struct hdg_face_table *table = hdg_face_of(&h->space.blocks[l->block].boundary, local);
     int n = table->rule.n, nc = h->trace.n_components, size = n * nc;
     double *exact = l->weighted, a = 0.0;
     wanted.g = wanted.t = wanted.pressure = wanted.force = NULL;

@@ -78,6 +78,10 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->maker = maker != NULL ? maker : hdg_default_rule;
     h->device = device;
     h->lanes = device_lanes(device);
+    for (int b = 0; b < data->mesh->n_blocks; b++)
+        if (shape_faces_differ(data->mesh->blocks[b].shape) && device_has_memory(device))
+            FAIL(FACET_ERROR_INPUT, "cells of shape %s are not on the device %s; use the device cpu",
+                 shape_name(data->mesh->blocks[b].shape), device_name(device));
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {
@@ -98,28 +102,38 @@ done:
     return status;
 }
 
+/* psi_0 is 1 over the root of the measure of the reference face. */
+void local_find_ones(const struct hdg_block_space *b, int n_components, int c, int *places, double *ones) {
+    for (int f = 0; f < b->n_faces; f++) {
+        places[f] = n_components * b->starts[f] + c * hdg_face_size(b, f);
+        ones[f] = sqrt(shape_measure(shape_face_shape(b->shape, f)));
+    }
+}
+
 /* Constants, to the last bit. With uhat = 1 the exact algebra gives K_e 1 = U' (lambda, phi), zero without
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
  * with w = 1/|1|^2 restores the identity, d being what is missing. */
-double local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K) {
-    double total = 0.0, w = 1.0 / (n_ones * one), missing = 0.0, largest = 0.0;
-    int end = first + n_ones * m;
-    for (int k = first; k < end; k += m)
-        for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + k];
+double local_restore_sums(int n, int n_ones, const int *places, const double *ones, double *sums, double *K) {
+    double total = 0.0, square = 0.0, missing = 0.0, largest = 0.0;
+    for (int k = 0; k < n_ones; k++) {
+        square += ones[k] * ones[k];
+        for (int i = 0; i < n; i++) sums[i] -= ones[k] * K[i * n + places[k]];
+    }
     for (int i = 0; i < n; i++) {
         missing = fmax(missing, fabs(sums[i]));
-        largest = fmax(largest, one * fabs(K[i * n + i]));
+        largest = fmax(largest, fabs(K[i * n + i]));
     }
-    for (int k = first; k < end; k += m) total += one * sums[k];
-    for (int k = first; k < end; k += m)
+    for (int k = 0; k < n_ones; k++) total += ones[k] * sums[places[k]];
+    for (int k = 0; k < n_ones; k++)
         for (int i = 0; i < n; i++) {
-            K[i * n + k] += w * sums[i];
-            K[k * n + i] += w * sums[i];
+            K[i * n + places[k]] += ones[k] / square * sums[i];
+            K[places[k] * n + i] += ones[k] / square * sums[i];
         }
-    for (int k = first; k < end; k += m)
-        for (int j = first; j < end; j += m) K[k * n + j] -= total * w * w;
-    return largest > 0.0 ? missing / largest : 0.0;
+    for (int k = 0; k < n_ones; k++)
+        for (int j = 0; j < n_ones; j++)
+            K[places[k] * n + places[j]] -= total * (ones[k] / square) * (ones[j] / square);
+    return largest > 0.0 ? missing / (largest * sqrt(square / n_ones)) : 0.0;
 }
 
 facet_status local_factor(struct local *l, int N, int n) {
@@ -455,12 +469,13 @@ done:
  * them. */
 static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
-    int n_faces = shape_n_faces(cells->shape), m = h->space.blocks[block].m;
+    int n_faces = shape_n_faces(cells->shape);
     uint8_t bits = (uint8_t)((1 << h->trace.n_components) - 1);
     for (int f = 0; f < n_faces; f++) {
         int32_t face = cells->faces[cell * n_faces + f], condition = h->data.face_condition[face];
         int64_t first = h->trace.face_free[face];
         const struct hdg_condition *c = condition >= 0 ? &h->data.conditions[condition] : NULL;
+        int m = hdg_face_size(&h->space.blocks[block], f);
         if (c != NULL && (c->kind == HDG_ROBIN || c->spring != NULL)) return 0;
         for (int i = 0; first >= 0 && h->trace.fixed != NULL && i < h->trace.n_components * m; i++)
             if (h->trace.fixed[first + i]) bits &= (uint8_t) ~(1 << i / m);
@@ -476,13 +491,15 @@ static uint8_t loose_rotations(const struct hdg *h, int block, int64_t cell, uin
     return h->data.mesh->order == 1 || cells->affine[cell] ? (uint8_t)(1 << nc) : 0;
 }
 
-/* By what data there are, not by their values, which may change under the operators. */
+/* By what data there are, not by their values, which may change under the operators. Products take one number
+ * off all faces, which is a constant where these are alike. */
 static facet_status mark_loose(struct hdg *h) {
     facet_status status = FACET_OK;
     const int lanes = h->lanes;
     if (!h->data.equation->by_faces || h->data.reaction != NULL || h->trace.turns != NULL) goto done;
     h->matrices.n_components = h->trace.n_components;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        if (shape_faces_differ(h->data.mesh->blocks[b].shape)) continue;
         if (h->matrices.loose[b] == NULL) TRY(CALLOC(h->matrices.loose[b], h->matrices.n_batches[b] * lanes));
 #pragma omp parallel for num_threads(base_threads())
         for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++) {

@@ -176,6 +176,10 @@ static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     if (modal_n_interior(SHAPE_QUAD, h->space.degree) > MODAL_MAX_SHARED)
         FAIL(FACET_ERROR_INPUT, "the condensed method has no degree %d", h->space.degree);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (shape_faces_differ(h->data.mesh->blocks[b].shape))
+            FAIL(FACET_ERROR_INPUT, "the condensed method has no cells of shape %s; use the method hdg",
+                 shape_name(h->data.mesh->blocks[b].shape));
     TRY(CALLOC(h->condensed, 1));
     TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space, &h->trace));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
@@ -309,8 +313,10 @@ static facet_status condense_cell(struct local *l, double *K, double *largest_ro
         local_half_solve(l, N, n, 0, moments);
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, l->C + N, N + n, moments, 1, 1.0, sums, 1);
     }
-    l->missing = fmax(l->missing, local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1,
-                                                     0, 1.0, sums, K));
+    static const int places[SHAPE_MAX_VERTICES] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const double ones[SHAPE_MAX_VERTICES] = {1, 1, 1, 1, 1, 1, 1, 1};
+    l->missing = fmax(l->missing, local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape),
+                                                     places, ones, sums, K));
     turn(h, l->block, l->cell, 0, n, n, 1, K);
     turn(h, l->block, l->cell, 0, n, 1, n, K);
     TRY(condensed_add_robin(l, K, largest_robin));

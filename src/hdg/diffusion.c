@@ -172,6 +172,7 @@ static facet_status hybrid_number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     TRY(trace_space_create(h->data.mesh, h->space.degree, 1, eliminated, &h->trace));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        if (shape_faces_differ(h->data.mesh->blocks[b].shape)) continue; /* one by one */
         TRY(batch_tables_create(h, b));
         TRY(general_create(h, b));
     }
@@ -216,10 +217,10 @@ static facet_status restore_constants(struct local *l, double *K) {
         local_half_solve(l, N, n, 0, moments);
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, l->C + N, N + n, moments, 1, 0.0, sums, 1);
     }
-    /* psi_0 is 1 over the root of the measure */
-    l->missing =
-        fmax(l->missing, local_restore_sums(n, b->n_faces, b->m, 0,
-                                            sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K));
+    int places[SHAPE_MAX_FACES];
+    double ones[SHAPE_MAX_FACES];
+    local_find_ones(b, 1, 0, places, ones);
+    l->missing = fmax(l->missing, local_restore_sums(n, b->n_faces, places, ones, sums, K));
     return FACET_OK;
 }
 
@@ -247,6 +248,11 @@ static int64_t hybrid_solve(const struct hdg *h, int block, int64_t n_batches, c
 
 static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c) {
     const struct hdg_block_space *b = &h->space.blocks[block];
+    if (shape_faces_differ(b->shape)) {
+        *c = (struct condenser){
+            .N = b->N, .n = b->n_trace, .matrix = hybrid_matrix, .cell = hybrid_cell, .sign = 1.0};
+        return;
+    }
     *c = (struct condenser){.N = b->N,
                             .n = b->n_trace,
                             .n_coefficients = affine_layout(h->data.mesh->dim, b->n_faces).count,

@@ -98,8 +98,8 @@ static inline int elastic_is_gradient(const struct hdg_data *data) {
 static inline int elastic_u_start(int Nu, int c) {
     return c * Nu;
 }
-static inline int elastic_trace_start(int dim, int m, int face, int c) {
-    return (face * dim + c) * m;
+static inline int elastic_trace_start(const struct hdg_block_space *b, int dim, int face, int c) {
+    return dim * b->starts[face] + c * hdg_face_size(b, face);
 }
 /* elastic_data.c: data at points, checked; moduli as the plane wants them. */
 facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,

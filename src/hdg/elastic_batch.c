@@ -186,7 +186,8 @@ static int fits(const struct hdg *h, int block, int32_t cell) {
 facet_status elastic_find_fast(struct hdg *h, int block) {
     facet_status status = FACET_OK;
     const struct elastic_tables *t = &h->elastic->tables[block];
-    if (h->space.degree > MOST_DEGREE) return FACET_OK;
+    if (h->space.degree > MOST_DEGREE || shape_faces_differ(h->data.mesh->blocks[block].shape))
+        return FACET_OK;
     TRY(tables_create(h, block));
     if (device_elastic_scratch(h->device, t, 1) / base_threads() > MOST_SCRATCH / (int64_t)sizeof(double))
         return FACET_OK;
@@ -237,7 +238,7 @@ static facet_status fill(struct local *l, int block, int32_t cell, double *c, st
             c[(at.normals + f * dim + a) * lanes] = normal[a];
         }
         double length = local_norm(dim, normal), area = length * shape_measure(shape_face_shape(b->shape, f));
-        double height = volume / area * (shape_is_simplex(b->shape) ? dim : 1);
+        double height = volume / area * shape_height(b->shape, f);
         TRY(elastic_tau_at(h, mu, height, 1, l->geometry.x, &tau));
         c[(at.weight + f) * lanes] = tau * length;
         c[(at.orientation + f) * lanes] =

@@ -64,7 +64,8 @@ static facet_status make_whole_turn(const struct hdg *h, int32_t face, double **
     int32_t cell = mesh->face_cells[2 * (int64_t)face];
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     int b = (int)(block - mesh->blocks), dim = mesh->dim;
-    const struct hdg_face_table *table = &h->space.blocks[b].boundary;
+    const struct hdg_face_table *table =
+        hdg_face_of(&h->space.blocks[b].boundary, mesh->face_locals[2 * (int64_t)face]);
     int m = table->m, size = dim * m, n = table->rule.n;
     struct hdg_geometry geometry = {0};
     double *x = NULL, *normal = NULL, *Q = NULL, *tau = NULL, largest = 0.0;
@@ -183,17 +184,18 @@ facet_status elastic_add_springs(struct local *l, double *K) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    const struct hdg_face_table *table = &b->boundary;
-    int dim = h->data.mesh->dim, m = b->m, n = dim * b->n_trace, n_points = table->rule.n;
-    double *raw = l->jets, *k = raw + n_points * dim * dim;
+    int dim = h->data.mesh->dim, n = dim * b->n_trace;
     for (int f = 0; h->elastic->has_springs && f < b->n_faces; f++) {
         const struct hdg_condition *c = spring_of(h, l->block, l->cell, f);
+        const struct hdg_face_table *table = hdg_face_of(&b->boundary, f);
+        int m = table->m, n_points = table->rule.n;
+        double *raw = l->jets, *k = raw + n_points * dim * dim;
         if (c == NULL) continue;
         hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
         TRY(hdg_spring_at(dim, c, n_points, l->x, l->normal, raw, k));
         for (int i = 0; i < dim * dim; i++) {
-            double *to = K + (int64_t)elastic_trace_start(dim, m, f, i / dim) * n +
-                         elastic_trace_start(dim, m, f, i % dim);
+            double *to = K + (int64_t)elastic_trace_start(b, dim, f, i / dim) * n +
+                         elastic_trace_start(b, dim, f, i % dim);
             for (int q = 0; q < n_points; q++) {
                 const double *psi = table->psi + q * m;
                 double weight =

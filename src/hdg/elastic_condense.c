@@ -20,32 +20,36 @@
 static void restore_translations(struct local *l, double *matrix) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     int dim = l->hdg->data.mesh->dim, n = dim * b->n_trace;
-    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
+    int places[SHAPE_MAX_FACES];
+    double ones[SHAPE_MAX_FACES];
     for (int c = 0; c < dim; c++) {
         memset(l->vector, 0, (size_t)n * sizeof *l->vector);
-        l->missing =
-            fmax(l->missing, local_restore_sums(n, b->n_faces, dim * b->m, c * b->m, one, l->vector, matrix));
+        local_find_ones(b, dim, c, places, ones);
+        l->missing = fmax(l->missing, local_restore_sums(n, b->n_faces, places, ones, l->vector, matrix));
     }
 }
 
 /* X (dim x n_trace): the traces of the coordinates on the faces of the cell, their means taken off. */
 static void trace_coordinates(struct local *l, double *X) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    const struct hdg_face_table *table = l->hdg->functions[l->block].face;
-    int dim = l->hdg->data.mesh->dim, m = b->m, row;
+    int dim = l->hdg->data.mesh->dim, row, places[SHAPE_MAX_FACES];
+    double ones[SHAPE_MAX_FACES], square = 0.0;
     memset(X, 0, (size_t)(dim * b->n_trace) * sizeof *X);
     for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *table = hdg_face_of(l->hdg->functions[l->block].face, f);
         (void)local_face(l, f, &row);
         for (int q = 0; q < table->rule.n; q++)
             for (int a = 0; a < dim; a++)
-                for (int i = 0; i < m; i++)
-                    X[a * b->n_trace + f * m + i] +=
-                        table->rule.w[q] * table->psi[q * m + i] * (l->x[q * dim + a] - l->geometry.x[a]);
+                for (int i = 0; i < table->m; i++)
+                    X[a * b->n_trace + b->starts[f] + i] += table->rule.w[q] * table->psi[q * table->m + i] *
+                                                            (l->x[q * dim + a] - l->geometry.x[a]);
     }
-    for (int a = 0; a < dim; a++) {
+    local_find_ones(b, 1, 0, places, ones);
+    for (int f = 0; f < b->n_faces; f++) square += ones[f] * ones[f];
+    for (int a = 0; a < dim; a++) { /* orthogonal to the function 1 */
         double mean = 0.0;
-        for (int f = 0; f < b->n_faces; f++) mean += X[a * b->n_trace + f * m] / b->n_faces;
-        for (int f = 0; f < b->n_faces; f++) X[a * b->n_trace + f * m] -= mean;
+        for (int f = 0; f < b->n_faces; f++) mean += ones[f] * X[a * b->n_trace + places[f]] / square;
+        for (int f = 0; f < b->n_faces; f++) X[a * b->n_trace + places[f]] -= mean * ones[f];
     }
 }
 
@@ -54,13 +58,13 @@ static void trace_coordinates(struct local *l, double *X) {
 static void make_rotation(const struct local *l, int axis, const double *X, const double *before,
                           int n_before, double *v) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    int dim = l->hdg->data.mesh->dim, m = b->m, n = dim * b->n_trace;
+    int dim = l->hdg->data.mesh->dim, n = dim * b->n_trace;
     int from = (axis + 1) % 3, to = (axis + 2) % 3;
     memset(v, 0, (size_t)n * sizeof *v);
     for (int f = 0; f < b->n_faces; f++)
-        for (int i = 0; i < m; i++) {
-            v[elastic_trace_start(dim, m, f, from) + i] = -X[to * b->n_trace + f * m + i];
-            v[elastic_trace_start(dim, m, f, to) + i] = X[from * b->n_trace + f * m + i];
+        for (int i = 0; i < hdg_face_size(b, f); i++) {
+            v[elastic_trace_start(b, dim, f, from) + i] = -X[to * b->n_trace + b->starts[f] + i];
+            v[elastic_trace_start(b, dim, f, to) + i] = X[from * b->n_trace + b->starts[f] + i];
         }
     for (int k = 0; k < 2 * n_before; k++) { /* twice is enough */
         const double *u = before + (int64_t)(k % n_before) * n;
@@ -107,20 +111,21 @@ facet_status elastic_remove_fixed(struct local *l, double *matrix, double *large
     (void)largest_robin;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int size = h->data.mesh->dim * b->m, n = size * b->n_faces;
+    int dim = h->data.mesh->dim, n = dim * b->n_trace;
     double *moved = h->moved;
     for (int f = 0; f < b->n_faces; f++)
-        for (int i = 0; i < size; i++) {
+        for (int i = 0; i < dim * hdg_face_size(b, f); i++) {
             int64_t at = free_start(l, f);
-            int row = f * size + i;
+            int row = dim * b->starts[f] + i;
             if (at < 0 || !h->trace.fixed[at + i]) continue;
             double value = h->held[at + i], diagonal = matrix[row * n + row];
-            for (int j = 0; j < n; j++) {
-                int64_t to = free_start(l, j / size);
+            for (int j = 0, g = 0; j < n; j++) {
+                while (j >= dim * b->starts[g + 1]) g++;
+                int64_t to = free_start(l, g), k = j - dim * b->starts[g];
                 double entry = matrix[(int64_t)j * n + row];
-                if (to >= 0 && !h->trace.fixed[to + j % size] && entry != 0.0) {
+                if (to >= 0 && !h->trace.fixed[to + k] && entry != 0.0) {
 #pragma omp atomic
-                    moved[to + j % size] -= entry * value;
+                    moved[to + k] -= entry * value;
                 }
                 matrix[(int64_t)j * n + row] = matrix[(int64_t)row * n + j] = 0.0;
             }
@@ -134,7 +139,7 @@ int elastic_has_fixed(const struct hdg *h, int block, int32_t cell) {
     const struct hdg_block_space *b = &h->space.blocks[block];
     for (int f = 0; f < b->n_faces && h->trace.fixed != NULL; f++) {
         int64_t at = h->trace.face_free[h->data.mesh->blocks[block].faces[(int64_t)cell * b->n_faces + f]];
-        for (int i = 0; at >= 0 && i < h->data.mesh->dim * b->m; i++)
+        for (int i = 0; at >= 0 && i < h->data.mesh->dim * hdg_face_size(b, f); i++)
             if (h->trace.fixed[at + i]) return 1;
     }
     return 0;
@@ -146,10 +151,10 @@ static facet_status traction_rows(struct local *l, int face, struct elastic_trac
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int dim = h->data.mesh->dim, m = b->m, size = dim * m, N, n;
+    int dim = h->data.mesh->dim, m = hdg_face_size(b, face), size = dim * m, N, n;
     hdg_local_sizes(h, l->block, &N, &n);
     int Nu = N / dim, ld = N + n;
-    const double *rows = l->elastic->rows + (int64_t)face * size * ld;
+    const double *rows = l->elastic->rows + (int64_t)dim * b->starts[face] * ld;
     /* constant moduli: l->C's Gram was that of the plain mass; else of the mass over mu */
     double scale = l->elastic->constant ? l->elastic->mu[0] : 1.0;
     if (t->trace == NULL) TRY(ALLOC(t->trace, size * n));
@@ -160,10 +165,11 @@ static facet_status traction_rows(struct local *l, int face, struct elastic_trac
                 const double *ca = rows + (int64_t)(c * m + i) * ld, *ac = rows + (int64_t)(a * m + i) * ld;
                 for (int j = 0; j < Nu; j++) /* P_ca - P_ac on u_a: columns of direction a, of direction c */
                     t->load[(c * m + i) * N + a * Nu + j] = scale * (ca[a * Nu + j] - ac[c * Nu + j]);
-                for (int f = 0; f < b->n_faces; f++)
-                    for (int j = 0; j < m; j++)
-                        t->trace[(c * m + i) * n + f * size + a * m + j] =
-                            -scale * (ca[N + f * size + a * m + j] - ac[N + f * size + c * m + j]);
+                for (int f = 0; f < b->n_faces; f++) {
+                    int in_a = elastic_trace_start(b, dim, f, a), in_c = elastic_trace_start(b, dim, f, c);
+                    for (int j = 0; j < hdg_face_size(b, f); j++)
+                        t->trace[(c * m + i) * n + in_a + j] = -scale * (ca[N + in_a + j] - ac[N + in_c + j]);
+                }
             }
     /* load = load S^-1, and between its halves trace += (load L'^-1) (L^-1 R) */
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, size, N, 1.0, l->C, ld,
@@ -183,8 +189,8 @@ static void turn_vector(const struct local *l, int back, double *v) {
 
 static void turn_rows(const struct local *l, int face, int N, int n, struct elastic_traction *t) {
     const struct trace_space *trace = &l->hdg->trace;
-    trace_turn(trace, l->block, l->cell, 1, l->hdg->space.blocks[l->block].m * trace->n_components, n, 1,
-               t->trace);
+    trace_turn(trace, l->block, l->cell, 1,
+               hdg_face_size(&l->hdg->space.blocks[l->block], face) * trace->n_components, n, 1, t->trace);
     trace_turn_slot(trace, l->block, l->cell, face, 1, n, 1, n, t->trace);
     trace_turn_slot(trace, l->block, l->cell, face, 1, N, 1, N, t->load);
 }
@@ -231,7 +237,7 @@ static void correction_row(const struct hdg *h, const struct elastic_traction *t
                            double *lift) {
     const struct hdg_block_space *b = &h->space.blocks[t->block];
     const int32_t *faces = h->data.mesh->blocks[t->block].faces + (int64_t)t->cell * b->n_faces;
-    int size = h->data.mesh->dim * b->m, n = size * b->n_faces, order[SHAPE_MAX_FACES];
+    int dim = h->data.mesh->dim, n = dim * b->n_trace, order[SHAPE_MAX_FACES];
     int64_t row = h->trace.face_free[t->face] + i, at = csr->offsets[row];
     for (int f = 0; f < b->n_faces; f++) { /* ascending */
         int k = f;
@@ -241,9 +247,9 @@ static void correction_row(const struct hdg *h, const struct elastic_traction *t
     lift[row] = 0.0;
     if (is_fixed(h, row)) return;
     for (int k = 0; k < b->n_faces; k++) {
-        const double *from = t->trace + (int64_t)i * n + order[k] * size;
+        const double *from = t->trace + (int64_t)i * n + dim * b->starts[order[k]];
         int32_t face = faces[order[k]];
-        for (int j = 0; j < size; j++) {
+        for (int j = 0; j < dim * hdg_face_size(b, order[k]); j++) {
             int64_t column = h->trace.face_free[face];
             if (column < 0)
                 lift[row] -= from[j] * h->eliminated[h->trace.face_first[face] + j];
@@ -256,12 +262,16 @@ static void correction_row(const struct hdg *h, const struct elastic_traction *t
     }
 }
 
+static int traction_size(const struct hdg *h, const struct elastic_traction *t) {
+    return h->data.mesh->dim * hdg_face_size(&h->space.blocks[t->block], t->local);
+}
+
 static int64_t correction_length(const struct hdg *h, const struct elastic_traction *t) {
     const struct hdg_block_space *b = &h->space.blocks[t->block];
     const int32_t *faces = h->data.mesh->blocks[t->block].faces + (int64_t)t->cell * b->n_faces;
     int64_t length = 0;
     for (int f = 0; f < b->n_faces; f++)
-        if (h->trace.face_free[faces[f]] >= 0) length += h->data.mesh->dim * b->m;
+        if (h->trace.face_free[faces[f]] >= 0) length += h->data.mesh->dim * hdg_face_size(b, f);
     return length;
 }
 
@@ -275,7 +285,7 @@ static facet_status make_correction(struct hdg *h) {
     TRY(CALLOC(csr->offsets, csr->n + 1));
     for (int64_t k = 0; k < e->n_tractions; k++) {
         const struct elastic_traction *t = &e->tractions[k];
-        int size = h->data.mesh->dim * h->space.blocks[t->block].m;
+        int size = traction_size(h, t);
         for (int i = 0; i < size; i++)
             csr->offsets[h->trace.face_free[t->face] + i + 1] =
                 is_fixed(h, h->trace.face_free[t->face] + i) ? 0 : correction_length(h, t);
@@ -284,7 +294,7 @@ static facet_status make_correction(struct hdg *h) {
     TRY(ALLOC(csr->columns, csr->offsets[csr->n] + 1)); /* one more: where eliminated columns fall */
     TRY(ALLOC(csr->values, csr->offsets[csr->n] + 1));
     for (int64_t k = 0; k < e->n_tractions; k++) {
-        int size = h->data.mesh->dim * h->space.blocks[e->tractions[k].block].m;
+        int size = traction_size(h, &e->tractions[k]);
         for (int i = 0; i < size; i++) correction_row(h, &e->tractions[k], i, csr, e->correction_lift);
     }
 done:
@@ -307,7 +317,7 @@ void elastic_finish_load(const struct hdg *h, const struct hdg_solution *s, doub
     const struct hdg_elastic *e = h->elastic;
     for (int64_t k = 0; k < e->n_tractions; k++) {
         const struct elastic_traction *t = &e->tractions[k];
-        int N, n, size = h->data.mesh->dim * h->space.blocks[t->block].m;
+        int N, n, size = traction_size(h, t);
         hdg_local_sizes(h, t->block, &N, &n);
         const double *f = s->loads[t->block] + local_lane(lanes, t->cell, N);
         cblas_dgemv(CblasRowMajor, CblasNoTrans, size, N, -1.0, t->load, N, f, lanes, 1.0,

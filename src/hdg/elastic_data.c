@@ -299,8 +299,6 @@ facet_status elastic_tau_at(const struct hdg *h, double mean_mu, double height, 
 }
 
 facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau) {
-    (void)face;
-    enum shape shape = l->hdg->space.blocks[l->block].shape;
-    double height = l->volume / area * (shape_is_simplex(shape) ? l->hdg->data.mesh->dim : 1);
+    double height = l->volume / area * shape_height(l->hdg->space.blocks[l->block].shape, face);
     return elastic_tau_at(l->hdg, l->elastic->mean_mu, height, n, x, tau);
 }

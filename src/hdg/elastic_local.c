@@ -46,9 +46,10 @@ done:
 /* Adds T, E and H of one face to C, once per component; T only to the scratch. E: Nu x m, H: m x m. */
 static void add_face(struct local *l, int face, const double *E, const double *H, double diagonal) {
     const struct hdg_block_space *b = space_of(l);
-    int dim = dim_of(l), Nu = block_of(l)->Nu, m = b->m, N = dim * Nu, ld = N + dim * b->n_trace;
+    int dim = dim_of(l), Nu = block_of(l)->Nu, m = hdg_face_size(b, face), N = dim * Nu,
+        ld = N + dim * b->n_trace;
     for (int c = 0; c < dim; c++) {
-        int first = N + elastic_trace_start(dim, m, face, c);
+        int first = N + elastic_trace_start(b, dim, face, c);
         for (int i = 0; i < Nu; i++) {
             double *to = l->C + (int64_t)(elastic_u_start(Nu, c) + i) * ld + first;
             for (int j = 0; j < m; j++) to[j] += diagonal * E[i * m + j];
@@ -67,13 +68,13 @@ static void add_face(struct local *l, int face, const double *E, const double *H
 static void affine_face_gradient(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_functions *eb = block_of(l);
-    int dim = dim_of(l), N0 = eb->N, m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace;
-    const double *F = eb->F_ref + (int64_t)(face * 8 + local_orientation(l, face)) * N0 * m;
+    int dim = dim_of(l), N0 = eb->N, m = hdg_face_size(b, face), N = dim * eb->Nu, ld = N + dim * b->n_trace;
+    const double *F = eb->F_ref + (int64_t)(face * 8 + local_orientation(l, face)) * N0 * b->m;
     double normal[3];
     local_affine_normal(l, face, normal);
     for (int a = 0; a < dim; a++)
         for (int i = 0; i < N0; i++) {
-            double *to = l->elastic->Z + (int64_t)i * ld + N + elastic_trace_start(dim, m, face, a);
+            double *to = l->elastic->Z + (int64_t)i * ld + N + elastic_trace_start(b, dim, face, a);
             for (int j = 0; j < m; j++) to[j] = normal[a] * F[i * m + j];
         }
 }
@@ -81,13 +82,14 @@ static void affine_face_gradient(struct local *l, int face) {
 static facet_status affine_face(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_functions *eb = block_of(l);
+    const int m = hdg_face_size(b, face);
     const double *FU = eb->FU_ref + (int64_t)(face * 8 + local_orientation(l, face)) * eb->Nu * b->m;
     double normal[3], tau, length = local_affine_normal(l, face, normal);
     facet_status status = elastic_tau(l, face, length * shape_measure(shape_face_shape(b->shape, face)), 1,
                                       l->geometry.x, &tau);
     if (status != FACET_OK) return local_place(status, l);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, eb->Nu, b->m, tau * length, FU, b->m, 1.0,
-                l->elastic->T, eb->Nu);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, eb->Nu, m, tau * length, FU, m, 1.0, l->elastic->T,
+                eb->Nu);
     add_face(l, face, FU, NULL, tau * length);
     return FACET_OK;
 }
@@ -100,21 +102,22 @@ static int project(int Nu, int m, double *B, double *W) {
 static void general_face_gradient(struct local *l, int face, const double *chi, int row) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_functions *eb = block_of(l);
-    int dim = dim_of(l), m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace, n = eb->face->rule.n;
+    const struct hdg_face_table *table = hdg_face_of(eb->face, face);
+    int dim = dim_of(l), m = table->m, N = dim * eb->Nu, ld = N + dim * b->n_trace;
     for (int a = 0; a < dim; a++)
-        hdg_weighted_product(n, eb->N, chi, row, l->normal + a, dim, m, eb->face->psi, m, 0.0, l->weighted,
-                             l->elastic->Z + N + elastic_trace_start(dim, m, face, a), ld);
+        hdg_weighted_product(table->rule.n, eb->N, chi, row, l->normal + a, dim, m, table->psi, m, 0.0,
+                             l->weighted, l->elastic->Z + N + elastic_trace_start(b, dim, face, a), ld);
 }
 
 /* At the points of the face rule: with B = <psi, psi>, B_t = <tau psi, psi>, W = <chi, psi>, the projection
  * of chi is W B^-1, so E = W B^-1 B_t and T = E (W B^-1)'. */
 static facet_status general_face(struct local *l, int face) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = space_of(l);
     const struct hdg_functions *eb = block_of(l);
+    const struct hdg_face_table *table = hdg_face_of(eb->face, face);
     struct elastic_local *e = l->elastic;
-    int dim = dim_of(l), m = b->m, n = eb->face->rule.n, Nu = eb->Nu, row;
-    const double *chi, *psi = eb->face->psi;
+    int dim = dim_of(l), m = table->m, n = table->rule.n, Nu = eb->Nu, row;
+    const double *chi, *psi = table->psi;
     double *area = e->values, *weight = area + n, *B = e->B, *B_tau = B + m * m;
     TRY(local_face_tau(l, face, &chi, &row));
     for (int q = 0; q < n; q++) {
@@ -223,7 +226,7 @@ static void mix(struct local *l, double *C, const double *Q) {
     struct elastic_mixture m = mixture_of(l);
     struct run runs[1 + SHAPE_MAX_FACES] = {{0, Nu}};
     for (int f = 0; f < b->n_faces; f++)
-        runs[1 + f] = (struct run){N + elastic_trace_start(dim, b->m, f, 0), b->m};
+        runs[1 + f] = (struct run){N + elastic_trace_start(b, dim, f, 0), hdg_face_size(b, f)};
     for (int r = 0; r < n_runs; r++) {
         mirror(ld, runs[r].start, dim * runs[r].size, C);
         for (int s = r; s < n_runs; s++)
@@ -243,14 +246,14 @@ static void mix(struct local *l, double *C, const double *Q) {
 static void keep_traction_rows(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_elastic *elastic = l->hdg->elastic;
-    int dim = dim_of(l), N = dim * block_of(l)->Nu, ld = N + dim * b->n_trace, size = dim * b->m;
+    int dim = dim_of(l), N = dim * block_of(l)->Nu, ld = N + dim * b->n_trace;
     if (elastic->face_traction == NULL) return;
     for (int f = 0; f < b->n_faces; f++) {
         int32_t face = l->hdg->data.mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + f];
         if (elastic->face_traction[face] < 0) continue;
-        for (int i = 0; i < size; i++) {
-            int at = N + f * size + i;
-            double *to = l->elastic->rows + (int64_t)(f * size + i) * ld;
+        for (int i = dim * b->starts[f]; i < dim * b->starts[f + 1]; i++) {
+            int at = N + i;
+            double *to = l->elastic->rows + (int64_t)i * ld;
             for (int j = 0; j < at; j++) to[j] = l->C[(int64_t)j * ld + at];
             for (int j = at; j < ld; j++) to[j] = l->C[(int64_t)at * ld + j];
         }
@@ -307,7 +310,7 @@ done:
 static void affine_moments(struct local *l, const double *u, const double *uhat, double *t) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_functions *eb = block_of(l);
-    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, m = b->m;
+    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu;
     double det = l->det, *product = l->elastic->Z; /* dim x N0 x dim */
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, dim * N0, dim, Nu, 1.0, eb->D_ref, Nu, u, Nu, 0.0,
                 product, dim);
@@ -321,10 +324,11 @@ static void affine_moments(struct local *l, const double *u, const double *uhat,
             }
     for (int f = 0; f < b->n_faces; f++) {
         double normal[3];
-        const double *F = eb->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * N0 * m;
+        const double *F = eb->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * N0 * b->m;
+        int m = hdg_face_size(b, f);
         local_affine_normal(l, f, normal);
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, N0, dim, m, 1.0, F, m, uhat + f * dim * m, m,
-                    0.0, product, dim);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, N0, dim, m, 1.0, F, m, uhat + dim * b->starts[f],
+                    m, 0.0, product, dim);
         for (int c = 0; c < dim; c++)
             for (int a = 0; a < dim; a++)
                 for (int i = 0; i < N0; i++) t[(c * dim + a) * N0 + i] -= normal[a] * product[i * dim + c];

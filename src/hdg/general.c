@@ -355,7 +355,7 @@ static facet_status put_tau(struct general_work *w, int64_t batch, int lane) {
             to[q * lanes] = sqrt(square);
             area += to[q * lanes];
         }
-        l->heights[f] = l->volume / area * (shape_is_simplex(data->mesh->blocks[w->block].shape) ? dim : 1);
+        l->heights[f] = l->volume / area * shape_height(data->mesh->blocks[w->block].shape, f);
         if (data->tau != NULL)
             general_points(n, dim, lanes, (1 + dim) * dim, points + (int64_t)f * n * (1 + dim) * dim * lanes,
                            l->x);

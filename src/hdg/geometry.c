@@ -109,6 +109,7 @@ void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, i
                        double *normal) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     const double *reference = space->blocks[block].normals[face];
+    table = hdg_face_of(table, face);
     int dim = space->mesh->dim, n = table->rule.n;
     int orientation = b->orientations[(int64_t)cell * space->blocks[block].n_faces + face];
     const struct hdg_table *side = &table->side[face][orientation];

@@ -24,7 +24,7 @@ facet_status local_create(const struct hdg *hdg, struct local *l) {
         N = s->N > N ? s->N : N;
         N_star = s->N_star > N_star ? s->N_star : N_star;
         n_trace = s->n_trace > n_trace ? s->n_trace : n_trace;
-        points = v->face->rule.n > points ? v->face->rule.n : points;
+        points = hdg_face_points(v->face) > points ? hdg_face_points(v->face) : points;
         points = v->cell.table->n > points ? v->cell.table->n : points;
         total = size > total ? size : total;
     }
@@ -91,17 +91,18 @@ static const struct hdg_block_space *space_of(const struct local *l) {
     return &l->hdg->space.blocks[l->block];
 }
 
-/* Height over a face: volume over area, times dim on simplices. */
+/* Heights over the faces. */
 static void find_heights(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
     int dim = l->hdg->data.mesh->dim;
     double volume = 0.0;
     for (int q = 0; q < b->cell.n; q++) volume += l->geometry.wJ[q];
     for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *table = hdg_face_of(&b->face, f);
         double area = 0.0;
-        hdg_face_geometry(&l->hdg->space, l->block, l->cell, f, &b->face, &l->face_geometry, l->x, l->normal);
-        for (int q = 0; q < b->face.rule.n; q++) area += local_norm(dim, l->normal + q * dim);
-        l->heights[f] = volume / area * (shape_is_simplex(b->shape) ? dim : 1);
+        hdg_face_geometry(&l->hdg->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
+        for (int q = 0; q < table->rule.n; q++) area += local_norm(dim, l->normal + q * dim);
+        l->heights[f] = volume / area * shape_height(b->shape, f);
     }
 }
 
@@ -176,13 +177,14 @@ double local_affine_normal(const struct local *l, int face, double *normal) {
 
 const double *local_face(struct local *l, int face, int *row) {
     const struct hdg_functions *v = &l->hdg->functions[l->block];
+    const struct hdg_face_table *table = hdg_face_of(v->face, face);
     int orientation = local_orientation(l, face);
-    hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, v->face, &l->face_geometry, l->x, l->normal);
-    return local_chi(l, &v->face->side[face][orientation], v->face_chi[face][orientation], l->x, row);
+    hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, table, &l->face_geometry, l->x, l->normal);
+    return local_chi(l, &table->side[face][orientation], v->face_chi[face][orientation], l->x, row);
 }
 
 facet_status local_face_tau(struct local *l, int face, const double **chi, int *row) {
-    int dim = l->hdg->data.mesh->dim, n = l->hdg->functions[l->block].face->rule.n;
+    int dim = l->hdg->data.mesh->dim, n = hdg_face_of(l->hdg->functions[l->block].face, face)->rule.n;
     double area = 0.0;
     *chi = local_face(l, face, row);
     for (int q = 0; q < n; q++) area += local_norm(dim, l->normal + q * dim);
@@ -235,7 +237,7 @@ static void add_moments(int dim, int n, int N, double sign, const double *weight
 void local_moments(struct local *l, const double *u, const double *uhat, double *t) {
     const struct hdg_functions *v = &l->hdg->functions[l->block];
     const struct hdg_table *table = v->cell.table;
-    int dim = table->dim, nc = l->hdg->trace.n_components, n = table->n, N = v->N, m = space_of(l)->m, row;
+    int dim = table->dim, nc = l->hdg->trace.n_components, n = table->n, N = v->N, row;
     const double *chi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
     struct local_gradients g;
     local_gradients(l, &g);
@@ -248,11 +250,13 @@ void local_moments(struct local *l, const double *u, const double *uhat, double 
             add_moments(dim, n, N, 1.0, g.inverse + e * dim, g.matrix, l->values, g.grad + e * g.step, g.row,
                         l->weighted, t + c * dim * N);
     }
-    n = v->face->rule.n;
     for (int f = 0; f < space_of(l)->n_faces; f++) {
+        const struct hdg_face_table *face = hdg_face_of(v->face, f);
+        int m = face->m;
+        n = face->rule.n;
         chi = local_face(l, f, &row);
         for (int c = 0; c < nc; c++, uhat += m) {
-            cblas_dgemv(CblasRowMajor, CblasNoTrans, n, m, 1.0, v->face->psi, m, uhat, 1, 0.0, l->values, 1);
+            cblas_dgemv(CblasRowMajor, CblasNoTrans, n, m, 1.0, face->psi, m, uhat, 1, 0.0, l->values, 1);
             add_moments(dim, n, N, -1.0, l->normal, dim, l->values, chi, row, l->weighted, t + c * dim * N);
         }
     }
@@ -282,7 +286,8 @@ static facet_status reaction_matrix(struct local *l) {
  * times the length of the normal. */
 static void affine_face(struct local *l, int face, const double *normal, double weight, const double *F) {
     const struct hdg_block_space *b = space_of(l);
-    int dim = l->hdg->data.mesh->dim, N = b->N, m = b->m, ld = N + b->n_trace, first = N + face * m;
+    int dim = l->hdg->data.mesh->dim, N = b->N, m = hdg_face_size(b, face), ld = N + b->n_trace,
+        first = N + b->starts[face];
     for (int i = 0; i < N; i++)
         for (int j = 0; j < m; j++) {
             for (int a = 0; a < dim; a++)
@@ -296,9 +301,10 @@ static void affine_face(struct local *l, int face, const double *normal, double 
 /* The same at the points of the face rule. */
 static facet_status general_face(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
-    int dim = l->hdg->data.mesh->dim, N = b->N, m = b->m, n = b->face.rule.n, ld = N + b->n_trace,
-        first = N + face * m, row;
-    const double *phi, *psi = b->face.psi;
+    const struct hdg_face_table *table = hdg_face_of(&b->face, face);
+    int dim = l->hdg->data.mesh->dim, N = b->N, m = table->m, n = table->rule.n, ld = N + b->n_trace,
+        first = N + b->starts[face], row;
+    const double *phi, *psi = table->psi;
     double *w = l->weighted;
     facet_status status = local_face_tau(l, face, &phi, &row);
     if (status != FACET_OK) return status;

@@ -216,9 +216,11 @@ facet_status local_eliminate(struct local *l, int N, int n, double *matrix);
 facet_status local_factor(struct local *l, int N, int n);
 /* v = L^-1 v; transposed: L'^-1 v. */
 void local_half_solve(const struct local *l, int N, int n, int transposed, double *v);
-/* Makes K 1 = sums (n x n, symmetric), where the function 1 is `one` at the unknowns first, first + m, ..,
- * first + (n_ones-1) m and 0 elsewhere. Destroys sums. Returns the most that was missing, relative to K. */
-double local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K);
+/* Makes K 1 = sums (n x n, symmetric), where the function 1 is ones[k] at the unknowns places[k] and 0
+ * elsewhere. Destroys sums. Returns the most that was missing, relative to K. */
+double local_restore_sums(int n, int n_ones, const int *places, const double *ones, double *sums, double *K);
+/* Of component c of the trace of a cell: n_faces numbers each. */
+void local_find_ones(const struct hdg_block_space *b, int n_components, int c, int *places, double *ones);
 /* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
 static inline int64_t local_lane(int lanes, int32_t cell, int64_t size) {
     return cell / lanes * size * lanes + cell % lanes;

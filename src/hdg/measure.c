@@ -139,6 +139,7 @@ void local_trace_values(const struct local *l, const struct hdg_solution *s, int
                         const struct hdg_face_table *table, int first, int n, double *values) {
     const struct hdg *h = l->hdg;
     int N = h->space.blocks[l->block].N;
+    table = hdg_face_of(table, face);
     if (h->data.equation->by_faces) {
         expand_trace(l, face, n, table->m, table->psi + (int64_t)first * table->m,
                      s->trace + h->trace.face_first[local_face_number(l, face)], values);
@@ -151,14 +152,16 @@ void local_trace_values(const struct local *l, const struct hdg_solution *s, int
 void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell,
                     double *mean) {
     struct local l = {.hdg = h, .block = block, .cell = cell};
-    const struct hdg_face_table *table = &h->space.blocks[block].face;
-    int n_faces = h->space.blocks[block].n_faces;
-    double area = n_faces * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0));
+    const struct hdg_block_space *b = &h->space.blocks[block];
     for (int c = 0; c < h->trace.n_components; c++) mean[c] = 0.0;
-    for (int i = 0; i < n_faces * table->rule.n; i++) {
-        double values[3], weight = table->rule.w[i % table->rule.n] / area;
-        local_trace_values(&l, s, i / table->rule.n, table, i % table->rule.n, 1, values);
-        for (int c = 0; c < h->trace.n_components; c++) mean[c] += weight * values[c];
+    for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *table = hdg_face_of(&b->face, f);
+        double area = b->n_faces * shape_measure(shape_face_shape(b->shape, f));
+        for (int q = 0; q < table->rule.n; q++) {
+            double values[3], weight = table->rule.w[q] / area;
+            local_trace_values(&l, s, f, table, q, 1, values);
+            for (int c = 0; c < h->trace.n_components; c++) mean[c] += weight * values[c];
+        }
     }
 }
 
@@ -292,13 +295,13 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_functions *v = &h->functions[l->block];
-    int dim = h->data.mesh->dim, nc = h->trace.n_components, n = v->face->rule.n, m = v->face->m, row;
+    const struct hdg_face_table *table = hdg_face_of(v->face, face);
+    int dim = h->data.mesh->dim, nc = h->trace.n_components, n = table->rule.n, m = table->m, row;
     double *u = l->jets, *uhat = u + n * nc, *Q = uhat + n * nc;
     const double *chi;
     TRY(local_face_tau(l, face, &chi, &row));
     expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
-    expand_trace(l, face, n, m, v->face->psi, s->trace + h->trace.face_first[local_face_number(l, face)],
-                 uhat);
+    expand_trace(l, face, n, m, table->psi, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
@@ -322,7 +325,7 @@ static facet_status gradient_face_flux(struct local *l, const struct hdg_solutio
                                        double *flux) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    const struct hdg_table *side = &b->norm_face.side[face][local_orientation(l, face)];
+    const struct hdg_table *side = &hdg_face_of(&b->norm_face, face)->side[face][local_orientation(l, face)];
     double *q = l->jets;
     hdg_face_geometry(&h->space, l->block, l->cell, face, &b->norm_face, &l->face_geometry, l->x, l->normal);
     hdg_cell_geometry(&h->space, l->block, l->cell, side, &l->geometry);
@@ -401,7 +404,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     int64_t id = h->data.mesh->blocks[block].first + cell;
     const double *load = job->solution->loads[block] + local_lane(lanes, cell, nc * v->Nu);
     double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0, taken = 0.0;
-    double constant = v->physical ? 1.0 : v->source.table->phi[0]; /* the first function */
+    double constant = v->physical ? v->source.chi[0] : v->source.table->phi[0]; /* the first function */
     double *fluxes = job->fluxes + id * SHAPE_MAX_FACES * nc;
     for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * lanes] / constant;
     if (job->general[block] != NULL && batch_way(h, block, cell / lanes) == BATCH_GENERAL) {

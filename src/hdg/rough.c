@@ -22,11 +22,12 @@
 static facet_status look_inside(struct local *l, struct hdg *to) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
-    int n_points = h->functions[l->block].face->rule.n, row;
+    int row;
     double K = l->elastic != NULL ? l->elastic->mean_mu : l->mean_K;
     const double *chi;
     for (int f = 0; f < h->space.blocks[l->block].n_faces; f++) {
         double area = 0.0, least = INFINITY, largest = 0.0;
+        int n_points = hdg_face_of(h->functions[l->block].face, f)->rule.n;
         TRY(local_face_tau(l, f, &chi, &row));
         for (int q = 0; q < n_points; q++) {
             area += local_norm(h->data.mesh->dim, l->normal + q * h->data.mesh->dim);

@@ -67,6 +67,8 @@ void hdg_face_table_destroy(struct hdg_face_table *table) {
     base_free(&table->psi);
     for (int f = 0; f < SHAPE_MAX_FACES; f++)
         for (int o = 0; o < 8; o++) hdg_table_destroy(&table->side[f][o]);
+    if (table->other != NULL) hdg_face_table_destroy(table->other);
+    base_free(&table->other);
     *table = (struct hdg_face_table){0};
 }
 
@@ -83,11 +85,12 @@ static void find_orientations(const struct mesh_block *block, uint8_t *used) {
     for (int f = 0; f < SHAPE_MAX_FACES; f++) used[f] = (uint8_t)(1 | found[f]);
 }
 
-/* The faces of all four shapes are alike within a cell: one rule serves them all. */
-facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
-                                   int degree, int basis_degree, int order, struct hdg_face_table *table) {
+/* One rule for all faces of one shape. */
+static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
+                                    enum shape face_shape, int degree, int basis_degree, int order,
+                                    struct hdg_face_table *table) {
     facet_status status = FACET_OK;
-    enum shape shape = block->shape, face_shape = shape_face_shape(shape, 0);
+    enum shape shape = block->shape;
     int dim = shape_dim(shape);
     uint8_t used[SHAPE_MAX_FACES];
     double *xi = NULL;
@@ -99,6 +102,7 @@ facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const
     TRY(ALLOC(xi, n * dim));
     find_orientations(block, used);
     for (int f = 0; f < shape_n_faces(shape); f++) {
+        if (shape_face_shape(shape, f) != face_shape) continue;
         for (int o = 0; o < shape_n_orientations(face_shape); o++) {
             if (!(used[f] >> o & 1)) continue;
             for (int q = 0; q < n; q++)
@@ -108,6 +112,23 @@ facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const
     }
 done:
     base_free(&xi);
+    return status;
+}
+
+facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
+                                   int degree, int basis_degree, int order, struct hdg_face_table *table) {
+    facet_status status = FACET_OK;
+    enum shape first = shape_face_shape(block->shape, 0), second = first;
+    TRY(make_face_table(maker, use, block, first, degree, basis_degree, order, table));
+    for (int f = 1; f < shape_n_faces(block->shape); f++) {
+        if (shape_face_shape(block->shape, f) == first) continue;
+        second = shape_face_shape(block->shape, f);
+        table->others |= 1u << f;
+    }
+    if (second == first) goto done;
+    TRY(CALLOC(table->other, 1));
+    TRY(make_face_table(maker, use, block, second, degree, basis_degree, order, table->other));
+done:
     return status;
 }
 
@@ -143,18 +164,21 @@ void hdg_weighted_product(int n, int N, const double *A, int ld_A, const double 
 static facet_status make_reference_matrices(struct hdg_block_space *b, int dim) {
     facet_status status = FACET_OK;
     double *scaled = NULL;
-    int64_t N = b->N, m = b->m, n = b->cell.n, n_face = b->face.rule.n;
+    int64_t N = b->N, m = b->m, n = b->cell.n, n_face = hdg_face_points(&b->face);
     TRY(CALLOC(b->D_ref, dim * N * N));
     TRY(CALLOC(b->F_ref, b->n_faces * 8 * N * m));
     TRY(ALLOC(scaled, (n > n_face ? n : n_face) * N));
     for (int d = 0; d < dim; d++)
         hdg_weighted_product((int)n, b->N, b->cell.grad + d * n * N, b->N, b->cell.w, 1, b->N, b->cell.phi,
                              b->N, 0.0, scaled, b->D_ref + d * N * N, b->N);
-    for (int f = 0; f < b->n_faces; f++)
+    for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *face = hdg_face_of(&b->face, f);
         for (int o = 0; o < 8; o++)
-            if (b->face.side[f][o].phi != NULL)
-                hdg_weighted_product((int)n_face, b->N, b->face.side[f][o].phi, b->N, b->face.rule.w, 1, b->m,
-                                     b->face.psi, b->m, 0.0, scaled, b->F_ref + (f * 8 + o) * N * m, b->m);
+            if (face->side[f][o].phi != NULL)
+                hdg_weighted_product(face->rule.n, b->N, face->side[f][o].phi, b->N, face->rule.w, 1, face->m,
+                                     face->psi, face->m, 0.0, scaled, b->F_ref + (f * 8 + o) * N * m,
+                                     face->m);
+    }
 done:
     base_free(&scaled);
     return status;
@@ -168,8 +192,12 @@ static facet_status make_block(const struct facet_mesh *mesh, int block, int deg
     b->n_faces = shape_n_faces(b->shape);
     b->N = basis_size(b->shape, degree);
     b->N_star = basis_size(b->shape, degree + 1);
-    b->m = basis_size(shape_face_shape(b->shape, 0), degree);
-    b->n_trace = b->n_faces * b->m;
+    for (int f = 0; f < b->n_faces; f++) {
+        int m = basis_size(shape_face_shape(b->shape, f), degree);
+        b->starts[f + 1] = b->starts[f] + m;
+        b->m = m > b->m ? m : b->m;
+    }
+    b->n_trace = b->starts[b->n_faces];
     TRY(make_cell_table(maker, HDG_CELL, b->shape, degree, degree, order, &b->cell_rule, &b->cell));
     /* gradients of u* are of degree k on simplices */
     TRY(make_cell_table(maker, HDG_CELL, b->shape, degree + !shape_is_simplex(b->shape), degree + 1, order,
@@ -208,7 +236,7 @@ static facet_status domain_length(const struct hdg_space *space, double *length)
         if (mesh->face_cells[2 * f + 1] >= 0) continue;
         const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * f]);
         int b = (int)(block - mesh->blocks);
-        const struct hdg_face_table *table = &space->blocks[b].face;
+        const struct hdg_face_table *table = hdg_face_of(&space->blocks[b].face, mesh->face_locals[2 * f]);
         hdg_face_geometry(space, b, mesh->face_cells[2 * f] - block->first, mesh->face_locals[2 * f], table,
                           &scratch, x, normal);
         for (int q = 0; q < table->rule.n; q++) {
@@ -247,20 +275,24 @@ static facet_status space_bytes(const struct facet_mesh *mesh, int degree, hdg_r
     facet_status status = FACET_OK;
     double bytes = 0;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        enum shape shape = mesh->blocks[b].shape, face_shape = shape_face_shape(shape, 0);
+        enum shape shape = mesh->blocks[b].shape;
         double N = basis_size(shape, degree), star = basis_size(shape, degree + 1), dim = mesh->dim;
-        double n_faces = shape_n_faces(shape), m = basis_size(face_shape, degree), n = N + n_faces * m;
+        double n_faces = shape_n_faces(shape), m = 0, n = N;
         uint8_t used[SHAPE_MAX_FACES];
-        int n_tables = 0;
         find_orientations(&mesh->blocks[b], used);
-        for (int f = 0; f < n_faces; f++) n_tables += __builtin_popcount(used[f]);
         for (int u = 0; u < 4; u++)
             TRY(table_bytes(maker, cell_uses[u], shape, degree, mesh->order,
                             (1 + dim) * (cell_uses[u] == HDG_NORM_STAR ? star : N), &bytes));
         TRY(table_bytes(maker, HDG_CELL, shape, degree + 1, mesh->order, (1 + 2 * dim) * star, &bytes));
-        for (int u = 0; u < 3; u++)
-            TRY(table_bytes(maker, face_uses[u], face_shape, degree, mesh->order, (1 + dim) * N * n_tables,
-                            &bytes));
+        for (int f = 0; f < n_faces; f++) {
+            enum shape face_shape = shape_face_shape(shape, f);
+            int n_tables = __builtin_popcount(used[f]), size = basis_size(face_shape, degree);
+            for (int u = 0; u < 3; u++)
+                TRY(table_bytes(maker, face_uses[u], face_shape, degree, mesh->order,
+                                (1 + dim) * N * n_tables, &bytes));
+            m = fmax(m, size);
+            n += size;
+        }
         bytes += sizeof(double) * (dim * N * N + 8 * n_faces * N * m);
         bytes += sizeof(double) * base_threads() * (dim * N * n + dim * N * dim * N + n * n);
     }
@@ -323,8 +355,14 @@ int hdg_max_points(const struct hdg_space *space) {
     int n = 1;
     for (int i = 0; i < space->mesh->n_blocks; i++) {
         const struct hdg_block_space *b = &space->blocks[i];
-        int counts[] = {b->cell.n,      b->star.n,      b->source.n,        b->norm.n,
-                        b->norm_star.n, b->face.rule.n, b->boundary.rule.n, b->norm_face.rule.n};
+        int counts[] = {b->cell.n,
+                        b->star.n,
+                        b->source.n,
+                        b->norm.n,
+                        b->norm_star.n,
+                        hdg_face_points(&b->face),
+                        hdg_face_points(&b->boundary),
+                        hdg_face_points(&b->norm_face)};
         for (int t = 0; t < 8; t++) n = counts[t] > n ? counts[t] : n;
     }
     return n;

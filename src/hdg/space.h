@@ -1,10 +1,10 @@
 /* The discrete space on mapped cells: bases and geometry tabulated at quadrature points, once per shape.
  *
- * u lives in the mapped P_k (simplices) or Q_k (tensor cells) of every cell, q in the same space once per
- * direction, the trace in the orthonormal basis of the face frame. A table holds, for n points of the
- * reference cell, the basis (n x N, row-major), its reference gradients (dim matrices n x N) and the Lagrange
- * basis of the geometry. Bases are hierarchical: a table made for a higher degree serves the lower one
- * through its first columns.
+ * u lives in the mapped P_k (simplices), Q_k (tensor cells) or P_k x P_k (prisms) of every cell, q in the
+ * same space once per direction, the trace in the orthonormal basis of the face frame. A table holds, for n
+ * points of the reference cell, the basis (n x N, row-major), its reference gradients (dim matrices n x N)
+ * and the Lagrange basis of the geometry. Bases are hierarchical: a table made for a higher degree serves the
+ * lower one through its first columns.
  */
 #ifndef FACET_HDG_SPACE_H
 #define FACET_HDG_SPACE_H
@@ -24,13 +24,23 @@ struct hdg_table {
 };
 
 /* A face rule seen from the cell: one table for every local face and orientation, the points being the same
- * on both sides. */
+ * on both sides. Where the faces of a cell differ (prisms), this is the table of those that are like the
+ * first; the others have theirs in `other`. Whoever goes over faces asks hdg_face_of. */
 struct hdg_face_table {
     struct rule rule;                          /* in frame coordinates */
     int m;                                     /* trace functions of one face */
     double *psi;                               /* n x m */
     struct hdg_table side[SHAPE_MAX_FACES][8]; /* empty where no cell of the mesh has this orientation */
+    unsigned others;                           /* bits of the faces that belong to */
+    struct hdg_face_table *other;              /* NULL: none */
 };
+static inline const struct hdg_face_table *hdg_face_of(const struct hdg_face_table *table, int face) {
+    return table->others >> face & 1 ? table->other : table;
+}
+static inline int hdg_face_points(const struct hdg_face_table *table) { /* of any face, at most */
+    int n = table->rule.n;
+    return table->other != NULL && table->other->rule.n > n ? table->other->rule.n : n;
+}
 
 /* What a rule is for. Benches replace some to measure as a paper did; NULL means the default: exact for the
  * matrices of cells with constant coefficients, over-integrating for data and norms. */
@@ -46,16 +56,22 @@ facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, in
 struct hdg_block_space {
     enum shape shape;
     int n_faces;
-    int N, N_star, m, n_trace; /* functions: volume, post-processed, of a face, of all faces */
+    int N, N_star, n_trace;          /* functions: volume, post-processed, of all faces */
+    int m;                           /* of a face, where they differ: of the largest */
+    int starts[SHAPE_MAX_FACES + 1]; /* where those of each face begin */
     struct rule cell_rule, star_rule, source_rule, norm_rule, norm_star_rule;
     struct hdg_table cell, star, source, norm, norm_star; /* star, norm_star: degree k + 1 */
     struct hdg_table center;                              /* one point, no weight */
     struct hdg_face_table face, boundary, norm_face;
     double *D_ref; /* dim x N x N: integral of d_b phi_i phi_j over the reference cell */
     double *F_ref; /* n_faces x 8 x N x m: integral of phi_i psi_m over the reference face; 0 where face.side
-                      is empty */
+                      is empty. A face with fewer functions fills the beginning of its part, by rows as long
+                      as it has functions */
     double normals[SHAPE_MAX_FACES][3]; /* outward, scaled: area per unit of the frame's parameter */
 };
+static inline int hdg_face_size(const struct hdg_block_space *b, int face) {
+    return b->starts[face + 1] - b->starts[face];
+}
 
 /* The functions of an equation on the cells of a block: phi of the flux, chi of u; the phi are the first of
  * the chi. They are those of the space, but for the symmetric formulation of elasticity (elastic.h), which
@@ -73,6 +89,7 @@ struct hdg_functions {
     const double *D_ref;                  /* dim x N x Nu */
     const double *F_ref, *FU_ref;         /* n_faces x 8 x (N, Nu) x m: <phi, psi>, <chi, psi> */
     /* symmetric only */
+    double *change;            /* physical, pyramids: Nu x Nu, lower triangle; NULL: the identity */
     struct rule own_rule;      /* physical */
     struct hdg_table own_cell; /* physical */
     struct hdg_table own_source;

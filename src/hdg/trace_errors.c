@@ -1,6 +1,6 @@
 /* Errors of the trace against the exact solution, a few batches of faces at a time: the map of a face is that
- * of its nodes, in its frame, where the trace has its functions, so that all faces of a block share two
- * tables. */
+ * of its nodes, in its frame, where the trace has its functions, so that all faces of a block that are of one
+ * shape share two tables. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -22,6 +22,8 @@ enum {
 
 struct trace_job {
     const struct hdg_solution *solution;
+    enum shape shape; /* of the faces */
+    const struct hdg_face_table *table;
     int64_t n_faces;
     int32_t *list;                          /* n_faces: those whose first cell is in the block */
     int n_nodes;                            /* of a face */
@@ -34,7 +36,7 @@ struct trace_job {
 /* The cell's node at every node of the frame: the one whose Lagrange function is 1 there. */
 static facet_status find_nodes(enum shape shape, int order, struct trace_job *job) {
     facet_status status = FACET_OK;
-    enum shape face = shape_face_shape(shape, 0);
+    enum shape face = job->shape;
     int dim = shape_dim(shape), n = shape_n_nodes(shape, order);
     double *s = NULL, *values = NULL, xi[3];
     job->n_nodes = shape_n_nodes(face, order);
@@ -42,7 +44,7 @@ static facet_status find_nodes(enum shape shape, int order, struct trace_job *jo
     TRY(ALLOC(values, n));
     shape_nodes(face, order, s);
     for (int f = 0; f < shape_n_faces(shape); f++)
-        for (int o = 0; o < shape_n_orientations(face); o++)
+        for (int o = 0; o < shape_n_orientations(face) && shape_face_shape(shape, f) == face; o++)
             for (int i = 0; i < job->n_nodes; i++) {
                 shape_face_point(shape, f, o, s + i * (dim - 1), xi);
                 TRY(basis_lagrange(shape, order, 1, xi, values, NULL));
@@ -54,16 +56,15 @@ done:
     return status;
 }
 
-static facet_status find_tables(const struct hdg *h, int block, struct trace_job *job) {
+static facet_status find_tables(const struct hdg *h, struct trace_job *job) {
     facet_status status = FACET_OK;
-    const struct hdg_face_table *table = &h->space.blocks[block].norm_face;
-    enum shape face = shape_face_shape(h->space.blocks[block].shape, 0);
+    const struct hdg_face_table *table = job->table;
     int dim = h->data.mesh->dim, n = table->rule.n, m = table->m, nodes = job->n_nodes, along = dim - 1;
     double *values = NULL, *slopes = NULL, *turned = NULL;
     TRY(ALLOC(values, n * nodes));
     TRY(ALLOC(slopes, n * nodes * along));
     TRY(ALLOC(turned, n * (nodes * dim > m ? nodes * dim : m)));
-    TRY(basis_lagrange(face, h->data.mesh->order, n, table->rule.x, values, slopes));
+    TRY(basis_lagrange(job->shape, h->data.mesh->order, n, table->rule.x, values, slopes));
     for (int q = 0; q < n; q++)
         for (int i = 0; i < nodes; i++) {
             double *to = turned + (i * n + q) * dim;
@@ -85,7 +86,7 @@ static facet_status find_faces(const struct facet_mesh *mesh, int block, struct 
     const struct mesh_block *b = &mesh->blocks[block];
     facet_status status = ALLOC(job->list, mesh->n_faces);
     for (int32_t f = 0; f < mesh->n_faces && status == FACET_OK; f++)
-        if (mesh->face_cells[2 * (int64_t)f] >= b->first &&
+        if (mesh->face_shapes[f] == job->shape && mesh->face_cells[2 * (int64_t)f] >= b->first &&
             mesh->face_cells[2 * (int64_t)f] < b->first + b->count)
             job->list[job->n_faces++] = f;
     return status;
@@ -102,10 +103,10 @@ static int32_t face_of(const struct general_work *w, const struct trace_job *job
 static void put_trace(struct local *l, const struct hdg_solution *s, int32_t face, int local, double *to) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int nc = h->trace.n_components, m = b->m;
+    int nc = h->trace.n_components, m = hdg_face_size(b, local);
     if (!h->data.equation->by_faces) {
         cblas_dgemv(CblasRowMajor, CblasTrans, b->N, m, 1.0,
-                    b->F_ref + (int64_t)(local * 8 + local_orientation(l, local)) * b->N * m, m,
+                    b->F_ref + (int64_t)(local * 8 + local_orientation(l, local)) * b->N * b->m, m,
                     s->u[l->block] + (int64_t)l->cell * b->N, 1, 0.0, to, 1);
         return;
     }
@@ -122,8 +123,7 @@ static void put_face(struct general_work *w, const struct trace_job *job, int64_
     const struct facet_mesh *mesh = w->hdg->data.mesh;
     const struct mesh_block *b = &mesh->blocks[w->block];
     struct local *l = &w->local;
-    int lanes = w->hdg->lanes, dim = mesh->dim,
-        size = w->hdg->space.blocks[w->block].m * w->hdg->trace.n_components;
+    int lanes = w->hdg->lanes, dim = mesh->dim, size = job->table->m * w->hdg->trace.n_components;
     int32_t face = face_of(w, job, begin + batch, lane);
     int local = mesh->face_locals[2 * (int64_t)face];
     double *nodes = w->host[T_NODES] + batch * w->size[T_NODES] + lane;
@@ -152,9 +152,9 @@ static inline double area_element(int dim, int lanes, const double *J) {
 }
 
 /* Squares of the errors of the face of one lane, and its area. */
-static void measure_face(const struct general_work *w, int64_t batch, int lane, double *sums) {
+static void measure_face(const struct general_work *w, const struct rule *rule, int64_t batch, int lane,
+                         double *sums) {
     const struct hdg *h = w->hdg;
-    const struct rule *rule = &h->space.blocks[w->block].norm_face.rule;
     int dim = h->data.mesh->dim, nc = h->trace.n_components, lanes = h->lanes;
     const double *points = w->host[T_POINTS] + batch * w->size[T_POINTS] + lane;
     const double *values = w->host[T_VALUES] + batch * w->size[T_VALUES] + lane;
@@ -174,7 +174,7 @@ static facet_status trace_piece(struct general_work *w, int64_t begin, int64_t n
     facet_status status = FACET_OK;
     const struct trace_job *job = user;
     const struct hdg *h = w->hdg;
-    const struct hdg_face_table *table = &h->space.blocks[w->block].norm_face;
+    const struct hdg_face_table *table = job->table;
     int lanes = h->lanes, dim = h->data.mesh->dim, nc = h->trace.n_components, points = table->rule.n;
     double *x = w->host[T_X];
     for (int64_t i = 0; i < n * lanes; i++) put_face(w, job, begin, i / lanes, (int)(i % lanes));
@@ -190,7 +190,7 @@ static facet_status trace_piece(struct general_work *w, int64_t begin, int64_t n
     status = field_eval(h->data.exact, (int)n * points * lanes, dim, x, w->host[T_EXACT]);
     if (status != FACET_OK) return base_wrap(status, "exact");
     for (int64_t i = 0; i < n * lanes && begin * lanes + i < job->n_faces; i++)
-        measure_face(w, i / lanes, (int)(i % lanes),
+        measure_face(w, &table->rule, i / lanes, (int)(i % lanes),
                      job->faces + (int64_t)face_of(w, job, begin + i / lanes, (int)(i % lanes)) * (nc + 1));
 done:
     return status;
@@ -198,11 +198,12 @@ done:
 
 static facet_status measure_block(const struct hdg *h, int block, struct trace_job *job) {
     facet_status status = FACET_OK;
-    const struct hdg_face_table *table = &h->space.blocks[block].norm_face;
+    const struct hdg_face_table *table = job->table;
     int64_t dim = h->data.mesh->dim, n = table->rule.n, nc = h->trace.n_components;
     TRY(find_faces(h->data.mesh, block, job));
+    if (job->n_faces == 0) goto done;
     TRY(find_nodes(h->space.blocks[block].shape, h->data.mesh->order, job));
-    TRY(find_tables(h, block, job));
+    TRY(find_tables(h, job));
     struct general_plan plan = {.n_arrays = N_ARRAYS,
                                 .sizes = {[T_NODES] = job->n_nodes * dim,
                                           [T_POINTS] = n * dim * dim,
@@ -223,8 +224,15 @@ done:
 facet_status general_trace_errors(const struct hdg *h, const struct hdg_solution *solution, double *faces) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        struct trace_job job = {.solution = solution, .faces = faces};
-        TRY(measure_block(h, b, &job));
+        const struct hdg_face_table *first = &h->space.blocks[b].norm_face;
+        for (const struct hdg_face_table *table = first; table != NULL; table = table->other) {
+            int one = table == first ? 0 : __builtin_ctz(first->others); /* of its faces */
+            struct trace_job job = {.solution = solution,
+                                    .shape = shape_face_shape(h->space.blocks[b].shape, one),
+                                    .table = table,
+                                    .faces = faces};
+            TRY(measure_block(h, b, &job));
+        }
     }
 done:
     return status;

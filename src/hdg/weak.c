@@ -60,11 +60,11 @@ static facet_status hold_work(struct local *l, int block, int32_t cell, void *us
     TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, l->values));
     held->stiffness = held->softest = fabs(l->values[0]);
     for (int f = 0; f < b->n_faces; f++) {
+        const struct rule *rule = &hdg_face_of(&b->boundary, f)->rule;
         int found;
         TRY(local_robin(l, f, &found, &largest));
-        for (int q = 0; found && q < b->boundary.rule.n; q++)
-            held->hold +=
-                l->values[q] * copysign(local_norm(dim, l->normal + q * dim), b->boundary.rule.w[q]);
+        for (int q = 0; found && q < rule->n; q++)
+            held->hold += l->values[q] * copysign(local_norm(dim, l->normal + q * dim), rule->w[q]);
     }
 done:
     return status;
@@ -193,7 +193,7 @@ static facet_status values_in_cell(struct local *l, const struct hdg_solution *s
 
 static facet_status values_on_face(struct local *l, const struct hdg_solution *s, int face, double *u) {
     const struct hdg *h = l->hdg;
-    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    const struct hdg_face_table *table = hdg_face_of(&h->space.blocks[l->block].boundary, face);
     if (s == NULL)
         return base_wrap(field_eval(h->data.exact, table->rule.n, h->data.mesh->dim, l->x, u), "exact");
     local_trace_values(l, s, face, table, 0, table->rule.n, u);
@@ -222,13 +222,13 @@ static facet_status take_work(struct local *l, int block, int32_t cell, void *us
         to->taken += l->geometry.wJ[q] * l->values[q] * u[q];
     }
     for (int f = 0; f < b->n_faces; f++) {
+        const struct rule *rule = &hdg_face_of(&b->boundary, f)->rule;
         int found;
         TRY(local_robin(l, f, &found, &largest));
         if (!found) continue;
         TRY(values_on_face(l, job->solution, f, u));
-        for (int q = 0; q < b->boundary.rule.n; q++)
-            to->taken +=
-                l->values[q] * u[q] * copysign(local_norm(dim, l->normal + q * dim), b->boundary.rule.w[q]);
+        for (int q = 0; q < rule->n; q++)
+            to->taken += l->values[q] * u[q] * copysign(local_norm(dim, l->normal + q * dim), rule->w[q]);
     }
 done:
     return status;

@@ -99,28 +99,37 @@ static void choose_order(struct sampler *p, int order) {
     p->order = order > 0 ? order : enough < MAX_ORDER ? enough : MAX_ORDER;
 }
 
+/* VTK has no Lagrange pyramids: they are written as hexes whose upper face is the apex. What lives on them
+ * are polynomials of the coordinates of these (poly/pyramid.h), so that nothing is lost. */
+static enum shape written_shape(enum shape shape) {
+    return shape == SHAPE_PYRAMID ? SHAPE_HEX : shape;
+}
+
 /* Lattice points of piece k of a reference cell: the cell itself, or one of its 2^dim parts, whose corners
- * are nodes of the lattice of order 2. */
-static void piece_lattice(const struct sampler *p, enum shape shape, int piece, double *xi) {
+ * are nodes of the lattice of order 2. Those of a prism lie in two layers. */
+static void piece_lattice(const struct sampler *p, enum shape cell_shape, int piece, double *xi) {
+    const enum shape shape = written_shape(cell_shape);
     static const int triangles[4][4] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {4, 3, 1}};
     static const int tets[8][4] = {{0, 1, 3, 6}, {1, 2, 4, 7}, {3, 4, 5, 8}, {6, 7, 8, 9},
                                    {1, 8, 4, 3}, {1, 8, 7, 4}, {1, 8, 6, 7}, {1, 8, 3, 6}};
-    const int *corner = shape == SHAPE_TRIANGLE ? triangles[piece % 4] : tets[piece];
+    const int *corner = shape == SHAPE_TET ? tets[piece] : triangles[piece % 4];
     int dim = shape_dim(shape), n = shape_n_nodes(shape, p->order);
+    int skew = shape_is_simplex(shape) ? dim : shape == SHAPE_PRISM ? 2 : 0; /* directions of simplices */
     double middles[27 * 3];
     shape_nodes(shape, p->order, xi);
     shape_nodes(shape, 2, middles);
-    if (p->pieces == 1) return;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && p->pieces > 1; i++) {
         double *x = xi + i * dim, at[3];
         memcpy(at, x, (size_t)dim * sizeof *at);
         for (int d = 0; d < dim; d++) {
             double origin = middles[corner[0] * dim + d];
-            x[d] = shape_is_simplex(shape) ? origin : 0.5 * (at[d] + (piece >> d & 1));
-            for (int b = 0; shape_is_simplex(shape) && b < dim; b++)
+            x[d] = d < skew ? origin : 0.5 * (at[d] + (piece >> d & 1));
+            for (int b = 0; d < skew && b < skew; b++)
                 x[d] += at[b] * (middles[corner[b + 1] * dim + d] - origin);
         }
     }
+    for (int i = 0; i < 2 * n && cell_shape == SHAPE_PYRAMID; i++) /* x = u (1 - z), y = v (1 - z) */
+        xi[i / 2 * 3 + i % 2] *= 1 - xi[i / 2 * 3 + 2];
 }
 
 /* Values of one column at the points of one cell; error: u - exact at x. */
@@ -168,7 +177,7 @@ static facet_status sample_block(struct sampler *p, int block, int64_t first_poi
     struct base_collector failures;
     struct backend_points points[8] = {0};
     double *xi = NULL;
-    int n = shape_n_nodes(b->shape, p->order);
+    int n = shape_n_nodes(written_shape(b->shape), p->order);
     base_collector_init(&failures);
     TRY(ALLOC(xi, n * shape_dim(b->shape)));
     for (int k = 0; k < p->pieces; k++) {
@@ -217,9 +226,10 @@ static facet_status sample(struct sampler *p) {
     if (backend->fetch != NULL) TRY(backend->fetch(p->solver, 0, NULL));
     const struct facet_mesh *mesh = p->solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        p->blocks[b] = (struct vtu_block){mesh->blocks[b].shape, (int64_t)mesh->blocks[b].count * p->pieces};
+        p->blocks[b] = (struct vtu_block){written_shape(mesh->blocks[b].shape),
+                                          (int64_t)mesh->blocks[b].count * p->pieces};
         p->n_cells += p->blocks[b].count;
-        p->n_points += p->blocks[b].count * shape_n_nodes(mesh->blocks[b].shape, p->order);
+        p->n_points += p->blocks[b].count * shape_n_nodes(p->blocks[b].shape, p->order);
     }
     TRY(ALLOC(p->points, p->n_points * mesh->dim));
     for (int c = 0; c < p->n_columns; c++) {
@@ -230,7 +240,7 @@ static facet_status sample(struct sampler *p) {
     int64_t point = 0, cell = 0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         TRY(sample_block(p, b, point, cell));
-        point += p->blocks[b].count * shape_n_nodes(mesh->blocks[b].shape, p->order);
+        point += p->blocks[b].count * shape_n_nodes(p->blocks[b].shape, p->order);
         cell += p->blocks[b].count;
     }
 done:

@@ -142,9 +142,11 @@ static void fill_offsets(const struct layout *layout, const struct array *array,
 static void fill_types(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
                        void *out) {
     static const unsigned char linear[SHAPE_COUNT] = {
-        [SHAPE_SEGMENT] = 3, [SHAPE_TRIANGLE] = 5, [SHAPE_QUAD] = 9, [SHAPE_TET] = 10, [SHAPE_HEX] = 12};
+        [SHAPE_SEGMENT] = 3, [SHAPE_TRIANGLE] = 5, [SHAPE_QUAD] = 9,
+        [SHAPE_TET] = 10,    [SHAPE_HEX] = 12,     [SHAPE_PRISM] = 13};
     static const unsigned char lagrange[SHAPE_COUNT] = {
-        [SHAPE_SEGMENT] = 68, [SHAPE_TRIANGLE] = 69, [SHAPE_QUAD] = 70, [SHAPE_TET] = 71, [SHAPE_HEX] = 72};
+        [SHAPE_SEGMENT] = 68, [SHAPE_TRIANGLE] = 69, [SHAPE_QUAD] = 70,
+        [SHAPE_TET] = 71,     [SHAPE_HEX] = 72,      [SHAPE_PRISM] = 73};
     unsigned char *to = out;
     (void)array;
     for (int64_t i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
-/* Boxes: a lattice of points, its bricks as quads or hexes or cut into simplices, and the sides as groups or
- * as periodic pairs. Dimension and shape are values here; a brick's corner is a number whose bit a says upper
- * or lower in direction a. Whole bricks are listed when someone asks for it (plain_box.c), simplices at once.
+/* Boxes: a lattice of points, its bricks as quads or hexes or cut into simplices or prisms, and the sides as
+ * groups or as periodic pairs. Dimension and shape are values here; a brick's corner is a number whose bit a
+ * says upper or lower in direction a. Whole bricks are listed when someone asks for it (plain_box.c), the
+ * others at once.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ struct cut {
 
 static const struct cut whole_quad = {SHAPE_QUAD, 1, {{0, 1, 3, 2}}};
 static const struct cut whole_hex = {SHAPE_HEX, 1, {{0, 1, 3, 2, 4, 5, 7, 6}}};
+/* Triangles as `right` cuts them in x and y, extruded in z. */
+static const struct cut prisms = {SHAPE_PRISM, 2, {{0, 1, 3, 4, 5, 7}, {0, 3, 2, 4, 7, 6}}};
 static const struct cut right = {SHAPE_TRIANGLE, 2, {{0, 1, 3}, {0, 3, 2}}};
 static const struct cut left = {SHAPE_TRIANGLE, 2, {{0, 1, 2}, {1, 3, 2}}};
 /* Six tets, every brick alike (fabien2019): the corners 0 and 7 cut off, and the rest round the diagonal 2-5.
@@ -60,14 +63,12 @@ struct generator {
  * for */
 
 static const struct {
-    int dim;
+    enum shape shape;
     const char *name;
     const struct cut *even, *odd;
-} splits[] = {{2, "right", &right, &right},
-              {2, "left", &left, &left},
-              {2, "alternating", &right, &left},
-              {3, "six", &six, &six},
-              {3, "five", &five_even, &five_odd}};
+} splits[] = {{SHAPE_TRIANGLE, "right", &right, &right},      {SHAPE_TRIANGLE, "left", &left, &left},
+              {SHAPE_TRIANGLE, "alternating", &right, &left}, {SHAPE_TET, "six", &six, &six},
+              {SHAPE_TET, "five", &five_even, &five_odd},     {SHAPE_PRISM, "right", &prisms, &prisms}};
 enum { N_SPLITS = sizeof splits / sizeof splits[0] };
 
 static facet_status choose_cut(struct generator *g) {
@@ -75,11 +76,12 @@ static facet_status choose_cut(struct generator *g) {
     const char *shape = g->box->shape ? g->box->shape : "";
     const char *split = g->box->split;
     const char *simplex = g->dim == 2 ? "triangle" : "tet", *brick = g->dim == 2 ? "quad" : "hex";
+    const int is_prism = g->dim == 3 && strcmp(shape, "prism") == 0;
     char known[64] = "";
     int length = 0;
-    if (strcmp(shape, simplex) != 0 && strcmp(shape, brick) != 0)
-        FAIL(FACET_ERROR_INPUT, "unknown shape '%s' of a box of dimension %d; known are: %s, %s", shape,
-             g->dim, simplex, brick);
+    if (strcmp(shape, simplex) != 0 && strcmp(shape, brick) != 0 && !is_prism)
+        FAIL(FACET_ERROR_INPUT, "unknown shape '%s' of a box of dimension %d; known are: %s, %s%s", shape,
+             g->dim, simplex, brick, g->dim == 3 ? ", prism" : "");
     if (strcmp(shape, brick) == 0) {
         if (split)
             FAIL(FACET_ERROR_INPUT, "split '%s' applies to simplices; a box of shape %s has none", split,
@@ -88,7 +90,7 @@ static facet_status choose_cut(struct generator *g) {
         goto done;
     }
     for (int i = 0; i < N_SPLITS; i++) {
-        if (splits[i].dim != g->dim) continue;
+        if (strcmp(shape_name(splits[i].shape), shape) != 0) continue;
         length += snprintf(known + length, sizeof known - (size_t)length, "%s%s", length ? ", " : "",
                            splits[i].name);
         if (g->even || (split && strcmp(split, splits[i].name) != 0)) continue;

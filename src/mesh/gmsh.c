@@ -68,10 +68,10 @@ static facet_status choose_dimension(struct assembly *a) {
         if (type->order > a->order) a->order = type->order;
     }
     if (a->dim >= 2) return FACET_OK;
-    return base_fail(
-        FACET_ERROR_INPUT,
-        "the file has no cells (triangles, quads, tets, hexahedra): mesh the surfaces (gmsh -2), and if "
-        "there are physical groups, put the surfaces in one");
+    return base_fail(FACET_ERROR_INPUT,
+                     "the file has no cells (triangles, quads, tets, hexahedra, prisms, pyramids): "
+                     "mesh the surfaces (gmsh -2), and if "
+                     "there are physical groups, put the surfaces in one");
 }
 
 /* A file of version 2.2 repeats a cell for each of its physical groups: the same vertices are the same cell.

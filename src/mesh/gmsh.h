@@ -23,12 +23,10 @@ facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct fac
 
 /* ---------------------------------------------------------------------------------------- element types */
 
-/* Families beyond enum shape: recognised, counted and refused. */
-enum { GMSH_PRISM = SHAPE_COUNT, GMSH_PYRAMID, GMSH_N_FAMILIES };
 #define GMSH_MAX_TYPE 140
 
 struct gmsh_type {
-    uint8_t family; /* enum shape, or one of the above */
+    uint8_t family; /* enum shape */
     uint8_t order;
     short n_nodes; /* 0: no such type */
 };
@@ -40,8 +38,8 @@ int gmsh_type_is_complete(const struct gmsh_type *type);
 #define GMSH_QUAD_8 16
 
 /* lattice[i] = lattice number (shape.h) of Gmsh's i-th node. Gmsh numbers vertices, then edges, then faces,
- * then the inside, each as a smaller cell of the same kind. Segments, triangles, quads, tets and hexes of any
- * order >= 1. */
+ * then the inside, each as a smaller cell of the same kind. Segments, triangles, quads, tets, hexes, prisms
+ * and pyramids of any order >= 1. */
 void gmsh_lattice(enum shape shape, int order, int *lattice);
 
 /* ---------------------------------------------------------------------------------------- the file's content

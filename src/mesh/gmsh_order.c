@@ -54,6 +54,24 @@ static const struct gmsh_type types[GMSH_MAX_TYPE + 1] = {
     [96] = {SHAPE_HEX, 7, 512},
     [97] = {SHAPE_HEX, 8, 729},
     [98] = {SHAPE_HEX, 9, 1000},
+    [6] = {SHAPE_PRISM, 1, 6},
+    [13] = {SHAPE_PRISM, 2, 18},
+    [90] = {SHAPE_PRISM, 3, 40},
+    [91] = {SHAPE_PRISM, 4, 75},
+    [106] = {SHAPE_PRISM, 5, 126},
+    [107] = {SHAPE_PRISM, 6, 196},
+    [108] = {SHAPE_PRISM, 7, 288},
+    [109] = {SHAPE_PRISM, 8, 405},
+    [110] = {SHAPE_PRISM, 9, 550},
+    [7] = {SHAPE_PYRAMID, 1, 5},
+    [14] = {SHAPE_PYRAMID, 2, 14},
+    [118] = {SHAPE_PYRAMID, 3, 30},
+    [119] = {SHAPE_PYRAMID, 4, 55},
+    [120] = {SHAPE_PYRAMID, 5, 91},
+    [121] = {SHAPE_PYRAMID, 6, 140},
+    [122] = {SHAPE_PYRAMID, 7, 204},
+    [123] = {SHAPE_PYRAMID, 8, 285},
+    [124] = {SHAPE_PYRAMID, 9, 385},
     /* without (all) inner nodes */
     [20] = {SHAPE_TRIANGLE, 3, 9},
     [22] = {SHAPE_TRIANGLE, 4, 12},
@@ -87,27 +105,8 @@ static const struct gmsh_type types[GMSH_MAX_TYPE + 1] = {
     [103] = {SHAPE_HEX, 7, 80},
     [104] = {SHAPE_HEX, 8, 92},
     [105] = {SHAPE_HEX, 9, 104},
-    /* recognised only to be refused by name */
-    [6] = {GMSH_PRISM, 1, 6},
-    [13] = {GMSH_PRISM, 2, 18},
-    [18] = {GMSH_PRISM, 2, 15},
-    [90] = {GMSH_PRISM, 3, 40},
-    [91] = {GMSH_PRISM, 4, 75},
-    [106] = {GMSH_PRISM, 5, 126},
-    [107] = {GMSH_PRISM, 6, 196},
-    [108] = {GMSH_PRISM, 7, 288},
-    [109] = {GMSH_PRISM, 8, 405},
-    [110] = {GMSH_PRISM, 9, 550},
-    [7] = {GMSH_PYRAMID, 1, 5},
-    [14] = {GMSH_PYRAMID, 2, 14},
-    [19] = {GMSH_PYRAMID, 2, 13},
-    [118] = {GMSH_PYRAMID, 3, 30},
-    [119] = {GMSH_PYRAMID, 4, 55},
-    [120] = {GMSH_PYRAMID, 5, 91},
-    [121] = {GMSH_PYRAMID, 6, 140},
-    [122] = {GMSH_PYRAMID, 7, 204},
-    [123] = {GMSH_PYRAMID, 8, 285},
-    [124] = {GMSH_PYRAMID, 9, 385},
+    [18] = {SHAPE_PRISM, 2, 15},
+    [19] = {SHAPE_PYRAMID, 2, 13},
 };
 
 const struct gmsh_type *gmsh_find_type(int64_t type) {
@@ -116,14 +115,13 @@ const struct gmsh_type *gmsh_find_type(int64_t type) {
 }
 
 const char *gmsh_family_name(int family, int is_one) {
-    static const char *const names[GMSH_N_FAMILIES][2] = {
+    static const char *const names[SHAPE_COUNT][2] = {
         {"points", "point"}, {"lines", "line"},           {"triangles", "triangle"}, {"quads", "quad"},
         {"tets", "tet"},     {"hexahedra", "hexahedron"}, {"prisms", "prism"},       {"pyramids", "pyramid"}};
     return names[family][is_one];
 }
 
 int gmsh_type_is_complete(const struct gmsh_type *type) {
-    if (type->family >= SHAPE_COUNT) return 0;
     return type->family == SHAPE_POINT ||
            type->n_nodes == shape_n_nodes((enum shape)type->family, type->order);
 }
@@ -135,17 +133,25 @@ static const struct lattice_frame frames[SHAPE_COUNT] = {
     [SHAPE_QUAD] = {.n_edges = 4, .edges = {{0, 1}, {1, 2}, {2, 3}, {3, 0}}},
     [SHAPE_TET] = {.n_edges = 6,
                    .n_faces = 4,
-                   .face_shape = SHAPE_TRIANGLE,
+                   .n_triangles = 4,
                    .edges = {{0, 1}, {1, 2}, {2, 0}, {3, 0}, {3, 2}, {3, 1}},
                    .faces = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {3, 1, 2}}},
     [SHAPE_HEX] =
         {.n_edges = 12,
          .n_faces = 6,
-         .face_shape =
-             SHAPE_QUAD,
          .edges =
              {{0, 1}, {0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 7}, {5, 6}, {6, 7}},
          .faces = {{0, 3, 2, 1}, {0, 1, 5, 4}, {0, 4, 7, 3}, {1, 2, 6, 5}, {2, 3, 7, 6}, {4, 5, 6, 7}}},
+    [SHAPE_PRISM] = {.n_edges = 9,
+                     .n_faces = 5,
+                     .n_triangles = 2,
+                     .edges = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 4}, {2, 5}, {3, 4}, {3, 5}, {4, 5}},
+                     .faces = {{0, 2, 1}, {3, 4, 5}, {0, 1, 4, 3}, {0, 3, 5, 2}, {1, 2, 5, 4}}},
+    [SHAPE_PYRAMID] = {.n_edges = 8,
+                       .n_faces = 5,
+                       .n_triangles = 4,
+                       .edges = {{0, 1}, {0, 3}, {0, 4}, {1, 2}, {1, 4}, {2, 3}, {2, 4}, {3, 4}},
+                       .faces = {{0, 1, 4}, {3, 0, 4}, {1, 2, 4}, {2, 3, 4}, {0, 3, 2, 1}}},
 };
 
 void gmsh_lattice(enum shape shape, int order, int *lattice) {

@@ -8,7 +8,7 @@
 #include "mesh/gmsh.h"
 
 static int is_wanted(int number, const struct gmsh_type *type) {
-    if (type->family == SHAPE_POINT || type->family >= SHAPE_COUNT || type->order > MESH_MAX_ORDER) return 0;
+    if (type->family == SHAPE_POINT || type->order > MESH_MAX_ORDER) return 0;
     return gmsh_type_is_complete(type) || number == GMSH_QUAD_8;
 }
 
@@ -199,22 +199,21 @@ done:
 static facet_status check_refused(struct gmsh_scanner *s, const struct gmsh_file *file) {
     char list[400] = "", remedy[400] = "";
     size_t length = 0;
-    int prisms = 0, incomplete = 0, high = 0;
+    int incomplete = 0, high = 0;
     for (int number = 0; number <= GMSH_MAX_TYPE; number++) {
         const struct gmsh_type *type = gmsh_find_type(number);
         if (file->refused[number] == 0 || type->family == SHAPE_POINT) continue;
-        int is_prism = type->family >= SHAPE_COUNT, is_high = !is_prism && type->order > MESH_MAX_ORDER;
-        prisms |= is_prism;
+        int is_high = type->order > MESH_MAX_ORDER;
         high |= is_high;
-        incomplete |= !is_prism && !is_high;
+        incomplete |= !is_high;
         if (length >= sizeof list) continue;
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%lld %s%s of order %d",
                                    length > 0 ? ", " : "", (long long)file->refused[number],
-                                   !is_prism && !gmsh_type_is_complete(type) ? "incomplete " : "",
+                                   !gmsh_type_is_complete(type) ? "incomplete " : "",
                                    gmsh_family_name(type->family, file->refused[number] == 1), type->order);
     }
     if (length == 0) return FACET_OK;
-    snprintf(remedy, sizeof remedy, "%s%s%s", prisms ? "; use tets or hexahedra only" : "",
+    snprintf(remedy, sizeof remedy, "%s%s",
              incomplete ? "; set Mesh.SecondOrderIncomplete = 0 and mesh again" : "",
              high ? "; set Mesh.ElementOrder to 9 or less" : "");
     return gmsh_fail(s, s->at, "the file has elements that are not supported: %s%s", list, remedy);

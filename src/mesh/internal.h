@@ -144,7 +144,9 @@ int32_t mesh_box_cell(const struct facet_mesh *mesh, const double *x);
 void mesh_measure_box(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 static inline int mesh_block_index(const struct facet_mesh *mesh, int32_t cell) {
-    return mesh->n_blocks > 1 && cell >= mesh->blocks[1].first;
+    int block = 0;
+    while (block + 1 < mesh->n_blocks && cell >= mesh->blocks[block + 1].first) block++;
+    return block;
 }
 
 static inline const double *mesh_cell_nodes(const struct facet_mesh *mesh, int32_t cell) {
@@ -154,7 +156,7 @@ static inline const double *mesh_cell_nodes(const struct facet_mesh *mesh, int32
 
 /* ------------------------------------------------------------------------------------------ refinement */
 
-#define MESH_MAX_CHILDREN 8
+#define MESH_MAX_CHILDREN 10
 #define MESH_MAX_MIDDLES  27 /* nodes of the hex lattice of order 2 */
 
 /* Children as numbers of nodes of the order-2 lattice; the first is (0,0,0), then the first coordinate runs
@@ -165,6 +167,10 @@ struct mesh_children {
 };
 /* The variants of a shape's refinement; one but for tets. */
 const struct mesh_children *mesh_children_of(enum shape shape, int *n_variants);
+/* The shape of child k: that of the parent, but the last four children of a pyramid are tets. */
+static inline enum shape mesh_child_shape(enum shape shape, int k) {
+    return shape == SHAPE_PYRAMID && k >= 6 ? SHAPE_TET : shape;
+}
 
 /* ------------------------------------------------------------------------------------------ nesting */
 

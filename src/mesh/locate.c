@@ -81,14 +81,20 @@ static int solve_small(int dim, const double *J, const double *r, double *step) 
 }
 
 double mesh_outside_by(enum shape shape, const double *xi) {
-    int dim = shape_dim(shape), simplex = shape_is_simplex(shape);
-    double worst = -INFINITY, sum = 0;
+    double worst = -INFINITY;
+    for (int a = 0; a < shape_dim(shape); a++) worst = fmax(worst, fmax(-xi[a], -shape_room(shape, a, xi)));
+    return worst;
+}
+
+/* Into the cell: along the axes, then towards the origin of those that share their room. */
+static void clamp(enum shape shape, const double *xi, double *inside) {
+    int dim = shape_dim(shape);
+    for (int a = 0; a < dim; a++) inside[a] = fmin(fmax(xi[a], 0), 1);
     for (int a = 0; a < dim; a++) {
-        worst = fmax(worst, -xi[a]);
-        if (!simplex) worst = fmax(worst, xi[a] - 1);
-        sum += xi[a];
+        double sum = 1 - shape_room(shape, a, inside);
+        for (int b = a; sum > 1 && b < dim; b++)
+            if (b == a || shape_shortened(shape, a) >> b & 1) inside[b] /= sum;
     }
-    return simplex ? fmax(worst, sum - 1) : worst;
 }
 
 /* Newton for x(xi) = target; *found says whether it arrived. The steps are kept near the cell, where the map
@@ -149,12 +155,8 @@ static facet_status roundings_away(const struct facet_mesh *mesh, int32_t cell, 
     facet_status status = FACET_OK;
     int dim = mesh->dim;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
-    double inside[3], sum = 0, x[3], J[9], most = 0, away = 0;
-    for (int a = 0; a < dim; a++) {
-        inside[a] = fmin(fmax(xi[a], 0), 1);
-        sum += inside[a];
-    }
-    for (int a = 0; shape_is_simplex(block->shape) && sum > 1 && a < dim; a++) inside[a] /= sum;
+    double inside[3], x[3], J[9], most = 0, away = 0;
+    clamp(block->shape, xi, inside);
     TRY(mesh_point_map(block->shape, mesh->order, dim, mesh_cell_nodes(mesh, cell), inside, x, J));
     for (int a = 0; a < dim; a++) {
         most = fmax(most, fabs(target[a]));

@@ -29,7 +29,7 @@
 #include "poly/shape.h"
 
 #define MESH_MAX_ORDER  9
-#define MESH_MAX_BLOCKS 2
+#define MESH_MAX_BLOCKS 4 /* shapes of one dimension */
 /* So that 32-bit numbers count the sides of all cells. */
 #define MESH_MAX_CELLS (INT32_MAX / SHAPE_MAX_FACES)
 
@@ -74,7 +74,7 @@ struct facet_mesh {
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
     struct mesh_group *groups;
-    char shape_text[32]; /* "triangle", "triangle+quad" */
+    char shape_text[40]; /* "triangle", "triangle+quad", "tet+hex+prism" */
     atomic_int has_lists;
     int n_scalings;                /* so that solvers see it */
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
@@ -133,9 +133,9 @@ static inline int mesh_is_box(const struct facet_mesh *mesh) {
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
-/* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. Children stand
- * together, in the order of the cells; but a box becomes a box. The fine mesh does not keep the coarse one,
- * which stays the caller's. */
+/* Every cell into 2^dim of its shape, but a pyramid into 6 and 4 tets; curved geometry is evaluated, groups
+ * and periodicity are kept. Children stand together, in the order of the cells; but a box becomes a box. The
+ * fine mesh does not keep the coarse one, which stays the caller's. */
 facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
 /* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
  * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */

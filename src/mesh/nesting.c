@@ -103,21 +103,24 @@ static void map_image(const struct mesh_kind *kind, int dim, const double *eta, 
     }
 }
 
-/* How far a point is from the plane of a face of the reference cell: a coordinate is constant there, or the
- * sum of all is 1. */
+/* How far a point is from the plane of a face of the reference cell: a coordinate is constant there, or an
+ * axis has no room left. */
 static double off_face(enum shape shape, int face, const double *xi) {
     const int *corners = shape_face_vertices(shape, face);
     const double *vertices = shape_vertices(shape);
     int dim = shape_dim(shape), n = shape_n_vertices(shape_face_shape(shape, face));
-    double rest = 1;
+    double off = INFINITY;
     for (int a = 0; a < dim; a++) {
         double level = vertices[corners[0] * dim + a];
-        int constant = 1;
-        for (int i = 1; i < n; i++) constant &= vertices[corners[i] * dim + a] == level;
+        int constant = 1, full = 1;
+        for (int i = 0; i < n; i++) {
+            constant &= vertices[corners[i] * dim + a] == level;
+            full &= shape_room(shape, a, vertices + corners[i] * dim) == 0;
+        }
         if (constant) return fabs(xi[a] - level);
-        rest -= xi[a];
+        if (full) off = fmin(off, fabs(shape_room(shape, a, xi)));
     }
-    return fabs(rest);
+    return off;
 }
 
 /* The parent's face on which a face of the image lies, or -1. */

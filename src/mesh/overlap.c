@@ -162,19 +162,18 @@ static facet_status look(const struct mesh_locator *locator, const struct facet_
                                         .upper = {-INFINITY, -INFINITY, -INFINITY}};
     struct face_points points[SHAPE_COUNT] = {{0}};
     struct seen parts[PARTS];
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        enum shape shape = shape_face_shape(mesh->blocks[b].shape, 0);
-        if (points[shape].n == 0) TRY(face_points_create(shape, degree, &points[shape]));
-    }
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int f = 0; f < shape_n_faces(mesh->blocks[b].shape); f++) {
+            enum shape shape = shape_face_shape(mesh->blocks[b].shape, f);
+            if (points[shape].n == 0) TRY(face_points_create(shape, degree, &points[shape]));
+        }
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic)
     for (int p = 0; p < PARTS; p++) {
         parts[p] = nothing;
         int32_t end = (int32_t)((int64_t)mesh->n_faces * (p + 1) / PARTS);
         for (int32_t f = (int32_t)((int64_t)mesh->n_faces * p / PARTS); f < end; f++) {
             if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || parts[p].status != FACET_OK) continue;
-            int b = mesh_block_index(mesh, mesh->face_cells[2 * (int64_t)f]);
-            parts[p].status =
-                look_at(locator, mesh, f, &points[shape_face_shape(mesh->blocks[b].shape, 0)], &parts[p]);
+            parts[p].status = look_at(locator, mesh, f, &points[mesh->face_shapes[f]], &parts[p]);
         }
     }
     *seen = nothing;

@@ -1,8 +1,8 @@
-/* Every cell into 2^dim. The vertices of the children are the nodes of the lattice of order 2 in the parent:
- * its own vertices, and the middles of edges, quad faces and the cell. A middle is known by the sorted
- * vertices it lies between, so that neighbours agree about it. The children's lattice nodes are points of the
- * parent's map, which keeps curved geometry. Faces of groups and periodic pairs are split by the same tables,
- * one dimension lower. */
+/* Every cell into 2^dim, a pyramid into six and four tets. The vertices of the children are the nodes of the
+ * lattice of order 2 in the parent: its own vertices, and the middles of edges, quad faces and the cell. A
+ * middle is known by the sorted vertices it lies between, so that neighbours agree about it. The children's
+ * lattice nodes are points of the parent's map, which keeps curved geometry. Faces of groups and periodic
+ * pairs are split by the same tables, one dimension lower. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -12,6 +12,15 @@
 static const struct mesh_children segment = {2, {{0, 1}, {1, 2}}};
 static const struct mesh_children triangle = {4, {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {1, 4, 3}}};
 static const struct mesh_children quad = {4, {{0, 1, 4, 3}, {1, 2, 5, 4}, {3, 4, 7, 6}, {4, 5, 8, 7}}};
+static const struct mesh_children prism = {8,
+                                           {{0, 1, 3, 6, 7, 9},
+                                            {1, 2, 4, 7, 8, 10},
+                                            {3, 4, 5, 9, 10, 11},
+                                            {1, 4, 3, 7, 10, 9},
+                                            {6, 7, 9, 12, 13, 15},
+                                            {7, 8, 10, 13, 14, 16},
+                                            {9, 10, 11, 15, 16, 17},
+                                            {7, 10, 9, 13, 16, 15}}};
 static const struct mesh_children hex = {8,
                                          {{0, 1, 4, 3, 9, 10, 13, 12},
                                           {1, 2, 5, 4, 10, 11, 14, 13},
@@ -53,12 +62,28 @@ static const struct mesh_children tets[3] = {
       {4, 6, 7, 1}}},
 };
 
+/* Four pyramids at the corners of the base, one at the apex, one upside down below it, and tets between the
+ * last and the middles of the triangles. */
+static const struct mesh_children pyramid = {10,
+                                             {{0, 1, 4, 3, 9},
+                                              {1, 2, 5, 4, 10},
+                                              {3, 4, 7, 6, 11},
+                                              {4, 5, 8, 7, 12},
+                                              {9, 10, 12, 11, 13},
+                                              {9, 11, 12, 10, 4},
+                                              {1, 10, 9, 4},
+                                              {5, 12, 10, 4},
+                                              {7, 11, 12, 4},
+                                              {3, 9, 11, 4}}};
+
 const struct mesh_children *mesh_children_of(enum shape shape, int *n_variants) {
     *n_variants = shape == SHAPE_TET ? 3 : 1;
     return shape == SHAPE_SEGMENT    ? &segment
            : shape == SHAPE_TRIANGLE ? &triangle
            : shape == SHAPE_QUAD     ? &quad
            : shape == SHAPE_TET      ? tets
+           : shape == SHAPE_PRISM    ? &prism
+           : shape == SHAPE_PYRAMID  ? &pyramid
                                      : &hex;
 }
 
@@ -70,8 +95,7 @@ struct plan {
     double middles[MESH_MAX_MIDDLES * 3]; /* the lattice of order 2 */
     int n_parents[MESH_MAX_MIDDLES];      /* the parent's vertices a middle lies between */
     int parents[MESH_MAX_MIDDLES][SHAPE_MAX_VERTICES];
-    double *values[3]; /* for each variant: (children x n_nodes) x n_nodes, Lagrange values at the children's
-                          nodes */
+    double *values[3]; /* for each variant: (nodes of all children) x n_nodes, Lagrange values there */
 };
 
 struct refinement {
@@ -81,6 +105,7 @@ struct refinement {
     int32_t n_inner; /* middles of whole cells, which belong to no other */
     int32_t *points; /* for each cell the fine vertices of its order-2 lattice */
     int64_t point_offsets[MESH_MAX_BLOCKS];
+    int64_t first_child[MESH_MAX_BLOCKS]; /* of the first cell of a block */
     struct mesh_input input;
     uint8_t *shapes;
     int64_t *vertex_offsets, *node_offsets;
@@ -94,29 +119,26 @@ struct refinement {
 
 /* ------------------------------------------------------------------------------------------ tables */
 
-/* Vertex v belongs to the smallest face around the middle m when no reference coordinate (barycentric ones
- * included) that is zero or one at m differs at v. */
+/* Vertex v belongs to the smallest face around the middle m when it lies in all planes of faces that m lies
+ * in. */
 static int lies_between(enum shape shape, const double *m, const double *v) {
-    int dim = shape_dim(shape);
-    double m_rest = 1, v_rest = 1;
-    for (int a = 0; a < dim; a++) {
+    for (int a = 0; a < shape_dim(shape); a++) {
         if (m[a] == 0 && v[a] != 0) return 0;
-        if (m[a] == 1 && v[a] != 1) return 0;
-        m_rest -= m[a];
-        v_rest -= v[a];
+        if (shape_room(shape, a, m) == 0 && shape_room(shape, a, v) != 0) return 0;
     }
-    return !(shape_is_simplex(shape) && m_rest == 0 && v_rest != 0);
+    return 1;
 }
 
 /* Child c is the affine image xi = c_0 + sum_b eta_b (c_b - c_0) of the reference cell. */
-static void child_nodes(const struct plan *plan, const int *child, const double *lattice, double *xi) {
+static void child_nodes(const struct plan *plan, enum shape shape, const int *child, int n,
+                        const double *lattice, double *xi) {
     int dim = plan->dim;
-    for (int i = 0; i < plan->n_nodes; i++)
+    for (int i = 0; i < n; i++)
         for (int a = 0; a < dim; a++) {
             double origin = plan->middles[child[0] * dim + a], x = origin;
             for (int b = 0; b < dim; b++)
                 x += lattice[i * dim + b] *
-                     (plan->middles[child[shape_axis_vertex(plan->shape, b)] * dim + a] - origin);
+                     (plan->middles[child[shape_axis_vertex(shape, b)] * dim + a] - origin);
             xi[i * dim + a] = x;
         }
 }
@@ -138,13 +160,18 @@ static facet_status plan_init(struct plan *plan, enum shape shape, int order) {
     int64_t n = (int64_t)MESH_MAX_CHILDREN * plan->n_nodes;
     TRY(ALLOC(lattice, plan->n_nodes * dim));
     TRY(ALLOC(xi, n * dim));
-    shape_nodes(shape, order, lattice);
     for (int k = 0; k < plan->n_variants; k++) {
         const struct mesh_children *children = &plan->children[k];
-        for (int c = 0; c < children->n; c++)
-            child_nodes(plan, children->vertices[c], lattice, xi + (int64_t)c * plan->n_nodes * dim);
+        int n_points = 0;
+        for (int c = 0; c < children->n; c++) {
+            enum shape child = mesh_child_shape(shape, c);
+            int n_nodes = shape_n_nodes(child, order);
+            shape_nodes(child, order, lattice);
+            child_nodes(plan, child, children->vertices[c], n_nodes, lattice, xi + (int64_t)n_points * dim);
+            n_points += n_nodes;
+        }
         TRY(ALLOC(plan->values[k], n * plan->n_nodes));
-        TRY(basis_lagrange(shape, order, children->n * plan->n_nodes, xi, plan->values[k], NULL));
+        TRY(basis_lagrange(shape, order, n_points, xi, plan->values[k], NULL));
     }
 done:
     base_free(&lattice);
@@ -224,7 +251,7 @@ static void make_children(struct refinement *r, int b) {
     const struct facet_mesh *mesh = r->mesh;
     const struct mesh_block *block = &mesh->blocks[b];
     const struct plan *plan = &r->plans[b];
-    int n_vertices = shape_n_vertices(plan->shape), n_nodes = plan->n_nodes, dim = mesh->dim;
+    int n_nodes = plan->n_nodes, dim = mesh->dim;
     int64_t cell = r->input.n_cells, vertex = r->vertex_offsets[cell], node = r->node_offsets[cell];
     for (int32_t c = 0; c < block->count; c++) {
         const double *nodes = block->nodes + (int64_t)c * n_nodes * dim;
@@ -233,9 +260,11 @@ static void make_children(struct refinement *r, int b) {
         const double *values = plan->values[variant];
         const struct mesh_children *children = &plan->children[variant];
         for (int k = 0; k < children->n; k++, cell++) {
-            r->shapes[cell] = (uint8_t)plan->shape;
-            for (int v = 0; v < n_vertices; v++) r->vertices[vertex++] = points[children->vertices[k][v]];
-            for (int i = 0; i < n_nodes; i++, node++, values += n_nodes)
+            enum shape shape = mesh_child_shape(plan->shape, k);
+            r->shapes[cell] = (uint8_t)shape;
+            for (int v = 0; v < shape_n_vertices(shape); v++)
+                r->vertices[vertex++] = points[children->vertices[k][v]];
+            for (int i = 0; i < shape_n_nodes(shape, mesh->order); i++, node++, values += n_nodes)
                 mesh_interpolate(n_nodes, dim, values, nodes, r->nodes + node * dim);
             r->vertex_offsets[cell + 1] = vertex;
             r->node_offsets[cell + 1] = node;
@@ -250,7 +279,8 @@ static facet_status split_cells(struct refinement *r) {
     int64_t n_cells = 0, n_vertices = 0, n_nodes = 0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t n = (int64_t)mesh->blocks[b].count * r->plans[b].children->n;
-        n_cells += n;
+        r->first_child[b] = n_cells;
+        n_cells += n; /* what follows is enough for children of fewer vertices */
         n_vertices += n * shape_n_vertices(mesh->blocks[b].shape);
         n_nodes += n * mesh->blocks[b].n_nodes;
     }
@@ -296,11 +326,11 @@ static int split_face(const struct refinement *r, int32_t face, int side, int st
     return children->n;
 }
 
-/* Children stand together, 2^dim for every cell, in the order of the cells. */
+/* Children stand together, in the order of the cells. */
 static facet_status split_groups(struct refinement *r) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = r->mesh;
-    int n_children = 1 << mesh->dim;
+    const int most = MESH_MAX_CHILDREN, faces = 1 << (mesh->dim - 1);
     TRY(CALLOC(r->groups, mesh->n_groups));
     TRY(CALLOC(r->group_cells, mesh->n_groups));
     TRY(CALLOC(r->group_vertices, mesh->n_groups));
@@ -310,13 +340,14 @@ static facet_status split_groups(struct refinement *r) {
         fine->name = group->name;
         fine->dim = group->dim;
         if (group->dim == mesh->dim) {
-            TRY(ALLOC(r->group_cells[g], (int64_t)group->count * n_children));
-            for (int32_t i = 0; i < group->count; i++)
-                for (int k = 0; k < n_children; k++)
-                    r->group_cells[g][fine->count++] = (int64_t)group->ids[i] * n_children + k;
+            TRY(ALLOC(r->group_cells[g], (int64_t)group->count * most));
+            for (int32_t i = 0; i < group->count; i++) {
+                int b = mesh_block_index(mesh, group->ids[i]), n = r->plans[b].children->n;
+                int64_t first = r->first_child[b] + (int64_t)(group->ids[i] - mesh->blocks[b].first) * n;
+                for (int k = 0; k < n; k++) r->group_cells[g][fine->count++] = first + k;
+            }
         } else {
-            TRY(ALLOC(r->group_vertices[g],
-                      (int64_t)group->count * n_children / 2 * SHAPE_MAX_FACE_VERTICES));
+            TRY(ALLOC(r->group_vertices[g], (int64_t)group->count * faces * SHAPE_MAX_FACE_VERTICES));
             for (int32_t i = 0; i < group->count; i++)
                 fine->count += split_face(r, group->ids[i], 0, SHAPE_MAX_FACE_VERTICES,
                                           r->group_vertices[g] + fine->count * SHAPE_MAX_FACE_VERTICES);

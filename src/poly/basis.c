@@ -13,15 +13,18 @@
  *
  *     F^(n+1) = (A t - B s) F^n - C s^2 F^(n-1).
  *
- * On tensor cells the factors are p_n^0(x_l), the same with s = 1. A "chain" is one such recurrence: level l
- * and a weight a; the chains of all (l, a) are run for a block of points at once, and each basis function is
- * then a product of dim entries of their table. */
+ * On tensor cells the factors are p_n^0(x_l), the same with s = 1; on a prism those of x and y are of the
+ * triangle, that of z of the line. So s_l = 1 - (the coordinates that shorten axis l; poly/shape.h), and a_l
+ * counts the indices of the axes that x_l shortens. A "chain" is one such recurrence: level l and a weight a;
+ * the chains of all (l, a) are run for a block of points at once, and each basis function is then a product
+ * of dim entries of their table. */
 #include "poly/basis.h"
 
 #include <math.h>
 
 #include "base/memory.h"
 #include "poly/jacobi.h"
+#include "poly/pyramid.h"
 
 /* Points that are carried through the recurrences together, across the vector unit. */
 #define BLOCK 8
@@ -32,7 +35,8 @@ struct chain {
 
 /* What depends on the shape and the degree only. */
 struct plan {
-    int dim, simplex, size;
+    enum shape shape;
+    int dim, size;
     int n_chains, n_entries;
     struct chain *chains;
     double (
@@ -40,7 +44,8 @@ struct plan {
     int *factors;   /* size x dim: the entries whose product is the basis function */
 };
 
-/* An entry of the table: F, its derivative along x_l, and along each x_j with j > l (they are all equal). */
+/* An entry of the table: F, its derivative along x_l, and along each x_j that shortens axis l (they are all
+ * equal). */
 struct entry {
     double value[BLOCK], own[BLOCK], later[BLOCK];
 };
@@ -72,54 +77,64 @@ static void add_chain(struct plan *plan, int level, int a, int length) {
     }
 }
 
-/* By total degree n = i+j+k; level l begins with the chain of the sum m of the indices before it,
- * chains[first[l]+m]. */
-static void list_simplex(struct plan *plan, int degree) {
-    const struct chain *chains = plan->chains;
-    int first[3] = {0, 1, degree + 2}, *factor = plan->factors;
-    for (int n = 0; n <= degree; n++)
-        for (int k = plan->dim > 2 ? n : 0; k >= 0; k--)
-            for (int j = plan->dim > 1 ? n - k : 0; j >= 0; j--) {
-                int i = n - j - k;
-                factor[0] = chains[first[0]].offset + i;
-                if (plan->dim > 1) factor[1] = chains[first[1] + i].offset + j;
-                if (plan->dim > 2) factor[2] = chains[first[2] + i + j].offset + k;
-                factor += plan->dim;
-            }
+/* How many axes x_level shortens. */
+static int n_shortened(enum shape shape, int level) {
+    int n = 0;
+    for (int l = 0; l < level; l++) n += shape_shortened(shape, l) >> level & 1;
+    return n;
 }
 
-/* By the largest index n. */
-static void list_tensor(struct plan *plan, int degree) {
-    const struct chain *chains = plan->chains;
+/* The degree of a function, by which bases are ordered: the total degree on simplices, the largest index on
+ * tensor cells, and on prisms the larger one of the triangle and the line. */
+static int degree_of(enum shape shape, int i, int j, int k) {
+    int plane = shape_shortened(shape, 0) & 2 ? i + j : i > j ? i : j;
+    return shape == SHAPE_TET ? plane + k : plane > k ? plane : k;
+}
+
+/* The entry of index n of level l, the sum of the indices of the axes it shortens being m. */
+static int entry_of(const struct plan *plan, int level, int m, int n) {
+    int chain = 0;
+    while (plan->chains[chain].level < level) chain++;
+    return plan->chains[chain + m].offset + n;
+}
+
+/* By degree n; of one degree the last index counts down on simplices, and the first one runs fastest
+ * elsewhere. */
+static void list_functions(struct plan *plan, int degree) {
+    const int down = shape_is_simplex(plan->shape);
     int *factor = plan->factors;
     for (int n = 0; n <= degree; n++)
-        for (int k = 0; k <= (plan->dim > 2 ? n : 0); k++)
-            for (int j = 0; j <= n; j++)
+        for (int at_k = 0; at_k <= (plan->dim > 2 ? n : 0); at_k++)
+            for (int at_j = 0; at_j <= (plan->dim > 1 ? n : 0); at_j++)
                 for (int i = 0; i <= n; i++) {
-                    if (i < n && j < n && k < n) continue;
-                    factor[0] = chains[0].offset + i;
-                    factor[1] = chains[1].offset + j;
-                    if (plan->dim > 2) factor[2] = chains[2].offset + k;
+                    int k = down && plan->dim > 2 ? n - at_k : at_k,
+                        j = down && plan->dim > 1 ? n - at_j : at_j;
+                    if (degree_of(plan->shape, i, j, k) != n) continue;
+                    factor[0] = entry_of(plan, 0, 0, i);
+                    if (plan->dim > 1) factor[1] = entry_of(plan, 1, n_shortened(plan->shape, 1) * i, j);
+                    if (plan->dim > 2)
+                        factor[2] = entry_of(plan, 2, n_shortened(plan->shape, 2) > 0 ? i + j : 0, k);
                     factor += plan->dim;
                 }
 }
 
 static facet_status plan_make(enum shape shape, int degree, struct plan *plan) {
     facet_status status = FACET_OK;
-    int dim = shape_dim(shape), simplex = shape_is_simplex(shape), length = degree + 1;
-    *plan = (struct plan){.dim = dim, .simplex = simplex, .size = basis_size(shape, degree)};
-    int n_chains = simplex ? 1 + (dim - 1) * length : dim;
-    int n_entries = simplex ? length + (dim - 1) * length * (length + 1) / 2 : dim * length;
+    int dim = shape_dim(shape), length = degree + 1, n_chains = 0, n_entries = 0;
+    *plan = (struct plan){.shape = shape, .dim = dim, .size = basis_size(shape, degree)};
+    for (int level = 0; level < dim; level++) {
+        int many = n_shortened(shape, level) > 0;
+        n_chains += many ? length : 1;
+        n_entries += many ? length * (length + 1) / 2 : length;
+    }
     TRY(ALLOC(plan->chains, n_chains));
     TRY(ALLOC(plan->steps, n_entries));
     TRY(ALLOC(plan->factors, plan->size * dim));
-    for (int level = 0; level < dim; level++)
-        for (int m = 0; m <= (simplex && level > 0 ? degree : 0); m++)
-            add_chain(plan, level, simplex ? 2 * m + level : 0, length - m);
-    if (simplex)
-        list_simplex(plan, degree);
-    else
-        list_tensor(plan, degree);
+    for (int level = 0; level < dim; level++) {
+        int less = n_shortened(shape, level);
+        for (int m = 0; m <= (less > 0 ? degree : 0); m++) add_chain(plan, level, 2 * m + less, length - m);
+    }
+    list_functions(plan, degree);
 done:
     if (status != FACET_OK) plan_free(plan);
     return status;
@@ -134,11 +149,12 @@ struct level {
 static void block_levels(const struct plan *plan, int n, const double *x, struct level *levels) {
     for (int b = 0; b < BLOCK; b++) {
         const double *point = x + (size_t)plan->dim * (size_t)(b < n ? b : n - 1);
-        double s = 1.0;
         for (int l = plan->dim - 1; l >= 0; l--) {
+            double s = 1.0;
+            for (int j = plan->dim - 1; j > l; j--)
+                if (shape_shortened(plan->shape, l) >> j & 1) s -= point[j];
             levels[l].s[b] = s;
             levels[l].t[b] = 2 * point[l] - s;
-            if (plan->simplex) s -= point[l];
         }
     }
 }
@@ -159,11 +175,10 @@ static void run_values(const struct chain *chain, const double (*step)[3], const
     }
 }
 
-/* Along x_l: dt = 2, ds = 0. Along a later coordinate of a simplex: dt = 1, ds = -1; of a tensor cell:
- * nothing. */
-static void run_derivatives(const struct chain *chain, const double (*step)[3], int simplex,
-                            const struct level *at, struct entry *entry) {
-    double dt = simplex ? 1.0 : 0.0, ds = -dt;
+/* Along x_l: dt = 2, ds = 0. Along a coordinate that shortens it: dt = 1, ds = -1. */
+static void run_derivatives(const struct chain *chain, const double (*step)[3], const struct level *at,
+                            struct entry *entry) {
+    const double dt = 1.0, ds = -1.0;
     for (int b = 0; b < BLOCK; b++) entry[0].own[b] = entry[0].later[b] = 0.0;
     for (int n = 1; n < chain->length; n++) {
         double A = step[n][0], B = step[n][1], C = step[n][2], slope = A * dt - B * ds;
@@ -191,29 +206,25 @@ static void write_values(const struct plan *plan, const struct entry *table, int
     }
 }
 
-/* The product rule: G_l, the derivative of F_0 .. F_l along x_l, and L_l, the same along a later coordinate,
- * grow from level to level; phi's derivative along x_l is G_l times the factors that follow. */
+/* The product rule, factor by factor: (F_0 .. F_l)' = (F_0 .. F_(l-1))' F_l + F_0 .. F_(l-1) F_l'. */
 static void write_gradients(const struct plan *plan, const struct entry *table, int n, double *gradients) {
     int dim = plan->dim, size = plan->size;
     for (int i = 0; i < size; i++) {
         const int *factor = plan->factors + i * dim;
-        const struct entry *e = &table[factor[0]];
-        double value[BLOCK], later[BLOCK], gradient[3][BLOCK];
-        for (int b = 0; b < BLOCK; b++) {
-            value[b] = e->value[b];
-            gradient[0][b] = e->own[b];
-            later[b] = e->later[b];
-        }
-        for (int l = 1; l < dim; l++) {
-            e = &table[factor[l]];
-            for (int j = 0; j < l; j++)
-                for (int b = 0; b < BLOCK; b++) gradient[j][b] *= e->value[b];
-#pragma omp simd
-            for (int b = 0; b < BLOCK; b++) {
-                gradient[l][b] = later[b] * e->value[b] + value[b] * e->own[b];
-                later[b] = later[b] * e->value[b] + value[b] * e->later[b];
-                value[b] *= e->value[b];
+        double value[BLOCK], gradient[3][BLOCK];
+        for (int b = 0; b < BLOCK; b++) value[b] = 1.0;
+        for (int l = 0; l < dim; l++) {
+            const struct entry *e = &table[factor[l]];
+            for (int j = 0; j < dim; j++) {
+                const double *slope = j == l                                     ? e->own
+                                      : shape_shortened(plan->shape, l) >> j & 1 ? e->later
+                                                                                 : NULL;
+                for (int b = 0; b < BLOCK; b++) {
+                    gradient[j][b] = l > 0 ? gradient[j][b] * e->value[b] : 0.0;
+                    if (slope != NULL) gradient[j][b] += value[b] * slope[b];
+                }
             }
+            for (int b = 0; b < BLOCK; b++) value[b] *= e->value[b];
         }
         for (int b = 0; b < n; b++)
             for (int j = 0; j < dim; j++)
@@ -232,6 +243,7 @@ facet_status basis_eval(enum shape shape, int degree, int n_points, const double
         for (int i = 0; i < n_points; i++) values[i] = 1.0;
         goto done;
     }
+    if (shape == SHAPE_PYRAMID) return pyramid_eval(degree, n_points, x, values, gradients);
     TRY(plan_make(shape, degree, &plan));
     TRY(ALLOC(table, plan.n_entries));
     for (int begin = 0; begin < n_points; begin += BLOCK) {
@@ -243,7 +255,7 @@ facet_status basis_eval(enum shape shape, int degree, int n_points, const double
             const double(*steps)[3] = (const double(*)[3])plan.steps + chain->offset;
             run_values(chain, steps, &levels[chain->level], table + chain->offset);
             if (gradients != NULL)
-                run_derivatives(chain, steps, plan.simplex, &levels[chain->level], table + chain->offset);
+                run_derivatives(chain, steps, &levels[chain->level], table + chain->offset);
         }
         write_values(&plan, table, n, values + row);
         if (gradients != NULL) write_gradients(&plan, table, n, gradients + row * (size_t)plan.dim);

@@ -3,7 +3,8 @@
  * Orthonormal: the integral of phi_i phi_j over the reference cell is delta_ij, phi_0 is constant, and the
  * basis of degree k-1 is the beginning of that of degree k. Simplices span P_k (ordered by total degree),
  * tensor cells Q_k: products of Legendre polynomials of degrees (i,j,k), ordered by the largest of them, and
- * among equals with i running fastest. SHAPE_POINT has the one function 1.
+ * among equals with i running fastest. Prisms: products of both, P_k x P_k, ordered by the larger of the two
+ * degrees. Pyramids: rational functions (pyramid.h). SHAPE_POINT has the one function 1.
  *
  * Nothing here keeps a state: all functions may be called from several threads at once.
  */

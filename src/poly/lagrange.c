@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "poly/basis.h"
+#include "poly/pyramid.h"
 
 #define ORDER_MAX 10
 /* A barycentric coordinate this small is a zero that was rounded. */
@@ -136,6 +137,25 @@ static void lagrange_simplex(int dim, int order, int n_points, const double *x, 
     }
 }
 
+/* Silvester's functions of a triangle times those of the line. */
+static void lagrange_prism(int order, int n_points, const double *x, double *values, double *gradients) {
+    double plane[(ORDER_MAX + 1) * (ORDER_MAX + 2) / 2], slopes[2 * (ORDER_MAX + 1) * (ORDER_MAX + 2) / 2];
+    double line[ORDER_MAX + 1], slope[ORDER_MAX + 1];
+    const int n = (order + 1) * (order + 2) / 2;
+    for (int point = 0; point < n_points; point++, x += 3) {
+        lagrange_simplex(2, order, 1, x, plane, slopes);
+        lagrange_tensor(1, order, 1, x + 2, line, slope);
+        for (int k = 0; k <= order; k++)
+            for (int i = 0; i < n; i++) {
+                *values++ = plane[i] * line[k];
+                if (gradients == NULL) continue;
+                *gradients++ = slopes[2 * i] * line[k];
+                *gradients++ = slopes[2 * i + 1] * line[k];
+                *gradients++ = plane[i] * slope[k];
+            }
+    }
+}
+
 facet_status basis_lagrange(enum shape shape, int order, int n_points, const double *x, double *values,
                             double *gradients) {
     if (order < 1 || order > ORDER_MAX)
@@ -145,6 +165,10 @@ facet_status basis_lagrange(enum shape shape, int order, int n_points, const dou
     if (shape == SHAPE_POINT) return basis_eval(shape, 0, n_points, x, values, gradients);
     if (shape == SHAPE_TRIANGLE || shape == SHAPE_TET)
         lagrange_simplex(shape_dim(shape), order, n_points, x, values, gradients);
+    else if (shape == SHAPE_PYRAMID)
+        return pyramid_lagrange(order, n_points, x, values, gradients);
+    else if (shape == SHAPE_PRISM)
+        lagrange_prism(order, n_points, x, values, gradients);
     else
         lagrange_tensor(shape_dim(shape), order, n_points, x, values, gradients);
     return FACET_OK;

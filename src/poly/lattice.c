@@ -6,33 +6,49 @@
 typedef int lattice_point[3];
 struct walk {
     const struct lattice_frame *frames;
-    int order, simplex; /* of the cell that is numbered */
+    enum shape shape; /* of the cell that is numbered */
+    int order, by_rows;
     int *numbers, n;
 };
 
-/* Our number: in a simplex the layer k is a triangle of order g-k, and its row j has g-k-j+1 nodes. */
 static void emit(struct walk *walk, const int *x) {
-    int g = walk->order, number = x[0];
-    if (!walk->simplex) number += (x[2] * (g + 1) + x[1]) * (g + 1);
-    for (int k = 0; k < x[2] && walk->simplex; k++) number += (g - k + 1) * (g - k + 2) / 2;
-    for (int j = 0; j < x[1] && walk->simplex; j++) number += g - x[2] - j + 1;
-    walk->numbers[walk->n++] = number;
+    walk->numbers[walk->n++] = shape_node(walk->shape, walk->order, x);
 }
 
-/* The nodes strictly inside the box that a vertex spans with its neighbours, the first direction fastest. */
-static void walk_rows(struct walk *walk, int dim, int order, const lattice_point *corners) {
-    static const int neighbours[3] = {1, 3, 4};
-    int last = dim == 3 ? order - 1 : 1;
+/* The node so many steps from the first corner along the axes of a cell. */
+static void emit_inside(struct walk *walk, enum shape shape, int order, const lattice_point *corners,
+                        const int *steps) {
+    int x[3];
+    memcpy(x, corners[0], sizeof x);
+    for (int e = 0; e < shape_dim(shape); e++)
+        for (int d = 0; d < 3; d++)
+            x[d] += (corners[shape_axis_vertex(shape, e)][d] - corners[0][d]) / order * steps[e];
+    emit(walk, x);
+}
+
+/* The nodes strictly inside, the first direction fastest. */
+static void walk_rows(struct walk *walk, enum shape shape, int order, const lattice_point *corners) {
+    int last = shape_dim(shape) == 3 ? order - 1 : 1;
     for (int k = 1; k <= last; k++)
         for (int j = 1; j < order; j++)
-            for (int i = 1; i < order; i++) {
-                int steps[3] = {i, j, k}, x[3];
-                memcpy(x, corners[0], sizeof x);
-                for (int e = 0; e < dim; e++)
-                    for (int d = 0; d < 3; d++)
-                        x[d] += (corners[neighbours[e]][d] - corners[0][d]) / order * steps[e];
-                emit(walk, x);
-            }
+            for (int i = 1; i < order - (shape_shortened(shape, 0) != 0 ? j : 0); i++)
+                emit_inside(walk, shape, order, corners, (int[3]){i, j, k});
+}
+
+#define MOST_ORDER   10
+#define MOST_COLUMNS ((MOST_ORDER - 2) * (MOST_ORDER - 1) / 2)
+
+/* Inside a prism: columns in the order of a triangle's nodes. */
+static void walk_columns(struct walk *walk, int order, const lattice_point *corners) {
+    int plane[MOST_COLUMNS], line[MOST_ORDER - 1], n = (order - 2) * (order - 1) / 2;
+    lattice_order(walk->frames, SHAPE_TRIANGLE, order - 3, plane);
+    lattice_order(walk->frames, SHAPE_SEGMENT, order - 2, line);
+    for (int c = 0; c < n; c++) {
+        int i = plane[c], j = 0;
+        for (; i > order - 3 - j; j++) i -= order - 2 - j; /* rows of order - 2, order - 3, .. nodes */
+        for (int k = 0; k < order - 1; k++)
+            emit_inside(walk, SHAPE_PRISM, order, corners, (int[3]){i + 1, j + 1, line[k] + 1});
+    }
 }
 
 static void walk_cell(struct walk *walk, enum shape shape, int order, const lattice_point *corners);
@@ -40,11 +56,17 @@ static void walk_cell(struct walk *walk, enum shape shape, int order, const latt
 /* The corners of the smaller cell have moved by one lattice step along each edge that meets there. */
 static void walk_inside(struct walk *walk, enum shape shape, int order, const lattice_point *corners) {
     const struct lattice_frame *frame = &walk->frames[shape];
-    int less = shape_is_simplex(shape) ? shape_dim(shape) + 1 : 2;
+    int less = shape_is_simplex(shape)                          ? shape_dim(shape) + 1
+               : shape == SHAPE_PRISM || shape == SHAPE_PYRAMID ? 3
+                                                                : 2;
     lattice_point inner[SHAPE_MAX_VERTICES];
     if (order < less) return;
-    if (frame->by_rows) {
-        walk_rows(walk, shape_dim(shape), order, corners);
+    if (frame->by_rows || walk->by_rows) {
+        walk_rows(walk, shape, order, corners);
+        return;
+    }
+    if (shape == SHAPE_PRISM) {
+        walk_columns(walk, order, corners);
         return;
     }
     memcpy(inner, corners, (size_t)shape_n_vertices(shape) * sizeof *inner);
@@ -56,6 +78,8 @@ static void walk_inside(struct walk *walk, enum shape shape, int order, const la
             inner[b][d] -= step;
         }
     }
+    for (int d = 0; d < 3 && shape == SHAPE_PYRAMID; d++) /* four edges meet there: half of their sum */
+        inner[4][d] = (inner[4][d] + corners[4][d]) / 2;
     walk_cell(walk, shape, order - less, (const lattice_point *)inner);
 }
 
@@ -71,17 +95,21 @@ static void walk_cell(struct walk *walk, enum shape shape, int order, const latt
         }
     }
     for (int f = 0; f < frame->n_faces; f++) {
+        const enum shape face_shape = f < frame->n_triangles ? SHAPE_TRIANGLE : SHAPE_QUAD;
         lattice_point face[SHAPE_MAX_FACE_VERTICES];
-        for (int c = 0; c < shape_n_vertices(frame->face_shape); c++)
+        for (int c = 0; c < shape_n_vertices(face_shape); c++)
             memcpy(face[c], corners[frame->faces[f][c]], sizeof face[c]);
-        walk_inside(walk, frame->face_shape, order, (const lattice_point *)face);
+        walk_inside(walk, face_shape, order, (const lattice_point *)face);
     }
     if (shape_dim(shape) > 1) walk_inside(walk, shape, order, corners);
 }
 
 void lattice_order(const struct lattice_frame *frames, enum shape shape, int order, int *numbers) {
-    struct walk walk = {
-        .frames = frames, .order = order, .simplex = shape_is_simplex(shape), .numbers = numbers};
+    struct walk walk = {.frames = frames,
+                        .shape = shape,
+                        .order = order,
+                        .by_rows = frames[shape].by_rows,
+                        .numbers = numbers};
     lattice_point corners[SHAPE_MAX_VERTICES] = {{0}};
     const double *vertices = shape_vertices(shape);
     int dim = shape_dim(shape);

@@ -9,6 +9,9 @@
  *   8  9  5               10 12 13  5
  *   |      \               |        |
  *   0--3--4--1             0--4--5--1
+ *
+ * Inside a prism of order g the nodes of a triangle of order g-3 stand for columns of g-1 nodes, each
+ * numbered as a line of order g-2; or, by rows, there are layers of such triangles.
  */
 #ifndef FACET_POLY_LATTICE_H
 #define FACET_POLY_LATTICE_H
@@ -18,9 +21,9 @@
 /* How a cell is gone through: edges from their first vertex to their second, faces by their vertices. */
 struct lattice_frame {
     int n_edges, n_faces;
-    int by_rows; /* the inside, and that of faces: from the first vertex towards the second, then the fourth
-                  */
-    enum shape face_shape;
+    int n_triangles; /* so many faces, the first ones; the others are quads */
+    int by_rows;     /* the inside, and that of faces: from the first vertex towards the second, then the last
+                      */
     int edges[12][2], faces[6][4];
 };
 /* numbers[i]: our number of node i of that order. frames: by shape (segments need none of faces); order >= 1,

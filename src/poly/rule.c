@@ -45,7 +45,14 @@ void rule_destroy(struct rule *rule) {
     *rule = (struct rule){0};
 }
 
-/* The product of dim lines, the first coordinate fastest; collapsed for simplices. */
+/* How many axes x_d shortens: the power of (1 - u_d) in dx. */
+static int power_of(enum shape shape, int d) {
+    int n = 0;
+    for (int l = 0; l < d; l++) n += shape_shortened(shape, l) >> d & 1;
+    return n;
+}
+
+/* The product of dim lines, the first coordinate fastest; collapsed where axes are shortened. */
 static facet_status rule_product(enum shape shape, const struct line *lines, struct rule *rule) {
     facet_status status = FACET_OK;
     int dim = shape_dim(shape), n = 1;
@@ -55,17 +62,18 @@ static facet_status rule_product(enum shape shape, const struct line *lines, str
     TRY(ALLOC(rule->w, n));
     for (int i = 0; i < n; i++) {
         int index[3] = {0}, rest = i;
-        double shrink = 1.0, *x = rule->x + (size_t)i * (size_t)dim;
+        double *x = rule->x + (size_t)i * (size_t)dim;
         for (int d = 0; d < dim; d++) {
             index[d] = rest % lines[d].n;
             rest /= lines[d].n;
         }
         rule->w[i] = 1.0;
         for (int d = dim - 1; d >= 0; d--) {
-            double u = lines[d].x[index[d]];
-            x[d] = u * shrink;
+            double shrink = 1.0;
+            for (int j = dim - 1; j > d; j--)
+                if (shape_shortened(shape, d) >> j & 1) shrink *= 1 - lines[j].x[index[j]];
+            x[d] = lines[d].x[index[d]] * shrink;
             rule->w[i] *= lines[d].w[index[d]];
-            if (shape_is_simplex(shape)) shrink *= 1 - u;
         }
     }
 done:
@@ -79,8 +87,7 @@ facet_status rule_create_product(enum shape shape, int degree, struct rule *rule
     *rule = (struct rule){0};
     if (degree < 0)
         FAIL(FACET_ERROR_INPUT, "a quadrature rule of degree %d: the degree must be at least 0", degree);
-    for (int d = 0; d < shape_dim(shape); d++)
-        TRY(line_make(degree / 2 + 1, shape_is_simplex(shape) ? d : 0, &lines[d]));
+    for (int d = 0; d < shape_dim(shape); d++) TRY(line_make(degree / 2 + 1, power_of(shape, d), &lines[d]));
     TRY(rule_product(shape, lines, rule));
 done:
     for (int d = 0; d < 3; d++) line_free(&lines[d]);
@@ -159,7 +166,31 @@ static const struct rule_table *find_table(enum shape shape, int degree) {
     return best;
 }
 
+/* A rule of the triangle at every point of one of the line. */
+static facet_status rule_prism(int degree, struct rule *rule) {
+    facet_status status = FACET_OK;
+    struct rule plane = {0};
+    struct line line = {0};
+    TRY(rule_create(SHAPE_TRIANGLE, degree, &plane));
+    TRY(line_make(degree / 2 + 1, 0, &line));
+    *rule = (struct rule){.shape = SHAPE_PRISM, .dim = 3, .n = plane.n * line.n};
+    TRY(ALLOC(rule->x, rule->n * 3));
+    TRY(ALLOC(rule->w, rule->n));
+    for (int i = 0; i < rule->n; i++) {
+        for (int d = 0; d < 2; d++) rule->x[3 * i + d] = plane.x[2 * (i % plane.n) + d];
+        rule->x[3 * i + 2] = line.x[i / plane.n];
+        rule->w[i] = plane.w[i % plane.n] * line.w[i / plane.n];
+    }
+done:
+    rule_destroy(&plane);
+    line_free(&line);
+    if (status != FACET_OK) rule_destroy(rule);
+    return status;
+}
+
 facet_status rule_create(enum shape shape, int degree, struct rule *rule) {
+    *rule = (struct rule){0};
+    if (shape == SHAPE_PRISM && degree >= 0) return rule_prism(degree, rule);
     const struct rule_table *table = find_table(shape, degree);
     return table != NULL ? rule_from_table(shape, table, rule) : rule_create_product(shape, degree, rule);
 }

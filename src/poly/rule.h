@@ -23,10 +23,12 @@ facet_status rule_gauss_jacobi(int n, double a, double b, double *x, double *w);
 facet_status rule_gauss_lobatto(int n, double a, double b, double *x, double *w);
 
 /* A rule with positive weights inside the cell, exact for polynomials of total degree <= degree on simplices
- * and of degree <= degree in each coordinate on tensor cells. Any degree >= 0. Tensor cells: Gauss
- * with degree / 2 + 1 points per direction. Triangles and tets: the rule of rule_tables.h with the fewest
- * points, which the permutations of the corners leave as it is; beyond the table, and where they have as few
- * points, products. SHAPE_POINT: one point of weight 1. */
+ * and of degree <= degree in each coordinate on tensor cells (prisms: in x and y together, and in z;
+ * pyramids: for polynomials of that degree in each coordinate of the cube that pyramid.h collapses, with the
+ * weight of the collapse). Any degree >= 0. Tensor cells: Gauss with degree / 2 + 1 points per direction.
+ * Triangles and tets: the rule of rule_tables.h with the fewest points, which the permutations of the corners
+ * leave as it is; beyond the table, and where they have as few points, products. Prisms: the triangle's at
+ * the points of Gauss. SHAPE_POINT: one point of weight 1. */
 facet_status rule_create(enum shape shape, int degree, struct rule *rule);
 
 /* The same by products alone, (degree / 2 + 1)^dim points on every shape: on simplices collapsed Gauss-Jacobi

@@ -2,50 +2,106 @@
  * orientations and lattice nodes is answered from here, so that a numbering is written down once. */
 #include "poly/shape.h"
 
+/* Bits of coordinates. */
+enum { Y = 1 << 1, Z = 1 << 2 };
+
 struct cell {
     const char *name;
     int dim, n_vertices, n_faces, is_simplex, n_orientations;
     double measure;
-    enum shape face_shape;
+    enum shape face_shape, other_shape; /* of the faces, and of those with a bit in `others` */
+    unsigned others;
+    int shorten[3];                          /* shape_shortened */
     double vertices[SHAPE_MAX_VERTICES * 3]; /* n_vertices x dim */
     int faces[SHAPE_MAX_FACES][SHAPE_MAX_FACE_VERTICES];
+    double heights[SHAPE_MAX_FACES]; /* shape_height */
 };
 
 static const struct cell cells[SHAPE_COUNT] = {
-    [SHAPE_POINT] = {"point", 0, 1, 0, 1, 1, 1.0, SHAPE_POINT, {0}, {{0}}},
-    [SHAPE_SEGMENT] = {"segment", 1, 2, 2, 1, 2, 1.0, SHAPE_POINT, {0, 1}, {{0}, {1}}},
-    [SHAPE_TRIANGLE] =
-        {"triangle", 2, 3, 3, 1, 6, 0.5, SHAPE_SEGMENT, {0, 0, 1, 0, 0, 1}, {{0, 1}, {1, 2}, {2, 0}}},
-    [SHAPE_QUAD] = {"quad",
-                    2,
-                    4,
-                    4,
-                    0,
-                    8,
-                    1.0,
-                    SHAPE_SEGMENT,
-                    {0, 0, 1, 0, 1, 1, 0, 1},
-                    {{0, 1}, {1, 2}, {2, 3}, {3, 0}}},
-    [SHAPE_TET] = {"tet",
-                   3,
-                   4,
-                   4,
-                   1,
-                   0,
-                   1.0 / 6.0,
-                   SHAPE_TRIANGLE,
-                   {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1},
-                   {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}}},
-    [SHAPE_HEX] = {"hex",
-                   3,
-                   8,
-                   6,
-                   0,
-                   0,
-                   1.0,
-                   SHAPE_QUAD,
-                   {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1},
-                   {{0, 3, 2, 1}, {0, 1, 5, 4}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}, {4, 5, 6, 7}}},
+    [SHAPE_POINT] = {.name = "point",
+                     .n_vertices = 1,
+                     .is_simplex = 1,
+                     .n_orientations = 1,
+                     .measure = 1.0,
+                     .face_shape = SHAPE_POINT},
+    [SHAPE_SEGMENT] = {.name = "segment",
+                       .dim = 1,
+                       .n_vertices = 2,
+                       .n_faces = 2,
+                       .is_simplex = 1,
+                       .n_orientations = 2,
+                       .measure = 1.0,
+                       .face_shape = SHAPE_POINT,
+                       .vertices = {0, 1},
+                       .faces = {{0}, {1}},
+                       .heights = {1, 1}},
+    [SHAPE_TRIANGLE] = {.name = "triangle",
+                        .dim = 2,
+                        .n_vertices = 3,
+                        .n_faces = 3,
+                        .is_simplex = 1,
+                        .n_orientations = 6,
+                        .measure = 0.5,
+                        .face_shape = SHAPE_SEGMENT,
+                        .shorten = {Y},
+                        .vertices = {0, 0, 1, 0, 0, 1},
+                        .faces = {{0, 1}, {1, 2}, {2, 0}},
+                        .heights = {2, 2, 2}},
+    [SHAPE_QUAD] = {.name = "quad",
+                    .dim = 2,
+                    .n_vertices = 4,
+                    .n_faces = 4,
+                    .n_orientations = 8,
+                    .measure = 1.0,
+                    .face_shape = SHAPE_SEGMENT,
+                    .vertices = {0, 0, 1, 0, 1, 1, 0, 1},
+                    .faces = {{0, 1}, {1, 2}, {2, 3}, {3, 0}},
+                    .heights = {1, 1, 1, 1}},
+    [SHAPE_TET] = {.name = "tet",
+                   .dim = 3,
+                   .n_vertices = 4,
+                   .n_faces = 4,
+                   .is_simplex = 1,
+                   .measure = 1.0 / 6.0,
+                   .face_shape = SHAPE_TRIANGLE,
+                   .shorten = {Y | Z, Z},
+                   .vertices = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1},
+                   .faces = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}},
+                   .heights = {3, 3, 3, 3}},
+    [SHAPE_HEX] = {.name = "hex",
+                   .dim = 3,
+                   .n_vertices = 8,
+                   .n_faces = 6,
+                   .measure = 1.0,
+                   .face_shape = SHAPE_QUAD,
+                   .vertices = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1},
+                   .faces =
+                       {{0, 3, 2, 1}, {0, 1, 5, 4}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}, {4, 5, 6, 7}},
+                   .heights = {1, 1, 1, 1, 1, 1}},
+    [SHAPE_PRISM] = {.name = "prism",
+                     .dim = 3,
+                     .n_vertices = 6,
+                     .n_faces = 5,
+                     .measure = 0.5,
+                     .face_shape = SHAPE_TRIANGLE,
+                     .other_shape = SHAPE_QUAD,
+                     .others = 1u << 1 | 1u << 2 | 1u << 3,
+                     .shorten = {Y},
+                     .vertices = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1},
+                     .faces = {{0, 2, 1}, {0, 1, 4, 3}, {1, 2, 5, 4}, {2, 0, 3, 5}, {3, 4, 5}},
+                     .heights = {1, 2, 2, 2, 1}},
+    [SHAPE_PYRAMID] = {.name = "pyramid",
+                       .dim = 3,
+                       .n_vertices = 5,
+                       .n_faces = 5,
+                       .measure = 1.0 / 3.0,
+                       .face_shape = SHAPE_QUAD,
+                       .other_shape = SHAPE_TRIANGLE,
+                       .others = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
+                       .shorten = {Z, Z},
+                       .vertices = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1},
+                       .faces = {{0, 3, 2, 1}, {0, 1, 4}, {1, 2, 4}, {2, 3, 4}, {3, 0, 4}},
+                       .heights = {3, 1.5, 1.5, 1.5, 1.5}},
 };
 
 /* The symmetries of a face: with r the face's first vertex, permutations i -> r+i, then the mirrored i ->
@@ -86,8 +142,26 @@ const double *shape_vertices(enum shape shape) {
 }
 
 enum shape shape_face_shape(enum shape shape, int face) {
-    (void)face; /* all faces of these cells are alike */
-    return cells[shape].face_shape;
+    return cells[shape].others >> face & 1 ? cells[shape].other_shape : cells[shape].face_shape;
+}
+
+int shape_faces_differ(enum shape shape) {
+    return cells[shape].others != 0;
+}
+
+double shape_height(enum shape shape, int face) {
+    return cells[shape].heights[face];
+}
+
+int shape_shortened(enum shape shape, int axis) {
+    return cells[shape].shorten[axis];
+}
+
+double shape_room(enum shape shape, int axis, const double *xi) {
+    double room = 1 - xi[axis];
+    for (int d = axis + 1; d < cells[shape].dim; d++)
+        if (cells[shape].shorten[axis] >> d & 1) room -= xi[d];
+    return room;
 }
 
 const int *shape_face_vertices(enum shape shape, int face) {
@@ -99,7 +173,7 @@ int shape_n_entities(enum shape shape, int d) {
     if (d == 0) return cell->n_vertices;
     if (d == cell->dim) return 1;
     if (d == cell->dim - 1) return cell->n_faces;
-    return d == 1 && cell->dim == 3 ? (cell->is_simplex ? 6 : 12) : 0;
+    return d == 1 && cell->dim == 3 ? cell->n_vertices + cell->n_faces - 2 : 0; /* Euler */
 }
 
 enum shape shape_entity_shape(enum shape shape, int d) {
@@ -111,15 +185,21 @@ const int *shape_entity_vertices(enum shape shape, int d, int entity) {
     static const int tet_edges[6][2] = {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 3}, {2, 3}};
     static const int hex_edges[12][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 5},
                                          {2, 6}, {3, 7}, {4, 5}, {5, 6}, {6, 7}, {7, 4}};
+    static const int prism_edges[9][2] = {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 4},
+                                          {2, 5}, {3, 4}, {4, 5}, {5, 3}};
+    static const int pyramid_edges[8][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 4}, {2, 4}, {3, 4}};
     if (d == 0) return numbers + entity;
     if (d == cells[shape].dim) return numbers;
     if (d == cells[shape].dim - 1) return cells[shape].faces[entity];
-    return cells[shape].is_simplex ? tet_edges[entity] : hex_edges[entity];
+    return shape == SHAPE_TET       ? tet_edges[entity]
+           : shape == SHAPE_PRISM   ? prism_edges[entity]
+           : shape == SHAPE_PYRAMID ? pyramid_edges[entity]
+                                    : hex_edges[entity];
 }
 
 int shape_axis_vertex(enum shape shape, int axis) {
     static const int tensor[3] = {1, 3, 4};
-    return cells[shape].is_simplex ? axis + 1 : tensor[axis];
+    return cells[shape].is_simplex || shape == SHAPE_PRISM ? axis + 1 : tensor[axis];
 }
 
 int shape_n_orientations(enum shape face_shape) {
@@ -155,12 +235,13 @@ int shape_find_orientation(enum shape face_shape, const int *frame, const int *l
 void shape_face_point(enum shape shape, int face, int orientation, const double *s, double *xi) {
     const struct cell *cell = &cells[shape];
     const int *vertices = cell->faces[face];
-    const int *permutation = shape_permutation(cell->face_shape, orientation);
+    const enum shape face_shape = shape_face_shape(shape, face);
+    const int *permutation = shape_permutation(face_shape, orientation);
     const double *origin = cell->vertices + cell->dim * vertices[permutation[0]];
     for (int c = 0; c < cell->dim; c++) xi[c] = origin[c];
     for (int d = 0; d < cell->dim - 1; d++) {
         const double *end =
-            cell->vertices + cell->dim * vertices[permutation[shape_axis_vertex(cell->face_shape, d)]];
+            cell->vertices + cell->dim * vertices[permutation[shape_axis_vertex(face_shape, d)]];
         for (int c = 0; c < cell->dim; c++) xi[c] += s[d] * (end[c] - origin[c]);
     }
 }
@@ -178,36 +259,47 @@ int shape_n_nodes(enum shape shape, int order) {
         return (g + 1) * (g + 2) / 2 * (g + 3) / 3;
     case SHAPE_HEX:
         return (g + 1) * (g + 1) * (g + 1);
+    case SHAPE_PRISM:
+        return (g + 1) * (g + 1) * (g + 2) / 2;
+    case SHAPE_PYRAMID:
+        return (g + 1) * (g + 2) * (2 * g + 3) / 6;
     default:
         return 1;
     }
 }
 
-void shape_nodes(enum shape shape, int order, double *xi) {
-    int dim = cells[shape].dim, simplex = cells[shape].is_simplex;
-    int k_end = dim > 2 ? order : 0, n = 0;
-    for (int k = 0; k <= k_end; k++) {
-        int j_end = dim > 1 ? order - (simplex ? k : 0) : 0;
-        for (int j = 0; j <= j_end; j++) {
-            int i_end = dim > 0 ? order - (simplex ? j + k : 0) : 0;
-            for (int i = 0; i <= i_end; i++, n++) {
-                int index[3] = {i, j, k};
-                for (int d = 0; d < dim; d++) xi[n * dim + d] = (double)index[d] / order;
-            }
-        }
-    }
+/* The last index of a row of lattice nodes along an axis, the later indices being given. */
+static int row_end(const struct cell *cell, int order, int axis, const int *index) {
+    if (axis >= cell->dim) return 0;
+    for (int d = axis + 1; d < 3; d++) /* of an axis that there is not, no bit is set */
+        if (cell->shorten[axis] >> d & 1) order -= index[d];
+    return order;
 }
 
-/* The corners of the simplex lattice end its row, its triangle and the whole; a tensor lattice has strides.
- */
-int shape_vertex_node(enum shape shape, int order, int vertex) {
-    static const enum shape begun[4] = {SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE, SHAPE_TET};
+void shape_nodes(enum shape shape, int order, double *xi) {
     const struct cell *cell = &cells[shape];
-    if (cell->is_simplex) return vertex == 0 ? 0 : shape_n_nodes(begun[vertex], order) - 1;
-    int node = 0, stride = order;
-    for (int d = 0; d < cell->dim; d++, stride *= order + 1)
-        node += stride * (int)cell->vertices[vertex * cell->dim + d];
-    return node;
+    int index[3] = {0}, n = 0;
+    for (index[2] = 0; index[2] <= row_end(cell, order, 2, index); index[2]++)
+        for (index[1] = 0; index[1] <= row_end(cell, order, 1, index); index[1]++)
+            for (index[0] = 0; index[0] <= row_end(cell, order, 0, index); index[0]++, n++)
+                for (int d = 0; d < cell->dim; d++) xi[n * cell->dim + d] = (double)index[d] / order;
+}
+
+int shape_node(enum shape shape, int order, const int at[3]) {
+    const struct cell *cell = &cells[shape];
+    int index[3] = {0}, n = at[0];
+    for (index[2] = 0; index[2] <= at[2]; index[2]++) {
+        int rows = index[2] < at[2] ? row_end(cell, order, 1, index) + 1 : at[1];
+        for (index[1] = 0; index[1] < rows; index[1]++) n += row_end(cell, order, 0, index) + 1;
+    }
+    return n;
+}
+
+int shape_vertex_node(enum shape shape, int order, int vertex) {
+    const struct cell *cell = &cells[shape];
+    int at[3] = {0};
+    for (int d = 0; d < cell->dim; d++) at[d] = order * (int)cell->vertices[vertex * cell->dim + d];
+    return shape_node(shape, order, at);
 }
 
 void shape_face_side(enum shape shape, int face, int *direction, int *upper) {

@@ -408,7 +408,7 @@ static facet_status face_rule(const struct facet_solver *s, int32_t cell, int lo
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     int b = (int)(block - mesh->blocks), dim = mesh->dim;
-    const struct hdg_face_table *rule = &s->hdg->space.blocks[b].norm_face;
+    const struct hdg_face_table *rule = hdg_face_of(&s->hdg->space.blocks[b].norm_face, local);
     int orientation =
         block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
     struct hdg_geometry geometry = {0};

@@ -257,13 +257,16 @@ static facet_status make_gmg(struct facet_solver *s) {
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
     TRY(mesh_hierarchy_create(s->problem->mesh, 1, &hierarchy));
-    int stiff = is_nearly_incompressible(&s->hdg->data);
-    if (hierarchy.n == 0 || stiff) {
+    int stiff = is_nearly_incompressible(&s->hdg->data), differ = 0;
+    for (int b = 0; b < s->problem->mesh->n_blocks; b++) differ |= trace_slots_differ(&s->hdg->trace, b);
+    if (hierarchy.n == 0 || stiff || differ) {
         snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
-                 stiff ? "coarser meshes do not help a body that is nearly incompressible (lambda > 8 mu), "
-                         "or may be "
-                         "since its material varies"
-                       : hierarchy.why);
+                 differ  ? "geometric multigrid knows no prisms and pyramids, whose faces have different "
+                           "numbers of unknowns"
+                 : stiff ? "coarser meshes do not help a body that is nearly incompressible (lambda > 8 mu), "
+                           "or may be "
+                           "since its material varies"
+                         : hierarchy.why);
         tell_unused(s);
         s->preconditioner = PRECONDITIONER_PMG;
         TRY(make_pmg(s));

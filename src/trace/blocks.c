@@ -91,12 +91,41 @@ done:
     return status;
 }
 
+/* The same of cells whose faces differ in size, which no kernel knows. */
+static facet_status lower_block(const struct trace_space *space, const struct trace_space *low,
+                                const struct trace_matrices *matrices, int block,
+                                struct trace_matrices *lower) {
+    facet_status status = FACET_OK;
+    const int n = lower->n[block], nc = space->n_components;
+    int *places = NULL;
+    double *picked = NULL;
+    TRY(ALLOC(places, n));
+    for (int s = 0, at = 0; s < space->n_slots[block]; s++) {
+        int m = (space->slots[block][s + 1] - space->slots[block][s]) / nc;
+        int m_low = (low->slots[block][s + 1] - low->slots[block][s]) / nc;
+        for (int i = 0; i < nc * m_low; i++)
+            places[at++] = space->slots[block][s] + i / m_low * m + i % m_low;
+    }
+    TRY(trace_matrices_pick(matrices, block, n, places, &picked));
+    TRY(device_upload(matrices->device, lower->values[block], picked,
+                      (size_t)(lower->n_batches[block] * trace_matrix_size(lower, block) * lower->lanes) *
+                          sizeof *picked));
+done:
+    base_free(&places);
+    base_free(&picked);
+    return status;
+}
+
 facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,
                                   const struct trace_matrices *matrices, struct trace_matrices *lower) {
     facet_status status = FACET_OK;
     TRY(trace_matrices_create(matrices->device, low, 0, lower));
     TRY(trace_matrices_keep(lower));
     for (int b = 0; b < lower->n_blocks; b++) {
+        if (trace_slots_differ(space, b)) {
+            TRY(lower_block(space, low, matrices, b, lower));
+            continue;
+        }
         int parts = shape_n_faces(space->mesh->blocks[b].shape) * space->n_components;
         device_cell_lower(matrices->device, matrices->lanes, lower->n_batches[b], parts,
                           matrices->n[b] / parts, lower->n[b] / parts, matrices->values[b], lower->values[b]);

@@ -206,7 +206,7 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
     for (int b = 0; b < mesh->n_blocks; b++)
         if (trace_cell_size(space, b) > largest_cell) largest_cell = trace_cell_size(space, b);
     base_collector_init(&failures);
-    TRY(trace_summary_open(matrices, mesh, space->n_components, &summary));
+    TRY(trace_summary_open(matrices, space, &summary));
     for (int k = 0; k < n_samples; k++) cells[k] = pick_cell(&summary, mesh, k, n_samples);
     TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
 #pragma omp parallel num_threads(base_threads()) reduction(max : largest)
@@ -241,11 +241,11 @@ struct vertex_functions {
     double values[SHAPE_MAX_FACES * SHAPE_MAX_FACE_VERTICES][SHAPE_MAX_VERTICES];
 };
 
-/* size: unknowns of a face. */
 static void find_vertex_functions(const struct trace_space *space, double *const *hats, int32_t cell,
-                                  int size, struct vertex_functions *P) {
+                                  struct vertex_functions *P) {
     const struct facet_mesh *mesh = space->mesh;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
+    const int *slots = space->slots[block - mesh->blocks];
     int n_faces = shape_n_faces(block->shape);
     const int32_t *faces = block->faces + (int64_t)(cell - block->first) * n_faces;
     *P = (struct vertex_functions){.n_vertices = shape_n_vertices(block->shape)};
@@ -257,7 +257,7 @@ static void find_vertex_functions(const struct trace_space *space, double *const
         int side = mesh->face_cells[at] != cell || mesh->face_locals[at] != f;
         int n_ends = mesh_side_vertices(mesh, faces[f], side, vertices, local);
         for (int i = 0; i < basis_size(shape, 1); i++, P->n++) {
-            P->unknowns[P->n] = f * size + i;
+            P->unknowns[P->n] = slots[f] + i;
             for (int j = 0; j < n_ends; j++) P->values[P->n][local[j]] = hats[shape][i * n_ends + j];
         }
     }
@@ -299,11 +299,11 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     struct vertex_functions P;
     for (int k = 0; k < n_samples; k++)
         cells[k] = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
-    TRY(trace_summary_open(matrices, mesh, space->n_components, &summary));
+    TRY(trace_summary_open(matrices, space, &summary));
     TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
     for (int k = 0; k < n_samples; k++) {
         const struct mesh_block *block = mesh_block_of(mesh, cells[k]);
-        int b = (int)(block - mesh->blocks), n = matrices->n[b], n_faces = shape_n_faces(block->shape);
+        int b = (int)(block - mesh->blocks), n_faces = shape_n_faces(block->shape);
         along[k] = face_stretch(&summary, b, cells[k] - block->first);
         across[k] = 1.0;
         if (!scalar || space->degree < 1) continue;
@@ -311,7 +311,7 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
             enum shape shape = shape_face_shape(block->shape, f);
             if (hats[shape] == NULL) TRY(trace_hats(shape, &hats[shape]));
         }
-        find_vertex_functions(space, hats, cells[k], n / n_faces, &P);
+        find_vertex_functions(space, hats, cells[k], &P);
         across[k] = skew_stretch(picks.K[k], picks.step, &P);
     }
     qsort(along, (size_t)n_samples, sizeof *along, ascending);
@@ -333,7 +333,7 @@ static facet_status diagonal_range(const struct trace_space *space, const struct
     facet_status status = FACET_OK;
     struct trace_summary summary = {0};
     double low = INFINITY, high = 0.0;
-    TRY(trace_summary_open(matrices, space->mesh, space->n_components, &summary));
+    TRY(trace_summary_open(matrices, space, &summary));
     for (int b = 0; b < matrices->n_blocks; b++) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
                                                                                 : low) reduction(max         \

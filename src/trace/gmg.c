@@ -341,6 +341,10 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     *mg = NULL;
     TRY(trace_need_plain(space, matrices, "geometric multigrid"));
     if (hierarchy->n == 0) FAIL(FACET_ERROR_INPUT, "geometric multigrid needs a coarser mesh");
+    for (int k = 0; k < space->mesh->n_blocks; k++)
+        if (trace_slots_differ(space, k))
+            FAIL(FACET_ERROR_INPUT, "geometric multigrid knows no cells of shape %s; use pmg",
+                 shape_name(space->mesh->blocks[k].shape));
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     TRY(choose(&b, matrices));
     TRY(multigrid_create(mg));

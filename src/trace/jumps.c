@@ -224,7 +224,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     struct corners c = {0};
     *p = (struct trace_pieces){0};
     TRY(ALLOC(p->values, space->mesh->n_cells));
-    TRY(trace_summary_open(matrices, space->mesh, space->n_components, &summary));
+    TRY(trace_summary_open(matrices, space, &summary));
     cell_values(&summary, space->mesh, p->values);
     *jump = 1.0;
     if (!(contrast(space->mesh->n_cells, p->values) > SOLVE_LARGE_JUMP)) goto done;

@@ -1,4 +1,6 @@
 /* Storage of the element matrices, and what is read off them entry by entry on the host. */
+#include <math.h>
+
 #include "base/memory.h"
 #include "trace/levels.h"
 #include "trace/sides.h"
@@ -126,31 +128,104 @@ void trace_view_close(struct trace_view *view) {
 
 /* ---------------------------------------------------------------------------------------- less than all */
 
-static facet_status summarize(const struct trace_matrices *matrices, int block, int n_faces, int n_components,
-                              double **to) {
+facet_status trace_matrices_pick(const struct trace_matrices *matrices, int block, int n, const int *places,
+                                 double **picked) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    const int lanes = matrices->lanes;
+    const int64_t size = (int64_t)n * (n + 1) / 2, all = trace_matrix_size(matrices, block);
+    *picked = NULL;
+    TRY(ALLOC(*picked, matrices->n_batches[block] * size * lanes));
+    TRY(trace_view_open(matrices, &view));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t batch = 0; batch < matrices->n_batches[block]; batch++) {
+        const double *K = view.values[block] + batch * all * lanes;
+        double *to = *picked + batch * size * lanes;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++, to += lanes)
+                for (int lane = 0; lane < lanes; lane++)
+                    to[lane] = trace_entry(K + lane, lanes, places[i], places[j]);
+    }
+done:
+    trace_view_close(&view);
+    if (status != FACET_OK) base_free(picked);
+    return status;
+}
+
+/* Faces of different sizes have constants all the same: their energies are those of matrices of degree 0. */
+static facet_status pick_constants(const struct trace_matrices *matrices, const struct trace_space *space,
+                                   int block, double **there) {
+    facet_status status = FACET_OK;
+    const int nc = space->n_components, n = space->n_slots[block] * nc;
+    int places[3 * SHAPE_MAX_FACES];
+    double *picked = NULL;
+    for (int i = 0; i < n; i++) {
+        const int *slots = space->slots[block] + i / nc;
+        places[i] = slots[0] + i % nc * ((slots[1] - slots[0]) / nc);
+    }
+    TRY(trace_matrices_pick(matrices, block, n, places, &picked));
+    TRY(device_copy(matrices->device, there, picked,
+                    (size_t)(matrices->n_batches[block] * (n * (n + 1) / 2) * matrices->lanes),
+                    sizeof *picked));
+done:
+    base_free(&picked);
+    return status;
+}
+
+/* The diagonal of all of a matrix, in the place of what the kernel said of its part. */
+static facet_status summarize_diagonal(const struct trace_matrices *matrices, int block, int n_faces,
+                                       double *summary) {
+    struct trace_view view = {.matrices = matrices};
+    const int n = matrices->n[block], lanes = matrices->lanes;
+    facet_status status = trace_view_open(matrices, &view);
+    for (int64_t cell = 0; cell < matrices->n_batches[block] * lanes && status == FACET_OK; cell++) {
+        const double *K = view.values[block] + trace_matrix_start(matrices, block, cell);
+        double *s = summary + cell / lanes * (3 + n_faces) * lanes + cell % lanes, least = INFINITY,
+               most = 0.0, mean = 0.0;
+        for (int i = 0; i < n; i++) {
+            double entry = trace_entry(K, lanes, i, i);
+            least = fmin(least, entry);
+            most = fmax(most, entry);
+            mean += entry / n;
+        }
+        s[TRACE_LEAST * lanes] = least;
+        s[TRACE_MOST * lanes] = most;
+        s[TRACE_MEAN * lanes] = mean;
+    }
+    trace_view_close(&view);
+    return status;
+}
+
+static facet_status summarize(const struct trace_matrices *matrices, const struct trace_space *space,
+                              int block, int n_faces, double **to) {
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
-    double *there = NULL;
+    const int differ = trace_slots_differ(space, block), nc = space->n_components;
+    double *there = NULL, *constants = NULL;
     size_t count = (size_t)(matrices->n_batches[block] * (3 + n_faces) * matrices->lanes);
     TRY(ALLOC(*to, count));
     TRY(device_alloc(device, &there, count, sizeof(double)));
-    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, n_components,
-                        matrices->n[block], matrices->values[block], there);
+    if (differ) TRY(pick_constants(matrices, space, block, &constants));
+    device_cell_summary(device, matrices->lanes, matrices->n_batches[block], n_faces, nc,
+                        differ ? n_faces * nc : matrices->n[block],
+                        differ ? constants : matrices->values[block], there);
     TRY(device_download(device, *to, there, count * sizeof(double)));
+    if (differ) TRY(summarize_diagonal(matrices, block, n_faces, *to));
 done:
     device_free(device, &there);
+    device_free(device, &constants);
     if (status != FACET_OK) base_free(to);
     return status;
 }
 
-facet_status trace_summary_open(const struct trace_matrices *matrices, const struct facet_mesh *mesh,
-                                int n_components, struct trace_summary *summary) {
+facet_status trace_summary_open(const struct trace_matrices *matrices, const struct trace_space *space,
+                                struct trace_summary *summary) {
     facet_status status = FACET_OK;
     *summary = (struct trace_summary){.matrices = matrices};
     for (int b = 0; b < matrices->n_blocks; b++) {
         double **to = matrices->kept != NULL ? &matrices->kept->summaries[b] : &summary->own[b];
-        summary->n_faces[b] = shape_n_faces(mesh->blocks[b].shape);
-        if (*to == NULL) TRY(summarize(matrices, b, summary->n_faces[b], n_components, to));
+        summary->n_faces[b] = shape_n_faces(space->mesh->blocks[b].shape);
+        if (*to == NULL) TRY(summarize(matrices, space, b, summary->n_faces[b], to));
         summary->values[b] = *to;
     }
 done:

@@ -150,7 +150,7 @@ done:
     return status;
 }
 
-/* Whether the row modes matter on a face: one of its cells is a quad or a hex. */
+/* Whether the row modes matter on a face: one of its cells is no simplex. */
 static int has_rows(const struct facet_mesh *mesh, int32_t face) {
     for (int which = 0; which < 2; which++) {
         int32_t cell = mesh->face_cells[2 * (int64_t)face + which];
@@ -297,7 +297,7 @@ static void number_face(const struct builder *b, int64_t block, struct trace_nod
         number_entity(b->edge_columns + (int64_t)find_edge(b, &f, i, &forward) * nc, nc, -1, nodes);
     for (int c = 0; c < nc; c++)
         if (is_given(space, face, c)) b->face_columns[block * nc + c] = -1;
-    if ((dim == 2 || space->degree > 1) && has_rows(space->mesh, face))
+    if ((dim == 2 || (space->degree > 1 && f.shape == SHAPE_QUAD)) && has_rows(space->mesh, face))
         number_entity(b->face_columns + block * nc, nc, -1, nodes);
 }
 
@@ -398,7 +398,7 @@ static void face_entries(const struct builder *b, int64_t block, int component, 
     if (b->beside != TRACE_ROWS) return;
     if (f.shape == SHAPE_QUAD)
         add_quad_rows(b, &f, component, b->face_columns[block * nc + component], e);
-    else
+    else if (f.shape == SHAPE_SEGMENT)
         add_entry(e, b->space->degree, b->face_columns[block * nc + component], 1.0);
 }
 

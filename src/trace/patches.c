@@ -52,6 +52,11 @@ static facet_status classify(const struct trace_space *space, const struct patch
             FAIL(FACET_ERROR_INPUT, "a patch has %lld unknowns, more than %d; use patches of cells",
                  (long long)size, MAX_ADDITIVE);
         struct patch_class mine = {n_faces, (int)(size / n_faces), 1};
+        for (int64_t k = set->first[p]; k < set->first[p + 1]; k++)
+            if (space->free_offsets[set->blocks[k] + 1] - space->free_offsets[set->blocks[k]] != mine.m)
+                FAIL(FACET_ERROR_INPUT, "patches that are added up have faces of one shape, and those of "
+                                        "prisms and pyramids two; use the "
+                                        "smoother of faces");
         while (c < n && ((*classes)[c].n_faces != n_faces || (*classes)[c].m != mine.m)) c++;
         of[p] = c;
         if (c < n) {

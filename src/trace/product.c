@@ -525,8 +525,7 @@ static void face_slots(const struct trace_space *space, const int64_t *first, st
         slots->count[b] = space->mesh->blocks[b].count;
         slots->n_slots[b] = space->n_slots[b];
         slots->entities[b] = space->faces[b];
-        for (int s = 1; s < space->n_slots[b]; s++) /* of different sizes? */
-            if (space->slots[b][s + 1] != (s + 1) * space->slots[b][1]) slots->starts[b] = space->slots[b];
+        if (trace_slots_differ(space, b)) slots->starts[b] = space->slots[b];
     }
 }
 

@@ -32,7 +32,12 @@ facet_status trace_view_open(const struct trace_matrices *matrices, struct trace
 facet_status trace_view_lanes(const struct trace_view *view, int block, int lanes, double **values);
 void trace_view_close(struct trace_view *view); /* view->matrices must be set */
 
-/* What the kernel cell_summary says of all cells. */
+/* *picked (on the host, to be freed) = the rows and columns places[0 .. n-1], ascending, of the symmetric
+ * matrices of a block, in lanes as they are. */
+facet_status trace_matrices_pick(const struct trace_matrices *matrices, int block, int n, const int *places,
+                                 double **picked);
+
+/* What the kernel cell_summary says of all cells; of those whose faces differ in size, the host. */
 struct trace_summary {
     const struct trace_matrices *matrices;
     int n_faces[MESH_MAX_BLOCKS];
@@ -40,8 +45,8 @@ struct trace_summary {
     double *own[MESH_MAX_BLOCKS];
 };
 enum { TRACE_LEAST, TRACE_MOST, TRACE_MEAN, TRACE_CONSTANTS /* of face 0 */ };
-facet_status trace_summary_open(const struct trace_matrices *matrices, const struct facet_mesh *mesh,
-                                int n_components, struct trace_summary *summary);
+facet_status trace_summary_open(const struct trace_matrices *matrices, const struct trace_space *space,
+                                struct trace_summary *summary);
 void trace_summary_close(struct trace_summary *summary);
 static inline double trace_summary_of(const struct trace_summary *s, int block, int64_t cell, int which) {
     const int lanes = s->matrices->lanes;

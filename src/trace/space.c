@@ -142,6 +142,12 @@ int trace_cell_size(const struct trace_space *space, int block) {
     return space->slots[block][space->n_slots[block]];
 }
 
+int trace_slots_differ(const struct trace_space *space, int block) {
+    for (int s = 1; s < space->n_slots[block]; s++)
+        if (space->slots[block][s + 1] != (s + 1) * space->slots[block][1]) return 1;
+    return 0;
+}
+
 void trace_gather(const struct trace_space *space, int block, int32_t cell_in_block, const double *full,
                   double *local, int stride) {
     const int32_t *faces = space->faces[block] + (int64_t)cell_in_block * space->n_slots[block];

@@ -76,6 +76,8 @@ void trace_space_destroy(struct trace_space *space); /* safe on a zeroed struct,
 
 /* Unknowns on the faces of one cell of a block. */
 int trace_cell_size(const struct trace_space *space, int block);
+/* Whether its faces have different numbers of unknowns. */
+int trace_slots_differ(const struct trace_space *space, int block);
 /* local[i * stride] = the full vector's entries on the faces of a cell, face after face. */
 void trace_gather(const struct trace_space *space, int block, int32_t cell_in_block, const double *full,
                   double *local, int stride);
