@@ -382,7 +382,9 @@ typedef struct facet_options {
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
     const char *formulation; /* elasticity: "symmetric" (NULL), or "gradient": one mu for the whole body */
-    const char *plane;       /* elasticity in 2D: "strain" (NULL), or "stress" */
+    const char *plane;  /* 2D: elasticity has "strain" (NULL) and "stress"; "axisymmetric": the body that the
+                           mesh makes turning about x = 0, x being r and y being z. All integrals are then over
+                           that body; faces on the axis take no condition */
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
                                    "pmg", and of hdg "gmg" (pmg where there is no coarser mesh); of tensor

@@ -53,8 +53,11 @@ static const struct schema_entry table[] = {
         "Elasticity: heat. Without stress the body is stretched by expansion (temperature - reference) in "
         "all "
         "directions; in `plane: strain` it is held back across the plane."),
-    ROW("plane", SCHEMA_WORD, "Elasticity in 2D: no strain, or no stress, across the plane.", OPTION(PLANE),
-        .fallback = "strain"),
+    ROW("plane", SCHEMA_WORD,
+        "2D. Elasticity: no strain, or no stress, across the plane. `axisymmetric`: the body that the mesh "
+        "makes turning about x = 0; x is the distance r from the axis, never negative, and y the height z. "
+        "Integrals are over that body, and faces on the axis take no condition, not even that of `rest`.",
+        OPTION(PLANE), .fallback = "strain"),
     ROW("source", SCHEMA_EXPRESSION | SCHEMA_VECTOR | SCHEMA_LIST,
         "The right-hand side f; the body force of elasticity is a list. By group: a list of `on`, `value`; "
         "zero in groups that are not named. Excluded by `exact`.",

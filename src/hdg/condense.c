@@ -57,6 +57,12 @@ static facet_status check_memory(const struct hdg *h) {
                              h->space.degree);
 }
 
+/* Weights contain x, a polynomial like the map: the rules of a map of a higher order. */
+static facet_status revolved_rule(enum hdg_use use, enum shape shape, int degree, int order,
+                                  struct rule *rule) {
+    return hdg_default_rule(use, shape, degree, 2 * order - 1, rule);
+}
+
 static int is_eliminated(const struct hdg_condition *c, int dim) {
     if (c->kind != HDG_MECHANICAL) return c->kind == HDG_DIRICHLET;
     for (int a = 0; a < dim; a++)
@@ -75,10 +81,12 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h = *hdg;
     h->data = *data;
     h->monitor = monitor;
-    h->maker = maker != NULL ? maker : hdg_default_rule;
+    int revolved = data->plane == HDG_AXISYMMETRIC;
+    h->maker = maker != NULL ? maker : revolved ? revolved_rule : hdg_default_rule;
     h->device = device;
     h->lanes = device_lanes(device);
-    TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
+    TRY(hdg_space_create(data->mesh, degree, h->maker, &h->space));
+    h->space.revolved = revolved; /* its length is that of the mesh */
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {
         TRY(local_functions_create(h, b));
@@ -88,9 +96,12 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
-        eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);
+        eliminated[f] =
+            hdg_is_on_axis(data, f) || (c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim));
     }
     TRY(equation->number(h, eliminated));
+    for (int64_t f = 0; f < data->mesh->n_faces && revolved; f++)
+        if (hdg_is_on_axis(data, f)) h->n_on_axis += h->trace.face_first[f + 1] - h->trace.face_first[f];
     TRY(equation->boundary(h));
 done:
     base_free(&eliminated);
@@ -102,24 +113,30 @@ done:
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
  * with w = 1/|1|^2 restores the identity, d being what is missing. */
-double local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K) {
+double local_restore_sums(int n, int n_ones, const int *ones, double one, double *sums, double *K) {
     double total = 0.0, w = 1.0 / (n_ones * one), missing = 0.0, largest = 0.0;
-    int end = first + n_ones * m;
-    for (int k = first; k < end; k += m)
-        for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + k];
+    for (int k = 0; k < n_ones; k++)
+        for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + ones[k]];
     for (int i = 0; i < n; i++) {
         missing = fmax(missing, fabs(sums[i]));
         largest = fmax(largest, one * fabs(K[i * n + i]));
     }
-    for (int k = first; k < end; k += m) total += one * sums[k];
-    for (int k = first; k < end; k += m)
+    for (int k = 0; k < n_ones; k++) total += one * sums[ones[k]];
+    for (int k = 0; k < n_ones; k++)
         for (int i = 0; i < n; i++) {
-            K[i * n + k] += w * sums[i];
-            K[k * n + i] += w * sums[i];
+            K[i * n + ones[k]] += w * sums[i];
+            K[ones[k] * n + i] += w * sums[i];
         }
-    for (int k = first; k < end; k += m)
-        for (int j = first; j < end; j += m) K[k * n + j] -= total * w * w;
+    for (int k = 0; k < n_ones; k++)
+        for (int j = 0; j < n_ones; j++) K[ones[k] * n + ones[j]] -= total * w * w;
     return largest > 0.0 ? missing / largest : 0.0;
+}
+
+int local_ones(const struct local *l, int first, int step, int ones[SHAPE_MAX_FACES]) {
+    int n = 0, n_faces = l->hdg->space.blocks[l->block].n_faces;
+    for (int f = 0; f < n_faces; f++)
+        if (!local_on_axis(l, f)) ones[n++] = first + f * step;
+    return n;
 }
 
 facet_status local_factor(struct local *l, int N, int n) {
@@ -515,7 +532,7 @@ static facet_status condense(struct hdg *h, int only) {
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     TRY(hdg_compare_samples(h, &samples));
     if (only) h->volume = volume;
-    h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
+    h->singular = h->data.equation->floats && h->trace.n_free + h->n_on_axis == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);

@@ -301,16 +301,17 @@ static facet_status condense_cell(struct local *l, double *K, double *largest_ro
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct condensed_block *c = &h->condensed->blocks[l->block];
-    int N = c->N, n = c->n;
+    int N = c->N, n = c->n, ones[SHAPE_MAX_VERTICES],
+        n_ones = shape_n_vertices(h->space.blocks[l->block].shape);
     double *moments = l->vector, *sums = moments + N;
+    for (int i = 0; i < n_ones; i++) ones[i] = i;
     TRY(cell_matrix(l, moments));
     TRY(local_eliminate(l, N, n, K));
     if (N > 0) { /* K 1 = lambda (m_b - R'S^-1 m_i) */
         local_half_solve(l, N, n, 0, moments);
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, l->C + N, N + n, moments, 1, 1.0, sums, 1);
     }
-    l->missing = fmax(l->missing, local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1,
-                                                     0, 1.0, sums, K));
+    l->missing = fmax(l->missing, local_restore_sums(n, n_ones, ones, 1.0, sums, K));
     turn(h, l->block, l->cell, 0, n, n, 1, K);
     turn(h, l->block, l->cell, 0, n, 1, n, K);
     TRY(condensed_add_robin(l, K, largest_robin));

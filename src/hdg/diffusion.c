@@ -12,8 +12,8 @@
 
 /* -------------------------------------------------------------------------------------------- data */
 
-/* f = lambda u - sum_ab (d_a K_ab d_b u + K_ab d_ab u). jets: 1 + dim + dim*dim of u, then 1 + dim of K_ab,
- * per point. */
+/* f = lambda u - sum_ab (d_a K_ab d_b u + K_ab d_ab u), about an axis less K_rb d_b u / r. jets: 1 + dim +
+ * dim*dim of u, then 1 + dim of K_ab, per point. */
 facet_status diffusion_exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
@@ -31,6 +31,8 @@ facet_status diffusion_exact_source(struct local *l, int32_t region, int n, cons
                 TRY(field_eval_jet(K, scalar ? 0 : a * dim + b, n, dim, x, k, k_grad, NULL));
             for (int q = 0; q < n; q++)
                 f[q] -= k_grad[q * dim + a] * grad[q * dim + b] + k[q] * hessian[(q * dim + a) * dim + b];
+            for (int q = 0; q < n && a == 0 && l->hdg->space.revolved; q++)
+                f[q] -= k[q] * grad[q * dim + b] / x[q * dim];
         }
 done:
     return status;
@@ -204,7 +206,7 @@ done:
 static facet_status restore_constants(struct local *l, double *K) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int N = b->N, n = b->n_trace;
+    int N = b->N, n = b->n_trace, ones[SHAPE_MAX_FACES], n_ones = local_ones(l, 0, b->m, ones);
     double *moments = l->vector, *sums = moments + N;
     memset(moments, 0, (size_t)(N + n) * sizeof *moments);
     if (h->data.reaction != NULL) {
@@ -217,9 +219,8 @@ static facet_status restore_constants(struct local *l, double *K) {
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, l->C + N, N + n, moments, 1, 0.0, sums, 1);
     }
     /* psi_0 is 1 over the root of the measure */
-    l->missing =
-        fmax(l->missing, local_restore_sums(n, b->n_faces, b->m, 0,
-                                            sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K));
+    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
+    l->missing = fmax(l->missing, local_restore_sums(n, n_ones, ones, one, sums, K));
     return FACET_OK;
 }
 

@@ -19,12 +19,12 @@
  * other: the later ones do not disturb the earlier, K_e being symmetric. */
 static void restore_translations(struct local *l, double *matrix) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    int dim = l->hdg->data.mesh->dim, n = dim * b->n_trace;
+    int dim = l->hdg->data.mesh->dim, n = dim * b->n_trace, ones[SHAPE_MAX_FACES];
     double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
-    for (int c = 0; c < dim; c++) {
+    for (int c = l->hdg->space.revolved; c < dim; c++) { /* about an axis: along it alone */
+        int n_ones = local_ones(l, c * b->m, dim * b->m, ones);
         memset(l->vector, 0, (size_t)n * sizeof *l->vector);
-        l->missing =
-            fmax(l->missing, local_restore_sums(n, b->n_faces, dim * b->m, c * b->m, one, l->vector, matrix));
+        l->missing = fmax(l->missing, local_restore_sums(n, n_ones, ones, one, l->vector, matrix));
     }
 }
 

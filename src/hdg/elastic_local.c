@@ -24,7 +24,7 @@ facet_status elastic_begin(struct local *l, int block, int32_t cell) {
     int32_t region = local_region(data, block, cell);
     l->block = block;
     l->cell = cell;
-    l->affine = data->mesh->blocks[block].affine[cell];
+    l->affine = data->mesh->blocks[block].affine[cell] && !l->hdg->space.revolved;
     const struct hdg_table *table = block_of(l)->cell.table;
     hdg_cell_geometry(&l->hdg->space, block, cell, table, &l->geometry);
     l->det = l->geometry.wJ[0] / table->w[0];

@@ -75,7 +75,8 @@ struct equation {
     int turns;  /* K_e does not see the rotations of a cell either */
     int by_faces;   /* unknowns of orthonormal bases on faces, as p- and geometric multigrid want them */
     int easy_gmg;   /* geometric multigrid is worth a thought where the coefficient does not jump */
-    int in_batches; /* loads and errors are taken for many cells at once (general.h) */
+    int in_batches; /* loads and errors are taken for many cells at once (general.h), but not of bodies of
+                       revolution, whose cells are all worked on one by one */
     double outward; /* a flux out of a cell, times this, is what a part is said to have */
     const char *conserved; /* what every cell balances; NULL: nothing */
     const char *no_star;   /* why there is no post-processing; NULL: there is */

@@ -152,11 +152,13 @@ void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block
                     double *mean) {
     struct local l = {.hdg = h, .block = block, .cell = cell};
     const struct hdg_face_table *table = &h->space.blocks[block].face;
-    int n_faces = h->space.blocks[block].n_faces;
-    double area = n_faces * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0));
+    int n_faces = h->space.blocks[block].n_faces, ones[SHAPE_MAX_FACES];
+    double area =
+        local_ones(&l, 0, 1, ones) * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0));
     for (int c = 0; c < h->trace.n_components; c++) mean[c] = 0.0;
     for (int i = 0; i < n_faces * table->rule.n; i++) {
         double values[3], weight = table->rule.w[i % table->rule.n] / area;
+        if (local_on_axis(&l, i / table->rule.n)) continue;
         local_trace_values(&l, s, i / table->rule.n, table, i % table->rule.n, 1, values);
         for (int c = 0; c < h->trace.n_components; c++) mean[c] += weight * values[c];
     }
@@ -263,7 +265,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     *errors = (struct hdg_errors){0};
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
-    if (h->data.equation->in_batches)
+    if (local_in_batches(h))
         TRY(batch_errors(h, &job));
     else
         TRY(local_for_all_cells(h, error_work, &job));
@@ -409,7 +411,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
         through = found->moduli;
         taken = found->reaction;
         for (int f = 0; f < b->n_faces; f++) out[0] += fluxes[f] = found->flux[f];
-    } else if (h->data.equation->in_batches && batch_is_fast(h, block, cell / lanes)) {
+    } else if (local_in_batches(h) && batch_is_fast(h, block, cell / lanes)) {
         double moduli[SHAPE_MAX_FACES];
         l->block = block;
         l->cell = cell;
@@ -464,7 +466,7 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     if (h->data.equation->conserved == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
-    for (int b = 0; b < mesh->n_blocks && h->data.equation->in_batches; b++) {
+    for (int b = 0; b < mesh->n_blocks && local_in_batches(h); b++) {
         if (h->general[b] != NULL) TRY(ALLOC(job.general[b], mesh->blocks[b].count));
         TRY(general_fluxes(h, b, s, job.general[b]));
     }

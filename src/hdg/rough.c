@@ -27,6 +27,7 @@ static facet_status look_inside(struct local *l, struct hdg *to) {
     const double *chi;
     for (int f = 0; f < h->space.blocks[l->block].n_faces; f++) {
         double area = 0.0, least = INFINITY, largest = 0.0;
+        if (local_on_axis(l, f)) continue;
         TRY(local_face_tau(l, f, &chi, &row));
         for (int q = 0; q < n_points; q++) {
             area += local_norm(h->data.mesh->dim, l->normal + q * h->data.mesh->dim);

@@ -405,6 +405,9 @@ facet_status sample_take_on(const struct facet_solver *s, const char *name, int 
         values[(*n)++] = take == SAMPLE_MAX ? g.largest : g.smallest;
         return FACET_OK;
     }
+    if (take == SAMPLE_MEAN && !(g.measure > 0.0))
+        return base_fail(FACET_ERROR_INPUT,
+                         "there is no mean of the field '%s' on the axis, which has no area", name);
     double scale = take == SAMPLE_MEAN ? 1.0 / g.measure : 1.0;
     for (int c = 0; c < g.components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
