@@ -514,8 +514,9 @@ FACET_API facet_status facet_solver_potential(const facet_solver *solver, const 
                                               double *potential);
 /* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
  * 1), "q", "q_star" (n * dim). Elasticity: "u" (n * dim), "stress", "strain" (n * dim * dim, by rows),
- * "von_mises" (n * 1); of the formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim),
- * "p" (n * 1) and "vorticity" = curl u (n * 1 in 2D, n * 3 in 3D). */
+ * "von_mises" (n * 1) and in 2D "stress_across" (n * 1: across the plane, or around the axis); of the
+ * formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim), "p" (n * 1) and "vorticity" =
+ * curl u (n * 1 in 2D, n * 3 in 3D). */
 FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const char *field, int64_t n_points,
                                              const double *x, double *values);
 /* A VTU file for ParaView. fields: names separated by commas (NULL: all). */

@@ -289,14 +289,15 @@ static const struct schema_entry table[] = {
         "`--output` replaces it."),
     ROW("output.fields", SCHEMA_WORDS,
         "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, `error` "
-        "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain` and `von_mises` to "
+        "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain`, `von_mises` and, in 2D, "
+        "`stress_across` (the normal stress across the plane, or around the axis) to "
         "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`. "
         "`cell`, `region` and `part` are numbers: of the cell; of its group, and of the part of the boundary "
         "that it touches, from 1 in the order of the mesh (sides of a box: xmin 1, xmax 2, ...), 0 for none, "
         "the "
         "smallest of several.",
-        WORDS("u", "u_star", "q", "q_star", "H", "p", "stress", "strain", "von_mises", "vorticity", "trace",
-              "error", "cell", "region", "part")),
+        WORDS("u", "u_star", "q", "q_star", "H", "p", "stress", "stress_across", "strain", "von_mises",
+              "vorticity", "trace", "error", "cell", "region", "part")),
     ROW("output.order", SCHEMA_INTEGER,
         "The degree of the cells in the file; by default chosen from the degree of the solution. Above 10 "
         "(`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little more than half the "
@@ -308,8 +309,8 @@ static const struct schema_entry table[] = {
         "`flux` is q . n through the part of the boundary named by `on`; `traction` is sigma n there, whose "
         "integral is the force upon that part.",
         REQUIRED,
-        WORDS("u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "strain", "von_mises", "vorticity",
-              "traction")),
+        WORDS("u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "stress_across", "strain",
+              "von_mises", "vorticity", "traction")),
     ROW("values[].component", SCHEMA_WORD,
         "Of a vector or a tensor; without it, all of them, a tensor by rows.",
         WORDS("x", "y", "z", "xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")),

@@ -474,6 +474,8 @@ static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int n_faces = shape_n_faces(cells->shape), m = h->space.blocks[block].m;
     uint8_t bits = (uint8_t)((1 << h->trace.n_components) - 1);
+    if (h->space.revolved && h->data.equation->rigid)
+        bits &= (uint8_t)~1; /* it is stretched away from an axis */
     for (int f = 0; f < n_faces; f++) {
         int32_t face = cells->faces[cell * n_faces + f], condition = h->data.face_condition[face];
         int64_t first = h->trace.face_free[face];

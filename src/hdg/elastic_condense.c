@@ -78,7 +78,7 @@ static void restore_rotations(struct local *l, double *K) {
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     int dim = h->data.mesh->dim, n = dim * b->n_trace, n_rotations = dim == 2 ? 1 : 3;
     double *X = l->vector, *d = X + n, *all = d + n;
-    if (elastic_is_gradient(&h->data) || h->data.mesh->order > h->space.degree) return;
+    if (elastic_is_gradient(&h->data) || h->data.mesh->order > h->space.degree || h->space.revolved) return;
     trace_coordinates(l, X);
     for (int r = 0; r < n_rotations; r++) {
         double *v = all + (int64_t)r * n, missing, largest = 0.0;

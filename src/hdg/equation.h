@@ -15,7 +15,8 @@
 #include "base/status.h"
 
 /* Fields of solutions. H, p, the vorticity (the curl of u: 1 number in 2D, 3 in 3D): of elasticity; tensors
- * are dim x dim by rows. von_mises knows the third normal stress of plane strain. */
+ * are dim x dim by rows. stress_across: in 2D the third normal stress, across the plane or around the axis,
+ * which von_mises knows. */
 enum hdg_field {
     HDG_U,
     HDG_U_STAR,
@@ -27,6 +28,7 @@ enum hdg_field {
     HDG_STRAIN,
     HDG_VON_MISES,
     HDG_VORTICITY,
+    HDG_ACROSS,
     HDG_N_FIELDS
 };
 enum hdg_form { HDG_SCALAR, HDG_VECTOR, HDG_TENSOR, HDG_CURL, HDG_AS_U };

@@ -145,6 +145,11 @@ struct hdg {
     struct hdg_resident *resident; /* resident.h, or NULL */
 };
 
+/* Whether the stress has a component around the axis. */
+static inline int hdg_has_hoop(const struct hdg *h) {
+    return h->space.revolved && h->data.equation->rigid;
+}
+
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in
  * equation_condensed), star count x N_star per block; trace: full numbering. Elasticity: u count x dim x
  * (functions of a component), q count x dim x dim x N the stress or H, p count x N, star count x dim x
@@ -153,7 +158,7 @@ struct hdg {
 struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
-    double *p[MESH_MAX_BLOCKS]; /* equation_gradient only */
+    double *p[MESH_MAX_BLOCKS]; /* equation_gradient; or, hdg_has_hoop, the stress around the axis */
     double *trace;
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */

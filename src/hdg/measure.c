@@ -114,6 +114,9 @@ static facet_status add_errors(struct local *l, const struct hdg_solution *s, in
             if (sum == SUM_U) e->u_max = fmax(e->u_max, sqrt(square));
         }
     }
+    if (star || !hdg_has_hoop(h)) goto done;
+    TRY(evaluate(l, s, HDG_ACROSS, points, found)); /* is of the stress too */
+    for (int j = 0; j < n; j++) e->sums[SUM_STRESS] += l->geometry.wJ[j] * pow(found[j] - p[j], 2);
 done:
     return status;
 }
@@ -392,6 +395,19 @@ done:
     return status;
 }
 
+/* What the stress around the axis draws the cell at hand inward with. */
+static double hoop_force(struct local *l, const struct hdg_solution *s) {
+    const struct hdg_functions *v = &l->hdg->functions[l->block];
+    const struct hdg_table *table = v->cell.table;
+    int row;
+    double sum = 0.0;
+    const double *phi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
+    for (int q = 0; q < table->n; q++)
+        sum += l->geometry.wJ[q] / l->geometry.x[q * table->dim] *
+               cblas_ddot(v->N, phi + (int64_t)q * row, 1, s->p[l->block] + (int64_t)l->cell * v->N, 1);
+    return sum;
+}
+
 static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
@@ -444,6 +460,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
         TRY(h->data.equation->initial(l, l->C + N + n, l->C));
         for (int c = 0; c < nc; c++) sum[c] -= l->C[(int64_t)c * v->Nu] / constant;
     }
+    if (hdg_has_hoop(h)) taken += hoop_force(l, job->solution);
     sum[0] -= taken;
     if (job->solution->offset_source != 0.0) { /* the loads are without it */
         hdg_cell_geometry(&h->space, block, cell, &b->cell, &l->geometry);

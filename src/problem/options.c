@@ -158,10 +158,11 @@ static const struct refusal {
     const char *sentence;
 } rules[] = {
     {KEY(PLANE), OF_BODY, AT_DIFFUSION, ALONE,
-     "the plane %w belongs to elasticity; diffusion has axisymmetric"},
+     "%w belongs to equation: elasticity; diffusion has axisymmetric"},
     {KEY(DISCRETIZATION), ANY, AT_DIFFUSION, BESIDE(PLANE, AXISYMMETRIC),
      "the discretization %w does not know plane: axisymmetric; use hdg"},
-    {KEY(PLANE), AXISYMMETRIC, AT_ELASTICITY, ALONE, "plane: axisymmetric belongs to diffusion"},
+    {KEY(FORMULATION), BIT(GIVEN + FORMULATION_GRADIENT), AT_ELASTICITY, BESIDE(PLANE, AXISYMMETRIC),
+     "the formulation %w does not know plane: axisymmetric; use symmetric"},
     {KEY(FORMULATION), ANY, AT_DIFFUSION, ALONE, "a formulation belongs to elasticity"},
     {KEY(DISCRETIZATION), ANY, AT_ELASTICITY, ALONE,
      "the discretization %w belongs to equation: diffusion; elasticity has hdg"},

@@ -27,6 +27,8 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
         return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the %s %s%s", name,
                          option_names[physics->chosen_by], word, text);
     }
+    if (*field == HDG_ACROSS && s->problem->mesh->dim == 3)
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to 2D; in 3D it is in the stress", name);
     *components = equation_field_components(equation, s->problem->mesh->dim, *field);
     if (hdg_fields[*field].star && !s->options.postprocess)
         return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}", name);
