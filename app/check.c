@@ -136,6 +136,14 @@ static void report_condition(const struct case_file *file, const char *part, str
         text_printf(out, ", %s: exact", physics_of(file->equation)->parts[0]);
 }
 
+/* Whether a part is on the axis of a body of revolution: it has no condition then, not even that of `rest`.
+ */
+static int is_on_axis(const facet_mesh *mesh, const struct mesh_group *part, const struct case_file *file) {
+    if (!file || file->options.plane != PLANE_AXISYMMETRIC || part->count == 0) return 0;
+    struct mesh_group_face face = mesh_group_face(mesh, part, 0);
+    return !face.is_inner && problem_is_on_axis(mesh, problem_axis_size(mesh), face.cell, face.local);
+}
+
 /* The groups of cells or of faces, a line each, with what the case (or NULL) says about them. */
 static facet_status report_groups(const facet_mesh *mesh, int dim, const struct case_file *file,
                                   struct text *out) {
@@ -148,7 +156,10 @@ static facet_status report_groups(const facet_mesh *mesh, int dim, const struct 
         if (group->dim != dim) continue;
         text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name,
                     report_number_of(group->count, thing).text);
-        if (file && dim < mesh->dim) report_condition(file, group->name, out);
+        if (dim < mesh->dim && is_on_axis(mesh, group, file))
+            text_printf(out, ", on the axis");
+        else if (file && dim < mesh->dim)
+            report_condition(file, group->name, out);
         text_printf(out, "\n");
     }
     TRY(count_rest(mesh, dim, &n_rest));

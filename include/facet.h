@@ -382,7 +382,9 @@ typedef struct facet_options {
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
     const char *formulation; /* elasticity: "symmetric" (NULL), or "gradient": one mu for the whole body */
-    const char *plane;       /* elasticity in 2D: "strain" (NULL), or "stress" */
+    const char *plane;  /* 2D: elasticity has "strain" (NULL) and "stress"; "axisymmetric": the body that the
+                           mesh makes turning about x = 0, x being r and y being z. All integrals are then over
+                           that body; faces on the axis take no condition */
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
                                    "pmg", and of hdg "gmg" (pmg where there is no coarser mesh); of tensor
@@ -512,8 +514,9 @@ FACET_API facet_status facet_solver_potential(const facet_solver *solver, const 
                                               double *potential);
 /* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
  * 1), "q", "q_star" (n * dim). Elasticity: "u" (n * dim), "stress", "strain" (n * dim * dim, by rows),
- * "von_mises" (n * 1); of the formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim),
- * "p" (n * 1) and "vorticity" = curl u (n * 1 in 2D, n * 3 in 3D). */
+ * "von_mises" (n * 1) and in 2D "stress_across" (n * 1: across the plane, or around the axis); of the
+ * formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim), "p" (n * 1) and "vorticity" =
+ * curl u (n * 1 in 2D, n * 3 in 3D). */
 FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const char *field, int64_t n_points,
                                              const double *x, double *values);
 /* A VTU file for ParaView. fields: names separated by commas (NULL: all). */

@@ -167,6 +167,13 @@ class ElasticExamples(unittest.TestCase):
         self.assert_near(stress["inside"], hoop[0], 2e-3)
         self.assert_near(stress["outside"], hoop[1], 5e-4)
 
+    def test_shell(self):
+        values = self.solve("shell")["values"]
+        self.assert_close(values["inside"], 0.8, 1e-4)
+        self.assert_close(values["outside"], 0.3, 1e-4)
+        self.assert_close(values["hoop"], 5 / 7, 1e-2)
+        self.assert_close(values["support"], -math.pi, 1e-5)
+
     def test_cook(self):
         values = self.solve("cook")
         self.assert_near(values["rises"], 23.96, 0.07)

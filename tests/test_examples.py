@@ -233,6 +233,12 @@ class Examples(unittest.TestCase):
             self.assertLess(abs(left - right), 1e-3)
             self.assertLess(abs(left - (2 + math.cos(math.pi * i / 2))), 1e-3)
 
+    def test_hot_shell(self):
+        values = self.solve("hot-shell")["values"]
+        self.assert_close(values["pole"], 100 / 3, 1e-5)
+        self.assert_close(values["flow"], 400 * math.pi, 1e-5)
+        self.assert_close(values["heat"], 100 * 2 * math.pi * 2 / 3, 1e-5)
+
     def test_anisotropic(self):
         result = self.solve("anisotropic")
         self.assert_errors(result, u=1e-5, q=4e-4, u_star=2e-7)

@@ -503,6 +503,8 @@ static void check_complete(struct reader *r, const struct tree_node *where) {
             const char *on = r->file->boundary[k].on;
             named = !on || !is_side(n, sides, on) || !strcmp(on, sides[i]); /* also rest */
         }
+        if (r->file->options.plane == PLANE_AXISYMMETRIC && !strcmp(sides[i], "xmin"))
+            continue; /* may be the axis */
         if (named) continue;
         issues_append(missing, sizeof missing, sides[i]);
     }

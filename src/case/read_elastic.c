@@ -52,7 +52,7 @@ void reader_check_equation(struct reader *r) {
                        other);
         }
     }
-    if (plane && r->dim == 3 && physics_has_key(physics_of(r->file->equation), "plane"))
+    if (plane && r->dim == 3)
         issues_add(r->issues, plane, "plane: belongs to 2D, but the box has 3 dimensions; remove it");
 }
 

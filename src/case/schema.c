@@ -53,8 +53,11 @@ static const struct schema_entry table[] = {
         "Elasticity: heat. Without stress the body is stretched by expansion (temperature - reference) in "
         "all "
         "directions; in `plane: strain` it is held back across the plane."),
-    ROW("plane", SCHEMA_WORD, "Elasticity in 2D: no strain, or no stress, across the plane.", OPTION(PLANE),
-        .fallback = "strain"),
+    ROW("plane", SCHEMA_WORD,
+        "2D. Elasticity: no strain, or no stress, across the plane. `axisymmetric`: the body that the mesh "
+        "makes turning about x = 0; x is the distance r from the axis, never negative, and y the height z. "
+        "Integrals are over that body, and faces on the axis take no condition, not even that of `rest`.",
+        OPTION(PLANE), .fallback = "strain"),
     ROW("source", SCHEMA_EXPRESSION | SCHEMA_VECTOR | SCHEMA_LIST,
         "The right-hand side f; the body force of elasticity is a list. By group: a list of `on`, `value`; "
         "zero in groups that are not named. Excluded by `exact`.",
@@ -287,14 +290,15 @@ static const struct schema_entry table[] = {
         "`--output` replaces it."),
     ROW("output.fields", SCHEMA_WORDS,
         "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, `error` "
-        "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain` and `von_mises` to "
+        "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain`, `von_mises` and, in 2D, "
+        "`stress_across` (the normal stress across the plane, or around the axis) to "
         "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`. "
         "`cell`, `region` and `part` are numbers: of the cell; of its group, and of the part of the boundary "
         "that it touches, from 1 in the order of the mesh (sides of a box: xmin 1, xmax 2, ...), 0 for none, "
         "the "
         "smallest of several.",
-        WORDS("u", "u_star", "q", "q_star", "H", "p", "stress", "strain", "von_mises", "vorticity", "trace",
-              "error", "cell", "region", "part")),
+        WORDS("u", "u_star", "q", "q_star", "H", "p", "stress", "stress_across", "strain", "von_mises",
+              "vorticity", "trace", "error", "cell", "region", "part")),
     ROW("output.order", SCHEMA_INTEGER,
         "The degree of the cells in the file; by default chosen from the degree of the solution. Above 10 "
         "(`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little more than half the "
@@ -306,8 +310,8 @@ static const struct schema_entry table[] = {
         "`flux` is q . n through the part of the boundary named by `on`; `traction` is sigma n there, whose "
         "integral is the force upon that part.",
         REQUIRED,
-        WORDS("u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "strain", "von_mises", "vorticity",
-              "traction")),
+        WORDS("u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "stress_across", "strain",
+              "von_mises", "vorticity", "traction")),
     ROW("values[].component", SCHEMA_WORD,
         "Of a vector or a tensor; without it, all of them, a tensor by rows.",
         WORDS("x", "y", "z", "xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")),

@@ -81,7 +81,7 @@ static const char elastic_example[] =
     "equation: elasticity                           # -div sigma = source\n"
     "material: {E: 210e9, nu: 0.3}                  # or {mu: ..., lambda: ...}; or [{on: steel, E: ..., nu: "
     "...}, ...]\n"
-    "plane: stress                                  # 2D: strain (default) or stress\n"
+    "plane: stress                                  # 2D: strain (default), stress or axisymmetric\n"
     "source: [0, -77e3]                             # force per volume\n"
     "boundary:\n"
     "  - {on: xmin, fixed: true}                    # or displacement: [0, 0]\n"

@@ -116,7 +116,7 @@ static int all_fast(const struct hdg *h, int block, batch_fits fits, int64_t bat
 facet_status batch_find_fast(struct hdg *h, int block, batch_fits fits) {
     const struct hdg_data *data = &h->data;
     int64_t n = trace_n_batches(h->device, data->mesh, block);
-    int constant = (data->tau == NULL || field_is_constant(data->tau, NULL)) &&
+    int constant = !h->space.revolved && (data->tau == NULL || field_is_constant(data->tau, NULL)) &&
                    !shape_faces_differ(data->mesh->blocks[block].shape);
     facet_status status = CALLOC(h->ways[block], n);
     for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)

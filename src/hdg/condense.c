@@ -57,6 +57,12 @@ static facet_status check_memory(const struct hdg *h) {
                              h->space.degree);
 }
 
+/* Weights contain x, a polynomial like the map: the rules of a map of a higher order. */
+static facet_status revolved_rule(enum hdg_use use, enum shape shape, int degree, int order,
+                                  struct rule *rule) {
+    return hdg_default_rule(use, shape, degree, 2 * order - 1, rule);
+}
+
 static int is_eliminated(const struct hdg_condition *c, int dim) {
     if (c->kind != HDG_MECHANICAL) return c->kind == HDG_DIRICHLET;
     for (int a = 0; a < dim; a++)
@@ -75,14 +81,16 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h = *hdg;
     h->data = *data;
     h->monitor = monitor;
-    h->maker = maker != NULL ? maker : hdg_default_rule;
+    int revolved = data->plane == HDG_AXISYMMETRIC;
+    h->maker = maker != NULL ? maker : revolved ? revolved_rule : hdg_default_rule;
     h->device = device;
     h->lanes = device_lanes(device);
     for (int b = 0; b < data->mesh->n_blocks; b++)
         if (shape_faces_differ(data->mesh->blocks[b].shape) && device_has_memory(device))
             FAIL(FACET_ERROR_INPUT, "cells of shape %s are not on the device %s; use the device cpu",
                  shape_name(data->mesh->blocks[b].shape), device_name(device));
-    TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
+    TRY(hdg_space_create(data->mesh, degree, h->maker, &h->space));
+    h->space.revolved = revolved; /* its length is that of the mesh */
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {
         TRY(local_functions_create(h, b));
@@ -92,9 +100,12 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
-        eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);
+        eliminated[f] =
+            hdg_is_on_axis(data, f) || (c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim));
     }
     TRY(equation->number(h, eliminated));
+    for (int64_t f = 0; f < data->mesh->n_faces && revolved; f++)
+        if (hdg_is_on_axis(data, f)) h->n_on_axis += h->trace.face_first[f + 1] - h->trace.face_first[f];
     TRY(equation->boundary(h));
 done:
     base_free(&eliminated);
@@ -103,11 +114,15 @@ done:
 }
 
 /* psi_0 is 1 over the root of the measure of the reference face. */
-void local_find_ones(const struct hdg_block_space *b, int n_components, int c, int *places, double *ones) {
+int local_find_ones(const struct local *l, int n_components, int c, int *places, double *ones) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int n = 0;
     for (int f = 0; f < b->n_faces; f++) {
-        places[f] = n_components * b->starts[f] + c * hdg_face_size(b, f);
-        ones[f] = sqrt(shape_measure(shape_face_shape(b->shape, f)));
+        if (local_on_axis(l, f)) continue;
+        places[n] = n_components * b->starts[f] + c * hdg_face_size(b, f);
+        ones[n++] = sqrt(shape_measure(shape_face_shape(b->shape, f)));
     }
+    return n;
 }
 
 /* Constants, to the last bit. With uhat = 1 the exact algebra gives K_e 1 = U' (lambda, phi), zero without
@@ -471,6 +486,8 @@ static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int n_faces = shape_n_faces(cells->shape);
     uint8_t bits = (uint8_t)((1 << h->trace.n_components) - 1);
+    if (h->space.revolved && h->data.equation->rigid)
+        bits &= (uint8_t)~1; /* it is stretched away from an axis */
     for (int f = 0; f < n_faces; f++) {
         int32_t face = cells->faces[cell * n_faces + f], condition = h->data.face_condition[face];
         int64_t first = h->trace.face_free[face];
@@ -532,7 +549,7 @@ static facet_status condense(struct hdg *h, int only) {
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     TRY(hdg_compare_samples(h, &samples));
     if (only) h->volume = volume;
-    h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
+    h->singular = h->data.equation->floats && h->trace.n_free + h->n_on_axis == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);

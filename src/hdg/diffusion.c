@@ -12,8 +12,8 @@
 
 /* -------------------------------------------------------------------------------------------- data */
 
-/* f = lambda u - sum_ab (d_a K_ab d_b u + K_ab d_ab u). jets: 1 + dim + dim*dim of u, then 1 + dim of K_ab,
- * per point. */
+/* f = lambda u - sum_ab (d_a K_ab d_b u + K_ab d_ab u), about an axis less K_rb d_b u / r. jets: 1 + dim +
+ * dim*dim of u, then 1 + dim of K_ab, per point. */
 facet_status diffusion_exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
@@ -31,6 +31,8 @@ facet_status diffusion_exact_source(struct local *l, int32_t region, int n, cons
                 TRY(field_eval_jet(K, scalar ? 0 : a * dim + b, n, dim, x, k, k_grad, NULL));
             for (int q = 0; q < n; q++)
                 f[q] -= k_grad[q * dim + a] * grad[q * dim + b] + k[q] * hessian[(q * dim + a) * dim + b];
+            for (int q = 0; q < n && a == 0 && l->hdg->space.revolved; q++)
+                f[q] -= k[q] * grad[q * dim + b] / x[q * dim];
         }
 done:
     return status;
@@ -219,8 +221,8 @@ static facet_status restore_constants(struct local *l, double *K) {
     }
     int places[SHAPE_MAX_FACES];
     double ones[SHAPE_MAX_FACES];
-    local_find_ones(b, 1, 0, places, ones);
-    l->missing = fmax(l->missing, local_restore_sums(n, b->n_faces, places, ones, sums, K));
+    int n_ones = local_find_ones(l, 1, 0, places, ones);
+    l->missing = fmax(l->missing, local_restore_sums(n, n_ones, places, ones, sums, K));
     return FACET_OK;
 }
 

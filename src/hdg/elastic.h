@@ -60,6 +60,7 @@ struct elastic_traction {
 struct hdg_elastic {
     struct elastic_tables tables[MESH_MAX_BLOCKS]; /* of fast batches, on the device */
     int varies;                                    /* some modulus is no number */
+    int voigt;                                     /* some law is a matrix */
     double
         *moved; /* n_free: what fixed unknowns contribute to the right-hand side, while cells are condensed */
     int has_springs;
@@ -84,6 +85,11 @@ struct elastic_local {
     double *T;           /* Nu x Nu */
     double *E, *B, *W;   /* of a face: Nu x m, 2 m x m, Nu x m */
     double *rows;        /* n x (N + n): Gram rows of traction faces */
+    /* Where the law is a matrix (elastic_voigt.c; s: components of the stress), else NULL: */
+    double *stiffness;  /* s x s: C where it is constant, else points x s x s: C^-1; */
+    double *V;          /* s N0 x (N + n), */
+    double *compliance; /* s N0 x s N0 */
+    double *hoop;       /* N0 x Nu: what u_r does around an axis */
     int constant, constant_lambda;
     double mean_mu;
     double middle[3], inverse[9]; /* xi(x) of physical displacements */
@@ -115,6 +121,10 @@ facet_status elastic_condition_values(struct local *l, const struct hdg_conditio
 /* expansion (temperature - reference) at points, 0 where there is no heat; scratch: n. */
 facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
                              double *scratch, double *strain);
+/* Those in which a body is strained: d of the formulas above. */
+static inline int elastic_directions(const struct hdg_data *data) {
+    return data->plane == HDG_AXISYMMETRIC ? 3 : data->mesh->dim;
+}
 /* The strain in the plane, or in space, that is without stress: in plane strain the third direction, which
  * cannot give way, adds nu times it. And the pressure that holds it back. */
 static inline double elastic_swelling(const struct hdg_data *data, double mu, double lambda, double strain) {
@@ -123,13 +133,42 @@ static inline double elastic_swelling(const struct hdg_data *data, double mu, do
 }
 static inline double elastic_thermal_pressure(const struct hdg_data *data, double mu, double lambda,
                                               double strain) {
-    return (2.0 * mu + data->mesh->dim * lambda) * elastic_swelling(data, mu, lambda, strain);
+    return (2.0 * mu + elastic_directions(data) * lambda) * elastic_swelling(data, mu, lambda, strain);
 }
 /* Physical tau of a face of the cell at hand, which has this area. */
 facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau);
 /* The same of a cell of this mean mu and height over the face. */
 facet_status elastic_tau_at(const struct hdg *hdg, double mean_mu, double height, int n, const double *x,
                             double *tau);
+
+/* elastic_law.c: laws that are a matrix C between the components of strain (shears twice) and stress. How
+ * many there are, and which pair of directions one is: 2 in the plane is across it, or around the axis. */
+#define ELASTIC_MOST_STRESS 6
+int elastic_n_stress(const struct hdg_data *data);
+const int *elastic_pair(int dim, int row);
+/* Whether the law of a region is one; whether it is the same everywhere; and C (n x s x s) at points. */
+int elastic_is_voigt(const struct hdg_data *data, int32_t region);
+int elastic_is_uniform(const struct hdg_data *data, int32_t region);
+facet_status elastic_stiffness(const struct hdg_data *data, int32_t region, int n, const double *x,
+                               double *C);
+/* The stress (dim x dim, and across the plane) of u and its gradient at a point, less beta in all directions.
+ */
+void elastic_voigt_stress(int dim, int rows, const double *C, const double *x, const double *u,
+                          const double *H, double beta, double *stress, double *across);
+/* The strain (dim x dim) of a stress, and what heat adds to it in all directions. C is destroyed. */
+void elastic_voigt_strain(int dim, int rows, double *C, const double *stress, double across, double swelling,
+                          double *strain);
+facet_status elastic_voigt_source(struct local *l, int32_t region, int n, const double *x, double *f);
+/* elastic_voigt.c: their cells. Scratch for so many points and functions; total 0: for fields alone. */
+facet_status elastic_voigt_scratch(struct local *l, int64_t points, int64_t N, int64_t Nu, int64_t total);
+/* The law of the cell at hand at the n points of its geometry. */
+facet_status elastic_voigt_begin(struct local *l, int32_t region, int n);
+/* -(phi/r, chi) around an axis, else nothing. */
+void elastic_hoop_matrix(struct local *l);
+/* The Gram matrix of the law into C, Z being there; and the stress (flux: of the moments t_ca, in place;
+ * across: N or NULL) of the cell at hand. */
+facet_status elastic_voigt_gram(struct local *l);
+facet_status elastic_voigt_flux(struct local *l, const double *u, double *flux, double *across);
 
 /* elastic_boundary.c */
 facet_status elastic_list_faces(struct hdg *hdg);                              /* before the boundary data, */
@@ -140,6 +179,9 @@ int elastic_has_springs(const struct hdg *hdg, int block, int32_t cell);
 facet_status elastic_add_springs(struct local *l, double *K);
 
 /* elastic_local.c */
+facet_status elastic_factor_masses(struct local *l); /* into dev and vol, as they are needed */
+void elastic_solve_mass(const struct local *l, const double *factor,
+                        double *v); /* v = M^-1 v; NULL: affine */
 facet_status elastic_begin(struct local *l, int block, int32_t cell);
 facet_status elastic_initial(struct local *l, double *spherical, double *loads); /* equation.initial */
 /* C of the cell at hand, ready for local_eliminate. */

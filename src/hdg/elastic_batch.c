@@ -171,8 +171,7 @@ static int fits(const struct hdg *h, int block, int32_t cell) {
     const struct mesh_block *b = &data->mesh->blocks[block];
     int n_faces = h->space.blocks[block].n_faces;
     int32_t region = local_region(data, block, cell);
-    if (!field_is_constant(data->mu[region], NULL) || !field_is_constant(data->lambda[region], NULL))
-        return 0;
+    if (!elastic_is_uniform(data, region) || elastic_is_voigt(data, region)) return 0;
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell * n_faces + f];
         if (trace_turn_of(&h->trace, block, cell, f) != NULL ||

@@ -22,10 +22,10 @@ static void restore_translations(struct local *l, double *matrix) {
     int dim = l->hdg->data.mesh->dim, n = dim * b->n_trace;
     int places[SHAPE_MAX_FACES];
     double ones[SHAPE_MAX_FACES];
-    for (int c = 0; c < dim; c++) {
+    for (int c = l->hdg->space.revolved; c < dim; c++) { /* about an axis: along it alone */
         memset(l->vector, 0, (size_t)n * sizeof *l->vector);
-        local_find_ones(b, dim, c, places, ones);
-        l->missing = fmax(l->missing, local_restore_sums(n, b->n_faces, places, ones, l->vector, matrix));
+        int n_ones = local_find_ones(l, dim, c, places, ones);
+        l->missing = fmax(l->missing, local_restore_sums(n, n_ones, places, ones, l->vector, matrix));
     }
 }
 
@@ -44,12 +44,12 @@ static void trace_coordinates(struct local *l, double *X) {
                     X[a * b->n_trace + b->starts[f] + i] += table->rule.w[q] * table->psi[q * table->m + i] *
                                                             (l->x[q * dim + a] - l->geometry.x[a]);
     }
-    local_find_ones(b, 1, 0, places, ones);
-    for (int f = 0; f < b->n_faces; f++) square += ones[f] * ones[f];
+    int n_ones = local_find_ones(l, 1, 0, places, ones);
+    for (int f = 0; f < n_ones; f++) square += ones[f] * ones[f];
     for (int a = 0; a < dim; a++) { /* orthogonal to the function 1 */
         double mean = 0.0;
-        for (int f = 0; f < b->n_faces; f++) mean += ones[f] * X[a * b->n_trace + places[f]] / square;
-        for (int f = 0; f < b->n_faces; f++) X[a * b->n_trace + places[f]] -= mean * ones[f];
+        for (int f = 0; f < n_ones; f++) mean += ones[f] * X[a * b->n_trace + places[f]] / square;
+        for (int f = 0; f < n_ones; f++) X[a * b->n_trace + places[f]] -= mean * ones[f];
     }
 }
 
@@ -82,7 +82,7 @@ static void restore_rotations(struct local *l, double *K) {
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     int dim = h->data.mesh->dim, n = dim * b->n_trace, n_rotations = dim == 2 ? 1 : 3;
     double *X = l->vector, *d = X + n, *all = d + n;
-    if (elastic_is_gradient(&h->data) || h->data.mesh->order > h->space.degree) return;
+    if (elastic_is_gradient(&h->data) || h->data.mesh->order > h->space.degree || h->space.revolved) return;
     trace_coordinates(l, X);
     for (int r = 0; r < n_rotations; r++) {
         double *v = all + (int64_t)r * n, missing, largest = 0.0;

@@ -134,6 +134,11 @@ facet_status elastic_exact_source(struct local *l, int32_t region, int n, const 
     int dim = data->mesh->dim;
     double *u = l->jets, *gradient = u + n, *hessian = gradient + n * dim, *rest = hessian + n * dim * dim;
     struct moduli_jet j = {rest, rest + n, rest + n + n * dim, rest + 2 * n + n * dim};
+    if (elastic_is_voigt(data, region)) {
+        TRY(elastic_voigt_source(l, region, n, x, f));
+        TRY(moduli_jet(data, region, n, x, &j));
+        return add_thermal_source(l, region, n, x, &j, u, f);
+    }
     TRY(moduli_jet(data, region, n, x, &j));
     memset(f, 0, (size_t)(n * dim) * sizeof *f);
     for (int c = 0; c < dim; c++) {
@@ -193,6 +198,16 @@ done:
     return status;
 }
 
+/* The stress, or (natural) mu H - p I, of H and what heat takes off. */
+static void flux_of_gradient(int dim, int natural, double mu, double lambda, const double *H, double beta,
+                             double *flux) {
+    double trace = 0.0;
+    for (int a = 0; a < dim; a++) trace += H[a * (dim + 1)];
+    for (int i = 0; i < dim * dim; i++)
+        flux[i] = mu * (H[i] + (natural ? 0.0 : H[i % dim * dim + i / dim])) +
+                  (i % (dim + 1) == 0 ? (natural ? mu + lambda : lambda) * trace - beta : 0.0);
+}
+
 /* Traction, or (mu H - p I) n, of the exact solution; on springs with k u. */
 static facet_status exact_traction(struct local *l, const struct hdg_condition *c, int n, const double *x,
                                    const double *normal, double *values) {
@@ -207,21 +222,20 @@ static facet_status exact_traction(struct local *l, const struct hdg_condition *
     if (c->spring != NULL) TRY(hdg_spring_at(dim, c, n, x, normal, scratch, k));
     TRY(elastic_thermal(data, region, n, x, strain + n, strain));
     TRY(elastic_moduli(data, region, n, x, e->mu, e->lambda));
+    int voigt = elastic_is_voigt(data, region), rows = elastic_n_stress(data);
+    if (voigt) TRY(elastic_stiffness(data, region, n, x, e->stiffness));
     for (int q = 0; q < n; q++) {
         const double *h = H + q * dim * dim, *N = normal + q * dim;
-        double beta = elastic_thermal_pressure(data, e->mu[q], e->lambda[q], strain[q]);
-        double trace = 0.0, area = 0.0, mu = e->mu[q],
-               lambda = natural ? e->mu[q] + e->lambda[q] : e->lambda[q];
+        double beta = elastic_thermal_pressure(data, e->mu[q], e->lambda[q], strain[q]), stress[9], across;
+        if (voigt)
+            elastic_voigt_stress(dim, rows, e->stiffness + q * rows * rows, x + q * dim, u + q * dim, h, beta,
+                                 stress, &across);
+        else
+            flux_of_gradient(dim, natural, e->mu[q], e->lambda[q], h, beta, stress);
         for (int a = 0; a < dim; a++) {
-            trace += h[a * dim + a];
-            area += N[a] * N[a];
-        }
-        area = sqrt(area);
-        for (int a = 0; a < dim; a++) {
-            double sum = (lambda * trace - beta) * N[a];
-            for (int b = 0; b < dim; b++)
-                sum += mu * (h[a * dim + b] + (natural ? 0.0 : h[b * dim + a])) * N[b];
-            values[q * dim + a] = sum / area;
+            double sum = 0.0;
+            for (int b = 0; b < dim; b++) sum += stress[a * dim + b] * N[b];
+            values[q * dim + a] = sum / local_norm(dim, N);
             for (int b = 0; b < dim && c->spring != NULL; b++)
                 values[q * dim + a] += k[(q * dim + a) * dim + b] * u[q * dim + b];
         }

@@ -24,13 +24,15 @@ facet_status elastic_begin(struct local *l, int block, int32_t cell) {
     int32_t region = local_region(data, block, cell);
     l->block = block;
     l->cell = cell;
-    l->affine = data->mesh->blocks[block].affine[cell];
+    l->affine = data->mesh->blocks[block].affine[cell] && !l->hdg->space.revolved;
     const struct hdg_table *table = block_of(l)->cell.table;
     hdg_cell_geometry(&l->hdg->space, block, cell, table, &l->geometry);
     l->det = l->geometry.wJ[0] / table->w[0];
     e->constant_lambda = field_is_constant(data->lambda[region], NULL);
-    e->constant = e->constant_lambda && field_is_constant(data->mu[region], NULL);
+    e->constant = elastic_is_uniform(data, region);
+    TRY(local_check_axis(l, table->n));
     TRY(elastic_moduli(data, region, e->constant ? 1 : table->n, l->geometry.x, e->mu, e->lambda));
+    if (elastic_is_voigt(data, region)) TRY(elastic_voigt_begin(l, region, table->n));
     l->volume = e->mean_mu = 0.0;
     for (int q = 0; q < table->n; q++) {
         l->volume += l->geometry.wJ[q];
@@ -146,13 +148,13 @@ done:
 
 /* Factors of the masses of a cell where they are needed: weights 1 when the moduli are constant (dev only),
  * 1/mu or 1/(2 mu), 1/(mu + lambda) or 1/(2 mu + d lambda) when they vary. */
-static facet_status factor_masses(struct local *l) {
+facet_status elastic_factor_masses(struct local *l) {
     const struct hdg_functions *eb = block_of(l);
     const struct hdg_table *table = eb->cell.table;
     struct elastic_local *e = l->elastic;
     const double *phi;
     int N0 = eb->N, row;
-    int symmetric = !elastic_is_gradient(&l->hdg->data), d = dim_of(l);
+    int symmetric = !elastic_is_gradient(&l->hdg->data), d = elastic_directions(&l->hdg->data);
     if (l->affine && e->constant) return FACET_OK;
     phi = local_chi(l, table, eb->cell.chi, l->geometry.x, &row);
     for (int which = 0; which < (e->constant ? 1 : 2); which++) {
@@ -268,6 +270,10 @@ static void gradient_matrix(struct local *l) {
     for (int f = 0; f < b->n_faces; f++) {
         if (l->affine) {
             affine_face_gradient(l, f);
+        } else if (local_on_axis(l, f)) {
+            int ld = dim * (Nu + b->n_trace), at = dim * Nu + elastic_trace_start(b, dim, f, 0);
+            for (int64_t i = 0; i < block_of(l)->N; i++)
+                memset(l->elastic->Z + i * ld + at, 0, (size_t)(dim * hdg_face_size(b, f)) * sizeof(double));
         } else {
             const double *chi = local_face(l, f, &row);
             general_face_gradient(l, f, chi, row);
@@ -275,15 +281,12 @@ static void gradient_matrix(struct local *l) {
     }
 }
 
-facet_status elastic_matrix(struct local *l) {
+/* Z'M^-1 Z of the moduli into C, Z being there. */
+static facet_status isotropic_gram(struct local *l) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = space_of(l);
-    const struct hdg_data *data = &l->hdg->data;
     struct elastic_local *e = l->elastic;
-    int dim = dim_of(l), Nu = block_of(l)->Nu, ld = dim * (Nu + b->n_trace);
-    int affine = l->affine && (data->tau == NULL || field_is_constant(data->tau, NULL));
-    gradient_matrix(l);
-    TRY(factor_masses(l));
+    int ld = dim_of(l) * (block_of(l)->Nu + space_of(l)->n_trace);
+    TRY(elastic_factor_masses(l));
     if (e->constant) {
         gram(l, l->affine ? NULL : e->dev, e->Z, l->C);
     } else {
@@ -294,8 +297,26 @@ facet_status elastic_matrix(struct local *l) {
     }
     keep_traction_rows(l);
     mix(l, l->C, e->constant ? NULL : e->Q);
+done:
+    return status;
+}
+
+static int is_voigt(const struct local *l) {
+    return elastic_is_voigt(&l->hdg->data, local_region(&l->hdg->data, l->block, l->cell));
+}
+
+facet_status elastic_matrix(struct local *l) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = space_of(l);
+    const struct hdg_data *data = &l->hdg->data;
+    struct elastic_local *e = l->elastic;
+    int dim = dim_of(l), Nu = block_of(l)->Nu, ld = dim * (Nu + b->n_trace);
+    int affine = l->affine && (data->tau == NULL || field_is_constant(data->tau, NULL));
+    gradient_matrix(l);
+    TRY(is_voigt(l) ? elastic_voigt_gram(l) : isotropic_gram(l));
     memset(e->T, 0, (size_t)(Nu * Nu) * sizeof *e->T);
-    for (int f = 0; f < b->n_faces; f++) TRY(affine ? affine_face(l, f) : general_face(l, f));
+    for (int f = 0; f < b->n_faces; f++)
+        if (!local_on_axis(l, f)) TRY(affine ? affine_face(l, f) : general_face(l, f));
     for (int c = 0; c < dim; c++)
         for (int i = 0; i < Nu; i++) {
             int at = elastic_u_start(Nu, c);
@@ -336,7 +357,7 @@ static void affine_moments(struct local *l, const double *u, const double *uhat,
 }
 
 /* v = M^-1 v */
-static void solve_mass(const struct local *l, const double *factor, double *v) {
+void elastic_solve_mass(const struct local *l, const double *factor, double *v) {
     int N0 = block_of(l)->N;
     if (factor == NULL) {
         cblas_dscal(N0, 1.0 / l->det, v, 1);
@@ -356,7 +377,8 @@ facet_status elastic_flux(struct local *l, const double *u, const double *uhat, 
         affine_moments(l, u, uhat, flux);
     else
         local_moments(l, u, uhat, flux);
-    TRY(factor_masses(l));
+    if (is_voigt(l)) return elastic_voigt_flux(l, u, flux, p);
+    TRY(elastic_factor_masses(l));
     memset(trace, 0, (size_t)N0 * sizeof *trace);
     for (int c = 0; c < dim; c++) cblas_daxpy(N0, 1.0, flux + c * (dim + 1) * N0, 1, trace, 1);
     if (symmetric)
@@ -368,9 +390,9 @@ facet_status elastic_flux(struct local *l, const double *u, const double *uhat, 
                     *x = *y = 0.5 * (*x + *y);
                 }
         }
-    solve_mass(l, vol, trace);
+    elastic_solve_mass(l, vol, trace);
     for (int i = 0; i < dim * dim; i++) {
-        solve_mass(l, dev, flux + i * N0);
+        elastic_solve_mass(l, dev, flux + i * N0);
         double scale = symmetric ? (e->constant ? 2.0 * mu : 1.0) : (e->constant ? 1.0 : 1.0 / mu);
         cblas_dscal(N0, -scale, flux + i * N0, 1);
     }
@@ -406,13 +428,17 @@ facet_status elastic_initial(struct local *l, double *spherical, double *loads) 
     }
     const double *phi = local_chi(l, table, eb->cell.chi, l->geometry.x, &row);
     cblas_dgemv(CblasRowMajor, CblasTrans, n, N0, -1.0, phi, row, strain, 1, 0.0, spherical, 1);
-    TRY(factor_masses(l));
-    solve_mass(l, mass, spherical);
-    if (e->constant) cblas_dscal(N0, gradient ? mu + lambda : 2.0 * mu + dim * lambda, spherical, 1);
+    TRY(elastic_factor_masses(l));
+    elastic_solve_mass(l, mass, spherical);
+    if (e->constant)
+        cblas_dscal(N0, gradient ? mu + lambda : 2.0 * mu + elastic_directions(data) * lambda, spherical, 1);
     if (loads == NULL) goto done;
     int ld = dim * (eb->Nu + space_of(l)->n_trace);
     gradient_matrix(l);
     cblas_dgemv(CblasRowMajor, CblasTrans, N0, ld, 1.0, e->Z, ld, spherical, 1, 0.0, loads, 1);
+    if (!l->hdg->space.revolved) goto done;
+    elastic_hoop_matrix(l);
+    cblas_dgemv(CblasRowMajor, CblasTrans, N0, eb->Nu, 1.0, e->hoop, eb->Nu, spherical, 1, 1.0, loads, 1);
 done:
     return status;
 }

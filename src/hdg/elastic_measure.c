@@ -32,16 +32,21 @@ static void strain_of_stress(int dim, double mu, double lambda, const double *st
                     (i % (dim + 1) == 0 ? swelling : 0.0);
 }
 
-/* thermal: alpha (T - T0), which a body in plane strain holds back across the plane with E times it. */
-static double von_mises(const struct hdg_data *data, double mu, double lambda, const double *stress,
-                        double thermal) {
-    int dim = data->mesh->dim;
+/* The normal stress across a plane: in plane strain that which holds it back, where thermal, alpha (T - T0),
+ * has E times it. */
+static double stress_across(const struct hdg_data *data, double mu, double lambda, const double *stress,
+                            double thermal) {
+    if (data->mesh->dim == 3 || data->plane != HDG_PLANE_STRAIN) return 0.0;
+    return lambda / (2.0 * (mu + lambda)) * trace_of(2, stress) -
+           mu * (3.0 * lambda + 2.0 * mu) / (lambda + mu) * thermal;
+}
+
+/* across: the third normal stress of 2D. */
+static double von_mises(int dim, const double *stress, double across) {
     double s[9] = {0}, sum = 0.0;
     for (int a = 0; a < dim; a++)
         for (int b = 0; b < dim; b++) s[a * 3 + b] = stress[a * dim + b];
-    if (dim == 2 && data->plane == HDG_PLANE_STRAIN)
-        s[8] = lambda / (2.0 * (mu + lambda)) * trace_of(dim, stress) -
-               mu * (3.0 * lambda + 2.0 * mu) / (lambda + mu) * thermal;
+    if (dim == 2) s[8] = across;
     double mean = (s[0] + s[4] + s[8]) / 3.0;
     for (int i = 0; i < 9; i++) {
         double e = s[i] - (i % 4 == 0 ? mean : 0.0);
@@ -71,16 +76,21 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
     int dim = table->dim, n = table->n, N = h->functions[l->block].N, size = dim * dim, row;
     int symmetric = !elastic_is_gradient(&h->data);
     int32_t region = local_region(&h->data, l->block, l->cell);
-    const double *x = l->geometry.x, *p = symmetric ? NULL : s->p[l->block] + (int64_t)l->cell * N;
+    const double *x = l->geometry.x,
+                 *p = s->p[l->block] != NULL ? s->p[l->block] + (int64_t)l->cell * N : NULL;
     facet_status status = elastic_moduli(&h->data, region, n, x, e->mu, e->lambda);
     if (status == FACET_OK) status = elastic_thermal(&h->data, region, n, x, e->strain + n, e->strain);
+    if (status != FACET_OK) return local_place(status, l);
+    int voigt = elastic_is_voigt(&h->data, region), rows = elastic_n_stress(&h->data);
+    if (voigt) status = elastic_stiffness(&h->data, region, n, x, e->stiffness);
     if (status != FACET_OK) return local_place(status, l);
     const double *phi = local_chi(l, table, points->chi, x, &row);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, size, N, 1.0, phi, row,
                 s->q[l->block] + (int64_t)l->cell * size * N, N, 0.0, e->values, size);
     for (int q = 0; q < n; q++) {
         double *tensor = e->values + q * size, stress[9], mu = e->mu[q], lambda = e->lambda[q],
-               thermal = e->strain[q];
+               thermal = e->strain[q],
+               around = voigt && p != NULL ? cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1) : 0.0;
         if (field == HDG_H) {
             memcpy(values + q * size, tensor, (size_t)size * sizeof *tensor);
         } else if (field == HDG_VORTICITY) {
@@ -88,6 +98,9 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
         } else if (field == HDG_STRAIN && !symmetric) {
             for (int i = 0; i < size; i++)
                 values[q * size + i] = 0.5 * (tensor[i] + tensor[i % dim * dim + i / dim]);
+        } else if (field == HDG_STRAIN && voigt) {
+            elastic_voigt_strain(dim, rows, e->stiffness + q * rows * rows, tensor, around, thermal,
+                                 values + q * size);
         } else if (field == HDG_STRAIN) {
             strain_of_stress(dim, mu, lambda, tensor, elastic_swelling(&h->data, mu, lambda, thermal),
                              values + q * size);
@@ -97,8 +110,11 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
             else
                 stress_of_gradient(dim, mu, lambda, tensor, cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1),
                                    elastic_thermal_pressure(&h->data, mu, lambda, thermal), stress);
+            double across = voigt ? around : stress_across(&h->data, mu, lambda, stress, thermal);
             if (field == HDG_VON_MISES)
-                values[q] = von_mises(&h->data, mu, lambda, stress, thermal);
+                values[q] = von_mises(dim, stress, across);
+            else if (field == HDG_ACROSS)
+                values[q] = across;
             else
                 memcpy(values + q * size, stress, (size_t)size * sizeof *stress);
         }
@@ -115,8 +131,16 @@ facet_status elastic_exact_values(struct local *l, int n, double *u, double *H, 
     int32_t region = local_region(data, l->block, l->cell);
     TRY(elastic_moduli(data, region, n, l->geometry.x, e->mu, e->lambda));
     TRY(elastic_thermal(data, region, n, l->geometry.x, e->strain + n, e->strain));
+    int voigt = elastic_is_voigt(data, region), rows = elastic_n_stress(data);
+    if (voigt) TRY(elastic_stiffness(data, region, n, l->geometry.x, e->stiffness));
     for (int q = 0; q < n; q++) {
         double beta = elastic_thermal_pressure(data, e->mu[q], e->lambda[q], e->strain[q]);
+        if (voigt) { /* p: the stress around the axis, if there is one */
+            p[q] = 0.0;
+            elastic_voigt_stress(dim, rows, e->stiffness + q * rows * rows, l->geometry.x + q * dim,
+                                 u + q * dim, H + q * size, beta, stress + q * size, &p[q]);
+            continue;
+        }
         p[q] = -(e->mu[q] + e->lambda[q]) * trace_of(dim, H + q * size) + beta;
         stress_of_gradient(dim, e->mu[q], e->lambda[q], H + q * size, p[q], beta, stress + q * size);
     }

@@ -65,9 +65,11 @@ static facet_status create(struct hdg *h) {
     if (data->expansion != NULL && (data->temperature == NULL || data->reference == NULL))
         FAIL(FACET_ERROR_INPUT, "a thermal expansion needs a temperature and a reference");
     TRY(CALLOC(h->elastic, 1));
-    for (int r = 0; r < data->n_regions; r++)
-        h->elastic->varies |=
-            !field_is_constant(data->mu[r], NULL) || !field_is_constant(data->lambda[r], NULL);
+    for (int r = 0; r < data->n_regions; r++) h->elastic->varies |= !elastic_is_uniform(data, r);
+    for (int r = 0; r < data->n_regions; r++) h->elastic->voigt |= elastic_is_voigt(data, r);
+    if (h->elastic->voigt && elastic_is_gradient(data))
+        FAIL(FACET_ERROR_INPUT,
+             "bodies of revolution and orthotropic materials need the symmetric formulation");
 done:
     return status;
 }
@@ -121,6 +123,7 @@ static facet_status create_scratch(struct local *l, int64_t points, int64_t tota
     TRY(ALLOC(e->W, Nu * m));
     TRY(ALLOC(e->B, 2 * m * m));
     if (h->nonsymmetric) TRY(ALLOC(e->rows, n_rows * total));
+    TRY(elastic_voigt_scratch(l, points, N, Nu, total));
 done:
     return status;
 }
@@ -137,6 +140,7 @@ static facet_status create_scratch_at(struct local *l, int n, enum hdg_field fie
     TRY(ALLOC(l->elastic->lambda, n));
     TRY(ALLOC(l->elastic->values, (int64_t)n * 9));
     TRY(ALLOC(l->elastic->strain, (int64_t)n * 2));
+    TRY(elastic_voigt_scratch(l, n, 0, 0, 0));
 done:
     return status;
 }
@@ -144,8 +148,9 @@ done:
 void elastic_local_destroy(struct local *l) {
     struct elastic_local *e = l->elastic;
     if (e == NULL) return;
-    double **arrays[] = {&e->chi, &e->grad, &e->mu, &e->lambda, &e->values, &e->strain, &e->Z,   &e->Q,
-                         &e->dev, &e->vol,  &e->T,  &e->E,      &e->W,      &e->B,      &e->rows};
+    double **arrays[] = {&e->chi,       &e->grad, &e->mu,         &e->lambda, &e->values, &e->strain, &e->Z,
+                         &e->Q,         &e->dev,  &e->vol,        &e->T,      &e->E,      &e->W,      &e->B,
+                         &e->stiffness, &e->V,    &e->compliance, &e->hoop,   &e->rows};
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
     base_free(&l->elastic);
 }
@@ -169,7 +174,9 @@ done:
     .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \
     .finish_load = elastic_finish_load, .flux = elastic_flux, .evaluate = elastic_evaluate,                  \
     .exact_values = elastic_exact_values, .face_flux = elastic_face_stress, .initial = elastic_initial
-#define ELASTIC_FIELDS (HDG_BIT(HDG_U) | HDG_BIT(HDG_STRESS) | HDG_BIT(HDG_STRAIN) | HDG_BIT(HDG_VON_MISES))
+#define ELASTIC_FIELDS                                                                                       \
+    (HDG_BIT(HDG_U) | HDG_BIT(HDG_STRESS) | HDG_BIT(HDG_STRAIN) | HDG_BIT(HDG_VON_MISES) |                   \
+     HDG_BIT(HDG_ACROSS))
 
 const struct equation equation_symmetric = {
     ELASTICITY,

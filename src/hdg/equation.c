@@ -13,7 +13,8 @@ const struct hdg_field_kind hdg_fields[HDG_N_FIELDS] = {[HDG_U] = {"u", HDG_AS_U
                                                         [HDG_STRESS] = {"stress", HDG_TENSOR},
                                                         [HDG_STRAIN] = {"strain", HDG_TENSOR},
                                                         [HDG_VON_MISES] = {"von_mises", HDG_SCALAR},
-                                                        [HDG_VORTICITY] = {"vorticity", HDG_CURL}};
+                                                        [HDG_VORTICITY] = {"vorticity", HDG_CURL},
+                                                        [HDG_ACROSS] = {"stress_across", HDG_SCALAR}};
 
 int equation_field_components(const struct equation *e, int dim, enum hdg_field field) {
     const int sizes[] = {[HDG_SCALAR] = 1,

@@ -15,7 +15,8 @@
 #include "base/status.h"
 
 /* Fields of solutions. H, p, the vorticity (the curl of u: 1 number in 2D, 3 in 3D): of elasticity; tensors
- * are dim x dim by rows. von_mises knows the third normal stress of plane strain. */
+ * are dim x dim by rows. stress_across: in 2D the third normal stress, across the plane or around the axis,
+ * which von_mises knows. */
 enum hdg_field {
     HDG_U,
     HDG_U_STAR,
@@ -27,6 +28,7 @@ enum hdg_field {
     HDG_STRAIN,
     HDG_VON_MISES,
     HDG_VORTICITY,
+    HDG_ACROSS,
     HDG_N_FIELDS
 };
 enum hdg_form { HDG_SCALAR, HDG_VECTOR, HDG_TENSOR, HDG_CURL, HDG_AS_U };
@@ -75,7 +77,8 @@ struct equation {
     int turns;  /* K_e does not see the rotations of a cell either */
     int by_faces;   /* unknowns of orthonormal bases on faces, as p- and geometric multigrid want them */
     int easy_gmg;   /* geometric multigrid is worth a thought where the coefficient does not jump */
-    int in_batches; /* loads and errors are taken for many cells at once (general.h) */
+    int in_batches; /* loads and errors are taken for many cells at once (general.h), but not of bodies of
+                       revolution, whose cells are all worked on one by one */
     double outward; /* a flux out of a cell, times this, is what a part is said to have */
     const char *conserved; /* what every cell balances; NULL: nothing */
     const char *no_star;   /* why there is no post-processing; NULL: there is */

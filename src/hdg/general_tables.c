@@ -186,7 +186,7 @@ facet_status general_create(struct hdg *h, int block) {
     int dim = h->data.mesh->dim;
     struct hdg_general *g;
     for (int64_t i = 0; i < n; i++) found += h->ways[block][i] == BATCH_SINGLE;
-    if (found == 0) return FACET_OK;
+    if (found == 0 || h->space.revolved) return FACET_OK;
     TRY(device_require(h->device, "a cell that is curved, or whose data vary,", kernels));
     TRY(CALLOC(h->general[block], 1));
     g = h->general[block];

@@ -69,22 +69,27 @@ static inline __attribute__((always_inline)) void affine_geometry(int dim, const
         }
 }
 
+static void curved_geometry(const struct mesh_block *b, int32_t cell, const struct hdg_table *table,
+                            struct hdg_geometry *g) {
+    int dim = table->dim;
+    mesh_cell_map(b, dim, cell, table->n, table->geo, table->geo_grad, g->x, g->jacobian);
+    for (int q = 0; q < table->n; q++) {
+        double det = invert(dim, g->jacobian + q * dim * dim, g->inverse + q * dim * dim);
+        g->wJ[q] = table->w != NULL ? table->w[q] * det : det;
+    }
+}
+
 void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *table,
                        struct hdg_geometry *g) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int dim = table->dim, n = table->n;
-    if (b->affine[cell] && n > 0) {
-        if (dim == 2)
-            affine_geometry(2, b, cell, table, g);
-        else
-            affine_geometry(3, b, cell, table, g);
-        return;
-    }
-    mesh_cell_map(b, dim, cell, n, table->geo, table->geo_grad, g->x, g->jacobian);
-    for (int q = 0; q < n; q++) {
-        double det = invert(dim, g->jacobian + q * dim * dim, g->inverse + q * dim * dim);
-        g->wJ[q] = table->w != NULL ? table->w[q] * det : det;
-    }
+    if (!b->affine[cell] || n == 0)
+        curved_geometry(b, cell, table, g);
+    else if (dim == 2)
+        affine_geometry(2, b, cell, table, g);
+    else
+        affine_geometry(3, b, cell, table, g);
+    for (int q = 0; q < n && space->revolved && table->w != NULL; q++) g->wJ[q] *= HDG_AROUND * g->x[q * dim];
 }
 
 /* One Jacobian serves all points of a face of an affine cell; x is exact on the face, as mesh_cell_map has
@@ -104,6 +109,23 @@ static void affine_face(const struct mesh_block *block, int32_t cell, const stru
         for (int a = 0; a < dim; a++) normal[q * dim + a] = det * weights[q] * scaled[a];
 }
 
+/* n dS = det J J^{-T} n_ref: Nanson */
+static void curved_face(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *side,
+                        const double *weights, const double *reference, struct hdg_geometry *scratch,
+                        double *x, double *normal) {
+    int dim = side->dim;
+    hdg_cell_geometry(space, block, cell, side, scratch);
+    for (int q = 0; q < side->n; q++) {
+        double scale = scratch->wJ[q] * weights[q];
+        for (int a = 0; a < dim; a++) {
+            double sum = 0.0;
+            for (int c = 0; c < dim; c++) sum += scratch->inverse[(q * dim + c) * dim + a] * reference[c];
+            normal[q * dim + a] = scale * sum;
+            x[q * dim + a] = scratch->x[q * dim + a];
+        }
+    }
+}
+
 void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, int face,
                        const struct hdg_face_table *table, struct hdg_geometry *scratch, double *x,
                        double *normal) {
@@ -113,18 +135,9 @@ void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, i
     int dim = space->mesh->dim, n = table->rule.n;
     int orientation = b->orientations[(int64_t)cell * space->blocks[block].n_faces + face];
     const struct hdg_table *side = &table->side[face][orientation];
-    if (b->affine[cell] && n > 0 && side->w == NULL) {
+    if (b->affine[cell] && n > 0 && side->w == NULL)
         affine_face(b, cell, side, table->rule.w, reference, x, normal);
-        return;
-    }
-    hdg_cell_geometry(space, block, cell, side, scratch);
-    for (int q = 0; q < n; q++) { /* n dS = det J J^{-T} n_ref: Nanson */
-        double scale = scratch->wJ[q] * table->rule.w[q];
-        for (int a = 0; a < dim; a++) {
-            double sum = 0.0;
-            for (int c = 0; c < dim; c++) sum += scratch->inverse[(q * dim + c) * dim + a] * reference[c];
-            normal[q * dim + a] = scale * sum;
-            x[q * dim + a] = scratch->x[q * dim + a];
-        }
-    }
+    else
+        curved_face(space, block, cell, side, table->rule.w, reference, scratch, x, normal);
+    for (int i = 0; i < n * dim && space->revolved; i++) normal[i] *= HDG_AROUND * x[i / dim * dim];
 }

@@ -29,8 +29,12 @@
 #include "hdg/space.h"
 #include "trace/trace.h"
 
-/* Elasticity in 2D: HDG_PLANE_STRESS replaces lambda by 2 mu lambda / (lambda + 2 mu) everywhere. */
-enum hdg_plane { HDG_PLANE_STRAIN, HDG_PLANE_STRESS };
+/* 2D. Elasticity: HDG_PLANE_STRESS replaces lambda by 2 mu lambda / (lambda + 2 mu) everywhere.
+ * HDG_AXISYMMETRIC: x is the distance r from an axis and y the height z along it, and nothing depends on the
+ * angle. All integrals are over the body of revolution, (r K^-1 q, v) - (u, div(r v)) + <r uhat, v.n> = 0 and
+ * so on: their weights contain 2 pi r (hdg_space.revolved), and D_r = (r d_r phi, phi) + (phi, phi), which is
+ * all that is different. The rows of faces on r = 0 vanish: these have no unknowns and no condition. */
+enum hdg_plane { HDG_PLANE_STRAIN, HDG_PLANE_STRESS, HDG_AXISYMMETRIC };
 
 struct hdg_condition {
     enum hdg_kind kind;
@@ -69,18 +73,24 @@ struct hdg_data {
                                 the face; NULL: see tau_hat */
     double tau_hat;          /* > 0: physical tau = 2 tau_hat / h; 0: (mean K of the cell) / length, in
                                 equation_gradient mu / length, in equation_symmetric (mean 2 mu of the cell) / h */
+    enum hdg_plane plane;    /* 2D */
     /* Elasticity, instead of the conductivity. */
-    enum hdg_plane plane;                          /* 2D */
     const struct field *const *mu, *const *lambda; /* one component for each region; lambda > -2 mu/3 */
     /* Elasticity that knows heat: the strain expansion (temperature - reference) in all directions without
      * stress. One expansion per region, NULL: none there; or no array, and none of the others. */
     const struct field *const *expansion;
     const struct field *temperature, *reference;
     const struct hdg_condition *conditions;
-    const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
+    const int32_t *face_condition; /* n_faces: index, or -1 for interior faces and those on an axis */
     struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
                                    z, but its components, as `fixed` counts them, those of the unknowns */
 };
+
+/* A boundary face without a condition lies on the axis. */
+static inline int hdg_is_on_axis(const struct hdg_data *data, int64_t face) {
+    return data->plane == HDG_AXISYMMETRIC && data->mesh->face_cells[2 * face + 1] < 0 &&
+           data->face_condition[face] < 0;
+}
 
 /* weak.c: pieces of the mesh of which K holds the constant so weakly that rounding decides about it. */
 struct hdg_weak {
@@ -103,6 +113,7 @@ struct hdg {
     struct hdg_functions functions[MESH_MAX_BLOCKS];
     int n_eliminated[MESH_MAX_BLOCKS]; /* unknowns that a cell eliminates */
     struct trace_space trace;          /* equation_condensed: of vertices, edges and faces */
+    int64_t n_on_axis;                 /* its unknowns that are none: eliminated, and zero */
     struct hdg_condensed *condensed;   /* equation_condensed only */
     struct hdg_elastic *elastic;       /* elasticity only */
     const struct base_monitor *monitor;
@@ -134,6 +145,11 @@ struct hdg {
     struct hdg_resident *resident; /* resident.h, or NULL */
 };
 
+/* Whether the stress has a component around the axis. */
+static inline int hdg_has_hoop(const struct hdg *h) {
+    return h->space.revolved && h->data.equation->rigid;
+}
+
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in
  * equation_condensed), star count x N_star per block; trace: full numbering. Elasticity: u count x dim x
  * (functions of a component), q count x dim x dim x N the stress or H, p count x N, star count x dim x
@@ -142,7 +158,7 @@ struct hdg {
 struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
-    double *p[MESH_MAX_BLOCKS]; /* equation_gradient only */
+    double *p[MESH_MAX_BLOCKS]; /* equation_gradient; or, hdg_has_hoop, the stress around the axis */
     double *trace;
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */

@@ -105,8 +105,7 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
  * come back from another memory, which takes several times as long on a GPU. */
 static facet_status load_cells(const struct hdg *h, struct load_job *job) {
     facet_status status = FACET_OK;
-    if (!h->data.equation->in_batches || !device_is_host(h->device))
-        return local_for_all_cells(h, load_work, job);
+    if (!local_in_batches(h) || !device_is_host(h->device)) return local_for_all_cells(h, load_work, job);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         struct general_load data = {job->source != NULL ? job->source + source_start(h, b) : NULL, job->shift,
                                     job->solution->loads[b], job->totals[b]};

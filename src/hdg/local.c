@@ -143,12 +143,14 @@ facet_status diffusion_begin(struct local *l, int block, int32_t cell) {
     int32_t region = local_region(data, block, cell);
     l->block = block;
     l->cell = cell;
-    l->affine = data->mesh->blocks[block].affine[cell];
+    l->affine = data->mesh->blocks[block].affine[cell] && !l->hdg->space.revolved;
     hdg_cell_geometry(&l->hdg->space, block, cell, &b->cell, &l->geometry);
     l->det = l->geometry.wJ[0] / b->cell.w[0];
     if (data->tau == NULL && data->tau_hat > 0.0) find_heights(l);
     int constant = local_constant_conductivity(data, region, l->K);
-    facet_status status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
+    facet_status status = local_check_axis(l, b->cell.n);
+    if (status == FACET_OK)
+        status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
     if (status != FACET_OK) return local_place(status, l);
     if (constant) local_small_root(dim, l->K, l->K_root);
     double volume = 0.0, trace = 0.0;
@@ -162,6 +164,17 @@ facet_status diffusion_begin(struct local *l, int block, int32_t cell) {
     l->mass = !constant   ? (field_n_components(data->conductivity[region]) == 1 ? FLUX_SCALAR : FLUX_FULL)
               : l->affine ? FLUX_SCALED
                           : FLUX_CONSTANT;
+    return FACET_OK;
+}
+
+facet_status local_check_axis(const struct local *l, int n) {
+    int dim = l->hdg->data.mesh->dim;
+    for (int q = 0; q < n && l->hdg->space.revolved; q++)
+        if (!(l->geometry.x[q * dim] > 0.0))
+            return base_fail(FACET_ERROR_INPUT,
+                             "a cell of plane: axisymmetric must lie at x > 0, but reaches "
+                             "x = %g inside; refine there",
+                             l->geometry.x[q * dim]);
     return FACET_OK;
 }
 
@@ -210,11 +223,12 @@ void local_gradient_matrix(struct local *l, double *D, int64_t step, int ld) {
         return;
     }
     const double *chi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
+    int revolved = l->hdg->space.revolved;
     local_gradients(l, &g);
     for (int a = 0; a < dim; a++) {
         for (int q = 0; q < table->n; q++)
             for (int i = 0; i < N; i++) {
-                double sum = 0.0;
+                double sum = a == 0 && revolved ? chi[q * row + i] / l->geometry.x[q * dim] : 0.0;
                 for (int c = 0; c < dim; c++)
                     sum +=
                         g.inverse[q * g.matrix + c * dim + a] * g.grad[c * g.step + (int64_t)q * g.row + i];
@@ -249,6 +263,9 @@ void local_moments(struct local *l, const double *u, const double *uhat, double 
         for (int e = 0; e < dim; e++)
             add_moments(dim, n, N, 1.0, g.inverse + e * dim, g.matrix, l->values, g.grad + e * g.step, g.row,
                         l->weighted, t + c * dim * N);
+        if (!l->hdg->space.revolved) continue;
+        for (int q = 0; q < n; q++) l->values[q] /= l->geometry.x[q * dim];
+        cblas_dgemv(CblasRowMajor, CblasTrans, n, N, 1.0, chi, row, l->values, 1, 1.0, t + c * dim * N, 1);
     }
     for (int f = 0; f < space_of(l)->n_faces; f++) {
         const struct hdg_face_table *face = hdg_face_of(v->face, f);
@@ -306,6 +323,9 @@ static facet_status general_face(struct local *l, int face) {
         first = N + b->starts[face], row;
     const double *phi, *psi = table->psi;
     double *w = l->weighted;
+    for (int64_t i = 0; i < dim * N && local_on_axis(l, face); i++)
+        memset(l->X + i * ld + first, 0, (size_t)m * sizeof *l->X);
+    if (local_on_axis(l, face)) return FACET_OK;
     facet_status status = local_face_tau(l, face, &phi, &row);
     if (status != FACET_OK) return status;
     for (int q = 0; q < n; q++) l->values[q] *= local_norm(dim, l->normal + q * dim);

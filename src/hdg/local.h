@@ -31,7 +31,7 @@ struct local {
     int block;
     int32_t cell;
     enum flux_mass mass;
-    int affine;
+    int affine;                      /* and not revolved: one Jacobian serves all integrals */
     double volume, det;              /* det: of an affine cell */
     double mean_K, K_root[9];        /* K_root: K = K_root K_root', lower, when K is constant */
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
@@ -43,6 +43,10 @@ facet_status local_create(const struct hdg *hdg, struct local *local);
 /* With room for coefficients at a few points only. */
 facet_status local_create_light(const struct hdg *hdg, struct local *local);
 void local_destroy(struct local *local);
+
+static inline int local_in_batches(const struct hdg *hdg) {
+    return hdg->data.equation->in_batches && !hdg->space.revolved;
+}
 
 /* Runs `work` for every cell in parallel, with scratch per thread; the failure of the first failing cell is
  * returned. */
@@ -73,6 +77,9 @@ static inline int local_orientation(const struct local *l, int face) {
 static inline int32_t local_face_number(const struct local *l, int face) {
     const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
     return block->faces[(int64_t)l->cell * shape_n_faces(block->shape) + face];
+}
+static inline int local_on_axis(const struct local *l, int face) {
+    return l->hdg->space.revolved && hdg_is_on_axis(&l->hdg->data, local_face_number(l, face));
 }
 
 /* coefficients.c: data at points, checked. region: of the cell. */
@@ -184,13 +191,15 @@ facet_status local_add_robin(struct local *l, double *K, double *largest);
 static inline facet_status local_begin(struct local *l, int block, int32_t cell) {
     return l->hdg->data.equation->begin(l, block, cell);
 }
+/* Refuses a cell of a body of revolution that is not right of the axis at the n points of its geometry. */
+facet_status local_check_axis(const struct local *l, int n);
 double local_one_on(const struct hdg *hdg, int64_t face); /* system.c: on faces, as equation.one_on */
 /* The normal of a face of an affine cell; returns its length. */
 double local_affine_normal(const struct local *l, int face, double *normal);
 /* Geometry of a face at its rule into l->x, l->normal; the chi there. And tau into l->values. */
 const double *local_face(struct local *l, int face, int *row);
 facet_status local_face_tau(struct local *l, int face, const double **chi, int *row);
-/* D_a = (d_a phi, chi) into N rows of length ld at D + a * step. */
+/* D_a = (d_a phi, chi) into N rows of length ld at D + a * step; about an axis D_r has (phi/r, chi) more. */
 void local_gradient_matrix(struct local *l, double *D, int64_t step, int ld);
 /* t (components x dim x N) = D_a u_c - G_a uhat_c at the points of the rules. */
 void local_moments(struct local *l, const double *u, const double *uhat, double *t);
@@ -219,8 +228,9 @@ void local_half_solve(const struct local *l, int N, int n, int transposed, doubl
 /* Makes K 1 = sums (n x n, symmetric), where the function 1 is ones[k] at the unknowns places[k] and 0
  * elsewhere. Destroys sums. Returns the most that was missing, relative to K. */
 double local_restore_sums(int n, int n_ones, const int *places, const double *ones, double *sums, double *K);
-/* Of component c of the trace of a cell: n_faces numbers each. */
-void local_find_ones(const struct hdg_block_space *b, int n_components, int c, int *places, double *ones);
+/* Of component c of the trace of the cell at hand: one of each for every face but those on an axis; answers
+ * with their number. */
+int local_find_ones(const struct local *l, int n_components, int c, int *places, double *ones);
 /* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
 static inline int64_t local_lane(int lanes, int32_t cell, int64_t size) {
     return cell / lanes * size * lanes + cell % lanes;

@@ -114,6 +114,9 @@ static facet_status add_errors(struct local *l, const struct hdg_solution *s, in
             if (sum == SUM_U) e->u_max = fmax(e->u_max, sqrt(square));
         }
     }
+    if (star || !hdg_has_hoop(h)) goto done;
+    TRY(evaluate(l, s, HDG_ACROSS, points, found)); /* is of the stress too */
+    for (int j = 0; j < n; j++) e->sums[SUM_STRESS] += l->geometry.wJ[j] * pow(found[j] - p[j], 2);
 done:
     return status;
 }
@@ -153,11 +156,13 @@ void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block
                     double *mean) {
     struct local l = {.hdg = h, .block = block, .cell = cell};
     const struct hdg_block_space *b = &h->space.blocks[block];
+    double ones[SHAPE_MAX_FACES];
+    int places[SHAPE_MAX_FACES], n_ones = local_find_ones(&l, 1, 0, places, ones);
     for (int c = 0; c < h->trace.n_components; c++) mean[c] = 0.0;
     for (int f = 0; f < b->n_faces; f++) {
         const struct hdg_face_table *table = hdg_face_of(&b->face, f);
-        double area = b->n_faces * shape_measure(shape_face_shape(b->shape, f));
-        for (int q = 0; q < table->rule.n; q++) {
+        double area = n_ones * shape_measure(shape_face_shape(b->shape, f));
+        for (int q = 0; q < table->rule.n && !local_on_axis(&l, f); q++) {
             double values[3], weight = table->rule.w[q] / area;
             local_trace_values(&l, s, f, table, q, 1, values);
             for (int c = 0; c < h->trace.n_components; c++) mean[c] += weight * values[c];
@@ -266,7 +271,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     *errors = (struct hdg_errors){0};
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
-    if (h->data.equation->in_batches)
+    if (local_in_batches(h))
         TRY(batch_errors(h, &job));
     else
         TRY(local_for_all_cells(h, error_work, &job));
@@ -393,6 +398,19 @@ done:
     return status;
 }
 
+/* What the stress around the axis draws the cell at hand inward with. */
+static double hoop_force(struct local *l, const struct hdg_solution *s) {
+    const struct hdg_functions *v = &l->hdg->functions[l->block];
+    const struct hdg_table *table = v->cell.table;
+    int row;
+    double sum = 0.0;
+    const double *phi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
+    for (int q = 0; q < table->n; q++)
+        sum += l->geometry.wJ[q] / l->geometry.x[q * table->dim] *
+               cblas_ddot(v->N, phi + (int64_t)q * row, 1, s->p[l->block] + (int64_t)l->cell * v->N, 1);
+    return sum;
+}
+
 static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
@@ -412,7 +430,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
         through = found->moduli;
         taken = found->reaction;
         for (int f = 0; f < b->n_faces; f++) out[0] += fluxes[f] = found->flux[f];
-    } else if (h->data.equation->in_batches && batch_is_fast(h, block, cell / lanes)) {
+    } else if (local_in_batches(h) && batch_is_fast(h, block, cell / lanes)) {
         double moduli[SHAPE_MAX_FACES];
         l->block = block;
         l->cell = cell;
@@ -445,6 +463,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
         TRY(h->data.equation->initial(l, l->C + N + n, l->C));
         for (int c = 0; c < nc; c++) sum[c] -= l->C[(int64_t)c * v->Nu] / constant;
     }
+    if (hdg_has_hoop(h)) taken += hoop_force(l, job->solution);
     sum[0] -= taken;
     if (job->solution->offset_source != 0.0) { /* the loads are without it */
         hdg_cell_geometry(&h->space, block, cell, &b->cell, &l->geometry);
@@ -467,7 +486,7 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     if (h->data.equation->conserved == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
-    for (int b = 0; b < mesh->n_blocks && h->data.equation->in_batches; b++) {
+    for (int b = 0; b < mesh->n_blocks && local_in_batches(h); b++) {
         if (h->general[b] != NULL) TRY(ALLOC(job.general[b], mesh->blocks[b].count));
         TRY(general_fluxes(h, b, s, job.general[b]));
     }

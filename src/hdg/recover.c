@@ -24,7 +24,7 @@ facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
         hdg_local_sizes(h, b, &N, &n);
         TRY(make(h, count * nc * h->functions[b].Nu, &s->u[b]));
         if (h->data.equation->flux != NULL) TRY(make(h, flux * nc * mesh->dim, &s->q[b]));
-        if (equation_has_field(h->data.equation, HDG_P)) TRY(CALLOC(s->p[b], flux));
+        if (equation_has_field(h->data.equation, HDG_P) || hdg_has_hoop(h)) TRY(CALLOC(s->p[b], flux));
         TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
     }
     TRY(make(h, system.n_all, &s->trace));
@@ -108,17 +108,18 @@ done:
     return status;
 }
 
-/* The part of the flux that u and uhat do not make: of tensors on the diagonal, minus it in p. */
+/* The part of the flux that u and uhat do not make: of tensors on the diagonal (and around an axis), minus it
+ * in the pressure. */
 static facet_status initial_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     struct hdg_solution *s = user;
     const struct hdg *h = l->hdg;
     int dim = h->data.mesh->dim, N = h->functions[block].N;
-    double *spherical = l->C;
+    double *spherical = l->C, hoop = hdg_has_hoop(h) ? 1.0 : -1.0;
     TRY(local_begin(l, block, cell));
     TRY(h->data.equation->initial(l, spherical, NULL));
-    for (int i = 0; i < N && s->p[block] != NULL; i++) s->p[block][(int64_t)cell * N + i] -= spherical[i];
-    for (int a = 0; a < dim && s->p[block] == NULL; a++)
+    if (s->p[block] != NULL) cblas_daxpy(N, hoop, spherical, 1, s->p[block] + (int64_t)cell * N, 1);
+    for (int a = 0; a < dim && (s->p[block] == NULL || hdg_has_hoop(h)); a++)
         cblas_daxpy(N, 1.0, spherical, 1, s->q[block] + ((int64_t)cell * dim * dim + a * (dim + 1)) * N, 1);
 done:
     return status;

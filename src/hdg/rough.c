@@ -27,6 +27,7 @@ static facet_status look_inside(struct local *l, struct hdg *to) {
     const double *chi;
     for (int f = 0; f < h->space.blocks[l->block].n_faces; f++) {
         double area = 0.0, least = INFINITY, largest = 0.0;
+        if (local_on_axis(l, f)) continue;
         int n_points = hdg_face_of(h->functions[l->block].face, f)->rule.n;
         TRY(local_face_tau(l, f, &chi, &row));
         for (int q = 0; q < n_points; q++) {

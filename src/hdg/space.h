@@ -101,6 +101,7 @@ struct hdg_functions {
 struct hdg_space {
     const struct facet_mesh *mesh;
     int degree;
+    int revolved; /* the body that the mesh makes turning about x = 0: all weights of rules contain 2 pi x */
     double
         length; /* of the domain, for the default tau: 2 dim volume / boundary, at most the largest extent */
     struct hdg_block_space blocks[MESH_MAX_BLOCKS];
@@ -121,7 +122,9 @@ void hdg_weighted_product(int n, int N, const double *A, int ld_A, const double 
                           const double *B, int ld_B, double beta, double *scaled, double *C, int ld_C);
 
 /* Geometry of one cell at the points of a table. wJ: weights times det J (det J alone when the table has no
- * weights); inverse: n x dim x dim, d xi_b / d x_a at [b][a]. Any output but wJ may be NULL. */
+ * weights); inverse: n x dim x dim, d xi_b / d x_a at [b][a]. Any output but wJ may be NULL. Of a revolved
+ * space weights contain HDG_AROUND x, those of faces too, so that all integrals are over the body. */
+#define HDG_AROUND 6.283185307179586476925 /* 2 pi */
 struct hdg_geometry {
     double *x, *wJ, *inverse, *jacobian; /* n x dim, n, n x dim x dim, n x dim x dim */
 };

@@ -21,7 +21,7 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
         int64_t count = mesh->blocks[b].count;
         int N, n;
         hdg_local_sizes(h, b, &N, &n);
-        system->n_volume += count * (N + e->n_flux[mesh->dim] * h->functions[b].N);
+        system->n_volume += count * (N + (e->n_flux[mesh->dim] + hdg_has_hoop(h)) * h->functions[b].N);
     }
 }
 

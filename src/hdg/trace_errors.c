@@ -161,7 +161,9 @@ static void measure_face(const struct general_work *w, const struct rule *rule, 
     const double *exact = w->host[T_EXACT] + batch * w->size[T_EXACT] + lane * nc;
     for (int c = 0; c <= nc; c++) sums[c] = 0.0;
     for (int q = 0; q < rule->n; q++) {
-        double area = rule->w[q] * area_element(dim, lanes, points + (int64_t)(q * dim + 1) * dim * lanes);
+        const double *at = points + (int64_t)q * dim * dim * lanes; /* x, then its derivatives */
+        double area = rule->w[q] * area_element(dim, lanes, at + dim * lanes);
+        if (h->space.revolved) area *= HDG_AROUND * at[0];
         sums[nc] += area;
         for (int c = 0; c < nc; c++) {
             double error = values[(q * nc + c) * lanes] - exact[q * lanes * nc + c];

@@ -75,6 +75,9 @@ static facet_status choose_columns(struct sampler *p, int n, const char *const *
     if (n == 0) {
         for (const int *field = s->resolved.data.equation->written; *field >= 0; field++)
             if (!hdg_fields[*field].star || s->options.postprocess) all[n++] = hdg_fields[*field].name;
+        if (s->resolved.data.plane == HDG_AXISYMMETRIC &&
+            equation_has_field(s->resolved.data.equation, HDG_ACROSS))
+            all[n++] = hdg_fields[HDG_ACROSS].name;
         if (s->problem->exact != NULL) all[n++] = "error";
         fields = all;
     }

@@ -312,6 +312,16 @@ done:
     return status;
 }
 
+/* Faces whose unknowns are turned are none for p- and geometric multigrid. */
+static int has_turns(const struct facet_solver *s) {
+    return s->resolved.data.extras.n_turns > 0;
+}
+
+/* Nor do they know faces without unknowns. */
+static int has_axis(const struct facet_solver *s) {
+    return s->resolved.data.plane == HDG_AXISYMMETRIC;
+}
+
 /* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -339,7 +349,7 @@ facet_status solver_make_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct operator own = s->M;
-    int hybrid = s->hdg->data.equation->by_faces && s->resolved.data.extras.n_turns == 0;
+    int hybrid = s->hdg->data.equation->by_faces && !has_turns(s) && !has_axis(s);
     s->M = (struct operator){0};
     TRY(solver_make_exact_judge(s));
     if (s->judge.apply != NULL) goto done;
@@ -373,11 +383,7 @@ static int lacks_rows(const struct facet_solver *s) {
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
 }
 
-/* Faces whose unknowns are turned are none for p- and geometric multigrid; what is taken instead. */
-static int has_turns(const struct facet_solver *s) {
-    return s->resolved.data.extras.n_turns > 0;
-}
-
+/* What is taken instead. */
 static int without_faces(const struct facet_solver *s) {
     return equation_is_symmetric(&s->resolved.data) ? PRECONDITIONER_AMG : PRECONDITIONER_BLOCK;
 }
@@ -389,12 +395,13 @@ facet_status solver_check_method(const struct facet_solver *s) {
     const struct equation *equation = s->resolved.data.equation;
     unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
                      (equation_is_symmetric(&s->resolved.data) ? 0 : AT_NONSYMMETRIC) |
-                     (lacks_rows(s) ? AT_NO_ROWS : 0) | (has_turns(s) ? AT_TURNED : 0);
+                     (lacks_rows(s) ? AT_NO_ROWS : 0) | (has_turns(s) ? AT_TURNED : 0) |
+                     (has_axis(s) ? AT_AXIS : 0);
     if (o.method == METHOD_DIRECT)
         o.preconditioner = PRECONDITIONER_NONE;
     else if (o.preconditioner == PRECONDITIONER_AUTO)
-        o.preconditioner = has_turns(s)          ? without_faces(s)
-                           : !equation->by_faces ? PRECONDITIONER_AMG
+        o.preconditioner = has_turns(s) || has_axis(s) ? without_faces(s)
+                           : !equation->by_faces       ? PRECONDITIONER_AMG
                            : equation->easy_gmg && wants_gmg(&o) && prefers_gmg(s->problem->mesh)
                                ? PRECONDITIONER_GMG
                                : PRECONDITIONER_PMG;
@@ -449,7 +456,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     const struct base_monitor *monitor = &s->context->monitor;
     const struct options *o = &s->options;
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
-        turned = has_turns(s);
+        turned = has_turns(s) || has_axis(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
     int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
                 o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);

@@ -130,6 +130,9 @@ facet_status options_read(const facet_options *given, struct options *o) {
 #define OF_PMG             (BIT(SMOOTHER_AUTO) | BIT(SMOOTHER_FACES) | BIT(SMOOTHER_CELLS))
 #define PRECONDITIONED     (~(BIT(PRECONDITIONER_AUTO) | BIT(PRECONDITIONER_NONE)))
 #define OF_CYCLES          (KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(PRECISION)) /* keys */
+#define GIVEN              1 /* keys whose first word may be given: its number and this; 0: none was */
+#define OF_BODY            (BIT(GIVEN + PLANE_STRAIN) | BIT(GIVEN + PLANE_STRESS))
+#define AXISYMMETRIC       BIT(GIVEN + PLANE_AXISYMMETRIC)
 #define ALONE              0, 0
 #define BESIDE(key, words) OPTION_##key, words
 #define UNSYMMETRIC        "the matrix of the formulation gradient under tractions is not symmetric, and "
@@ -139,8 +142,8 @@ static unsigned bits(const struct options *o, int key) {
                 : key == OPTION_COARSE_UNKNOWNS ? o->coarse_unknowns > 0
                 : key == OPTION_FILL            ? o->fill > 0.0
                 : key == OPTION_HIGH_DEGREE     ? o->degree > PROBLEM_MAX_DEGREE
-                : key == OPTION_FORMULATION     ? o->has_formulation
-                : key == OPTION_PLANE           ? o->has_plane
+                : key == OPTION_FORMULATION     ? (o->has_formulation ? GIVEN + o->formulation : 0)
+                : key == OPTION_PLANE           ? (o->has_plane ? GIVEN + o->plane : 0)
                                                 : o->words[key];
     return BIT(given);
 }
@@ -154,7 +157,12 @@ static const struct refusal {
     unsigned beside;
     const char *sentence;
 } rules[] = {
-    {KEY(PLANE), ANY, AT_DIFFUSION, ALONE, "plane belongs to elasticity"},
+    {KEY(PLANE), OF_BODY, AT_DIFFUSION, ALONE,
+     "%w belongs to equation: elasticity; diffusion has axisymmetric"},
+    {KEY(DISCRETIZATION), ANY, AT_DIFFUSION, BESIDE(PLANE, AXISYMMETRIC),
+     "the discretization %w does not know plane: axisymmetric; use hdg"},
+    {KEY(FORMULATION), BIT(GIVEN + FORMULATION_GRADIENT), AT_ELASTICITY, BESIDE(PLANE, AXISYMMETRIC),
+     "the formulation %w does not know plane: axisymmetric; use symmetric"},
     {KEY(FORMULATION), ANY, AT_DIFFUSION, ALONE, "a formulation belongs to elasticity"},
     {KEY(DISCRETIZATION), ANY, AT_ELASTICITY, ALONE,
      "the discretization %w belongs to equation: diffusion; elasticity has hdg"},
@@ -218,6 +226,8 @@ static const struct refusal {
      "the preconditioner %w does not know oblique planes of symmetry; use amg or block, or a roller on "
      "planes "
      "across an axis"},
+    {KEY(PRECONDITIONER), MULTIGRIDS, AT_AXIS, ALONE,
+     "the preconditioner %w does not know plane: axisymmetric; use amg or block"},
     {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),
      "the method multigrid takes the preconditioner amg, pmg or gmg, not %o"},
     {KEY(CYCLE), ANY, AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),

@@ -17,7 +17,8 @@
     X(K, HDG, "hdg") X(K, CONDENSED, "condensed") X(K, CONTINUOUS, "continuous")
 #define OPERATOR_WORDS(X, K)       X(K, AUTO, "auto") X(K, MAPPED, "mapped") X(K, TENSOR, "tensor")
 #define FORMULATION_WORDS(X, K)    X(K, SYMMETRIC, "symmetric") X(K, GRADIENT, "gradient")
-#define PLANE_WORDS(X, K)          X(K, STRAIN, "strain") X(K, STRESS, "stress")
+#define PLANE_WORDS(X, K)                                                                           \
+    X(K, STRAIN, "strain") X(K, STRESS, "stress") X(K, AXISYMMETRIC, "axisymmetric")
 #define METHOD_WORDS(X, K)                                                                                   \
     X(K, AUTO, "auto") X(K, CG, "cg") X(K, FGMRES, "fgmres") X(K, MULTIGRID, "multigrid")                    \
     X(K, DIRECT, "direct")
@@ -116,7 +117,8 @@ enum options_place {
     AT_VARYING = 1 << 7, /* on a box: coefficients are not the same in all cells */
     AT_NONSYMMETRIC = 1 << 8,
     AT_NO_ROWS = 1 << 9, /* geometric multigrid has no rows to solve along */
-    AT_TURNED = 1 << 10  /* the unknowns of some faces are turned */
+    AT_TURNED = 1 << 10, /* the unknowns of some faces are turned */
+    AT_AXIS = 1 << 11    /* some faces lie on an axis, without unknowns */
 };
 /* The place of these words in an equation, whose bit is 1 << facet_equation. */
 unsigned options_place(const struct options *options, facet_equation equation);

@@ -27,7 +27,7 @@ static const struct physics table[] = {
      .entries = {&equation_symmetric, &equation_gradient},
      .coefficient = "material",
      .needs_coefficient = 1,
-     .keys = {"material", "plane", "discretization.formulation", "thermal"},
+     .keys = {"material", "discretization.formulation", "thermal"},
      .parts = {"displacement", "traction", "gradient_pressure", "fixed", "roller", "symmetry", "pressure",
                "force", "spring"},
      .essential = HDG_MECHANICAL,

@@ -128,6 +128,7 @@ struct problem_resolved {
     int32_t side_condition[6]; /* of a box: as mesh_group.side; -1: periodic */
     int32_t *cell_region;      /* of a box both arrays are NULL until its lists are asked for */
     int32_t *face_condition;
+    uint8_t *on_axis; /* of a body of revolution: flags of faces, which have no condition; NULL: none */
     int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
@@ -146,6 +147,12 @@ void problem_add_error(struct text *errors, const char *line);
         problem_add_error(errors, line_);                                                                    \
     } while (0)
 facet_status problem_fill(int32_t n, int32_t value, int32_t **array);
+/* axis.c: the faces of a body of revolution that lie on its axis, and what is wrong with the mesh of it. */
+facet_status problem_resolve_axis(const struct problem *problem, struct problem_resolved *resolved,
+                                  struct text *errors);
+/* Of a mesh whose lists are there: the largest distance from the axis, and whether a face lies on it. */
+double problem_axis_size(const struct facet_mesh *mesh);
+int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell, int local);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,

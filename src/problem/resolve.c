@@ -21,6 +21,7 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->cell_region);
     base_free(&r->conditions);
     base_free(&r->face_condition);
+    base_free(&r->on_axis);
     base_free(&r->turns);
     base_free(&r->face_turn);
     *r = (struct problem_resolved){0};
@@ -30,6 +31,11 @@ void problem_resolved_destroy(struct problem_resolved *r) {
 static int32_t *condition_of(const struct facet_mesh *mesh, struct problem_resolved *r,
                              const struct mesh_group *part, int32_t i) {
     return mesh_is_box(mesh) ? &r->side_condition[part->side] : &r->face_condition[part->ids[i]];
+}
+
+/* The same of being on the axis of a body of revolution, of which the lists of a mesh are there. */
+static int is_on_axis(const struct problem_resolved *r, const struct mesh_group *part, int32_t i) {
+    return r->on_axis != NULL && r->on_axis[part->ids[i]];
 }
 
 /* Assigns condition `index` to the faces of its part. */
@@ -51,12 +57,18 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
     for (int32_t k = 0; k < (mesh_is_box(mesh) ? 1 : group->count); k++) {
         struct mesh_group_face face = mesh_group_face(mesh, group, k);
         int32_t *condition = condition_of(mesh, r, group, k);
-        if (!face.is_inner && *condition < 0) {
+        int axis = is_on_axis(r, group, k);
+        if (!face.is_inner && !axis && *condition < 0) {
             *condition = index;
             continue;
         }
         mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
-        if (face.is_inner)
+        if (axis)
+            PROBLEM_ERROR(errors,
+                          "boundary: '%s' has faces on the axis x = 0, one at %s, where a body of revolution "
+                          "takes no condition; leave them out",
+                          part, place);
+        else if (face.is_inner)
             PROBLEM_ERROR(
                 errors,
                 "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
@@ -77,6 +89,7 @@ static void report_unnamed(const struct problem *p, struct problem_resolved *r, 
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != mesh->dim - 1 || group->count == 0) continue;
         if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) continue;
+        if (is_on_axis(r, group, 0)) continue;
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
     }
@@ -166,12 +179,14 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
     if (rest < 0 && p->exact != NULL) rest = n;
     for (int32_t f = 0; r->face_condition != NULL && f < mesh->n_faces; f++) {
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
+        if (r->on_axis != NULL && r->on_axis[f]) continue;
         r->face_condition[f] = rest;
         unnamed += rest < 0;
     }
     for (int g = 0; mesh_is_box(mesh) && g < mesh->n_groups; g++) {
         int32_t *condition = condition_of(mesh, r, &mesh->groups[g], 0);
-        if (*condition < 0) unnamed += rest < 0 ? mesh->groups[g].count : 0, *condition = rest;
+        if (*condition < 0 && !is_on_axis(r, &mesh->groups[g], 0))
+            unnamed += rest < 0 ? mesh->groups[g].count : 0, *condition = rest;
     }
     if (unnamed > 0 && errors->length == 0) report_unnamed(p, r, unnamed, errors);
 done:
@@ -225,7 +240,7 @@ static void check_formulation(const struct problem *p, const struct options *o, 
                               struct text *errors) {
     double first = 0.0, mu;
     int several = 0;
-    if (p->mesh->dim == 3 && o->has_plane)
+    if (p->mesh->dim == 3 && o->has_plane && o->plane != PLANE_AXISYMMETRIC)
         problem_add_error(errors, "plane: belongs to 2D, but the mesh has 3 dimensions");
     for (int i = 0; i < p->n_conditions; i++)
         if (p->conditions[i].spring != NULL && !(data->equation->conditions & HDG_BIT(HDG_SPRING)))
@@ -265,7 +280,7 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     TRY(problem_check_moduli(p, r, errors));
     TRY(problem_check_rigid(p, r, errors));
     if (options == NULL) goto done;
-    r->data.plane = options->plane == PLANE_STRESS ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
+    if (options->plane == PLANE_STRESS) r->data.plane = HDG_PLANE_STRESS;
     check_formulation(p, options, &r->data, errors);
 done:
     return status;
@@ -292,6 +307,8 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
     facet_status status = FACET_OK;
     struct text errors = {0};
     *r = (struct problem_resolved){0};
+    int revolved = options != NULL && options->plane == PLANE_AXISYMMETRIC;
+    if (revolved) TRY(problem_resolve_axis(p, r, &errors));
     TRY(problem_resolve_regions(p, r, &errors));
     TRY(resolve_conditions(p, r, &errors));
     r->data = (struct hdg_data){.mesh = p->mesh,
@@ -302,6 +319,7 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
                                 .reaction = r->shares[SHARE_REACTION],
                                 .source = r->shares[SHARE_SOURCE],
                                 .exact = p->exact,
+                                .plane = revolved ? HDG_AXISYMMETRIC : HDG_PLANE_STRAIN,
                                 .conditions = r->conditions,
                                 .face_condition = r->face_condition};
     if (errors.length == 0) TRY(p->physics->resolve(p, options, r, &errors));

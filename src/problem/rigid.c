@@ -365,10 +365,13 @@ static facet_status report_piece(const struct job *job, int index, struct text *
     struct text list = {0};
     double G_tt[9], S[9];
     char place[80];
+    int about_axis = job->resolved->data.plane == HDG_AXISYMMETRIC; /* it moves along that one alone */
     TRY(reduce(mesh->dim, p, G_tt, S));
-    TRY(list_free(0, mesh->dim, G_tt, NO_HOLD, "translate along", directions, "", &list));
-    TRY(list_free(mesh->dim == 2 ? 2 : 0, 3, S, pow(fmax(SMALL_PATCH, p->round), 2), "rotate about", axes,
-                  "the axis ", &list));
+    if (about_axis && G_tt[4] <= NO_HOLD) list_motion(&list, "translate along", directions[1]);
+    if (!about_axis) TRY(list_free(0, mesh->dim, G_tt, NO_HOLD, "translate along", directions, "", &list));
+    if (!about_axis)
+        TRY(list_free(mesh->dim == 2 ? 2 : 0, 3, S, pow(fmax(SMALL_PATCH, p->round), 2), "rotate about", axes,
+                      "the axis ", &list));
     TRY(list.status);
     if (list.length == 0) goto done;
     ++*n_told;

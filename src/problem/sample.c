@@ -27,6 +27,8 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
         return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the %s %s%s", name,
                          option_names[physics->chosen_by], word, text);
     }
+    if (*field == HDG_ACROSS && s->problem->mesh->dim == 3)
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to 2D; in 3D it is in the stress", name);
     *components = equation_field_components(equation, s->problem->mesh->dim, *field);
     if (hdg_fields[*field].star && !s->options.postprocess)
         return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}", name);
@@ -405,6 +407,9 @@ facet_status sample_take_on(const struct facet_solver *s, const char *name, int 
         values[(*n)++] = take == SAMPLE_MAX ? g.largest : g.smallest;
         return FACET_OK;
     }
+    if (take == SAMPLE_MEAN && !(g.measure > 0.0))
+        return base_fail(FACET_ERROR_INPUT,
+                         "there is no mean of the field '%s' on the axis, which has no area", name);
     double scale = take == SAMPLE_MEAN ? 1.0 / g.measure : 1.0;
     for (int c = 0; c < g.components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];

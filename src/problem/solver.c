@@ -99,7 +99,8 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
     if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
     if (!*box && other.what[0])
         FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.what, why, other.instead);
-    if (s->problem->mesh->box.cells[0] == 0 || !s->resolved.data.equation->on_boxes)
+    if (s->problem->mesh->box.cells[0] == 0 || !s->resolved.data.equation->on_boxes ||
+        s->resolved.data.plane == HDG_AXISYMMETRIC)
         why[0] = '\0'; /* nobody expects it */
 done:
     return status;
@@ -118,6 +119,9 @@ static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker,
     s->operator_used = *box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
     if (!*box) { /* the methods on boxes ask for the kernels that they need */
         TRY(solver_check_method(s));
+        if (s->resolved.data.plane == HDG_AXISYMMETRIC && device_has_memory(s->context->device))
+            FAIL(FACET_ERROR_INPUT, "device: '%s' has no plane: axisymmetric; use the device cpu",
+                 device_name(s->context->device));
         const int vectors = s->resolved.data.equation->rigid;
         const int whole = s->options.discretization == DISCRETIZATION_CONDENSED;
         TRY(base_wrap(device_require(s->context->device,
