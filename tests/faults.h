@@ -98,6 +98,7 @@ static const char *const fault_cases[] = {
     "parameters: {a: 1, b: 2*a}\n"
     "source: [{on: [lower part], value: b}]\n"
     "reaction: [{on: lower part, value: 1 + x^2}]\n"
+    "interfaces: [{between: [lower part, upper part], conductance: b}]\n"
     "boundary: [{on: [inner], total_flux: 1}, {on: rest, neumann: 0}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"

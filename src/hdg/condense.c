@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 #include "hdg/resident.h"
 
@@ -29,6 +30,7 @@ void hdg_destroy(struct hdg **hdg) {
         local_functions_destroy(&h->functions[b]);
     }
     hdg_resident_destroy(h);
+    contact_destroy(h);
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
     base_free(&h->lift);
@@ -91,6 +93,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);
     }
     TRY(equation->number(h, eliminated));
+    TRY(contact_create(h, eliminated));
     TRY(equation->boundary(h));
 done:
     base_free(&eliminated);
@@ -400,7 +403,7 @@ static int64_t general_batches(int64_t n_batches, int64_t numbers) {
 }
 
 /* Whether the matrix of a cell of the batch, or what was moved out of it, depends on boundary data: on
- * Robin's a, or on displacements beside tractions. */
+ * Robin's a, on displacements beside tractions, or on the conductance of a contact. */
 static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
     const int lanes = h->lanes;
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
@@ -409,6 +412,7 @@ static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
     if (end > (int64_t)cells->count * n_faces) end = (int64_t)cells->count * n_faces;
     for (int64_t i = begin; i < end; i++) {
         int32_t condition = h->data.face_condition[cells->faces[i]];
+        if (contact_has_cell(h, block, (int32_t)(i / n_faces))) return 1;
         if (condition < 0) continue;
         const struct hdg_condition *c = &h->data.conditions[condition];
         if (c->kind == HDG_ROBIN || (c->kind == HDG_MECHANICAL && !is_eliminated(c, dim))) return 1;
@@ -517,6 +521,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (only) h->volume = volume;
     h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    TRY(contact_check(h));
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);
     TRY(mark_loose(h));

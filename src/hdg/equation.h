@@ -45,7 +45,8 @@ enum hdg_kind {
     HDG_ROBIN,
     HDG_MECHANICAL,
     HDG_GRADIENT_PRESSURE,
-    HDG_SPRING /* no condition by itself: that HDG_MECHANICAL may have springs */
+    HDG_SPRING, /* no condition by itself: that HDG_MECHANICAL may have springs; */
+    HDG_CONTACT /* that faces may resist (hdg_data.contacts) */
 };
 
 #define HDG_BIT(name)   (1u << (name))

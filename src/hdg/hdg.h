@@ -54,6 +54,12 @@ struct hdg_condition {
                    faces have turns of their own, which are replaced */
 };
 
+/* Where two groups of cells meet and the flux is h (u of one side - u of the other): diffusion by HDG. */
+struct hdg_contact {
+    const struct field *conductance; /* h > 0 */
+    const char *between[2];          /* for messages */
+};
+
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
 struct hdg_data {
     const struct facet_mesh *mesh;
@@ -78,8 +84,10 @@ struct hdg_data {
     const struct field *temperature, *reference;
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
-    struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
-                                   z, but its components, as `fixed` counts them, those of the unknowns */
+    const struct hdg_contact *contacts;
+    const int32_t *face_contact; /* n_faces: index, or -1; NULL: there are none */
+    struct trace_extras extras;  /* elasticity: turns of faces; data of a condition on one are still in x, y,
+                                    z, but its components, as `fixed` counts them, those of the unknowns */
 };
 
 /* weak.c: pieces of the mesh of which K holds the constant so weakly that rounding decides about it. */
@@ -105,6 +113,7 @@ struct hdg {
     struct trace_space trace;          /* equation_condensed: of vertices, edges and faces */
     struct hdg_condensed *condensed;   /* equation_condensed only */
     struct hdg_elastic *elastic;       /* elasticity only */
+    struct hdg_contacts *contacts;     /* contact.h; NULL: none */
     const struct base_monitor *monitor;
     hdg_rule_maker maker;
     struct trace_matrices matrices; /* K_e */
@@ -143,7 +152,8 @@ struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
     double *p[MESH_MAX_BLOCKS]; /* equation_gradient only */
-    double *trace;
+    double *trace;              /* behind them those of second sides of contacts, which hdg_recover makes */
+    double *kept;               /* of these: what the loads make of them; NULL: there are none */
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 
 /* What is left of data, by this part, is rounding. */
@@ -204,6 +205,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         }
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(inner_load(h, b, s, locals[b]));
+    contact_load(h, s, locals);
     for (int b = 0; b < mesh->n_blocks && job.direct[b] != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, lanes, locals, F);

@@ -42,6 +42,11 @@ struct problem_condition {
     struct field *total; /* what goes in through all its parts */
 };
 
+struct problem_contact { /* contacts.c */
+    char *between[2];
+    struct field *conductance;
+};
+
 /* What the caller has set. Solvers have copies, whose parameters are their own. */
 struct problem {
     const struct physics *physics;
@@ -58,6 +63,8 @@ struct problem {
     int n_conditions;
     struct problem_condition *conditions;
     int n_forces, n_electrodes;
+    int n_contacts;
+    struct problem_contact *contacts;
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
     struct problem_carried *carried;                   /* whose field the temperature is, or was; NULL */
@@ -128,6 +135,8 @@ struct problem_resolved {
     int32_t side_condition[6]; /* of a box: as mesh_group.side; -1: periodic */
     int32_t *cell_region;      /* of a box both arrays are NULL until its lists are asked for */
     int32_t *face_condition;
+    struct hdg_contact *contacts;
+    int32_t *face_contact; /* NULL: there are none */
     int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
@@ -149,6 +158,11 @@ facet_status problem_fill(int32_t n, int32_t value, int32_t **array);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
+                                      struct text *errors);
+/* contacts.c */
+void problem_clear_contacts(struct problem *problem);
+facet_status problem_copy_contacts(const struct problem *from, struct problem *copy); /* without fields */
+facet_status problem_resolve_contacts(const struct problem *problem, struct problem_resolved *resolved,
                                       struct text *errors);
 /* Entries of physics.resolve. */
 facet_status problem_resolve_diffusion(const struct problem *problem, const struct options *options,
