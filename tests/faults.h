@@ -110,6 +110,11 @@ static const char *const fault_cases[] = {
     "force: [1, 1], pressure: y}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: elasticity\n"
+    "material: {E: 1, nu: 0.3}\n"
+    "boundary: [{on: rest, pressure: 1}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "cases:\n"
     "  - {name: heat, equation: diffusion, source: 1, boundary: [{on: rest, dirichlet: 0}], discretization: "
     "{degree: 1}}\n"
@@ -132,6 +137,7 @@ enum {
     PLAIN,
     GROUPS,
     LOADS,
+    AFLOAT,
     CHAIN
 };
 static const struct {
@@ -147,6 +153,7 @@ static const struct {
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
     {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
+    {AFLOAT, "direct", "auto"},    {AFLOAT, "cg", "amg"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 

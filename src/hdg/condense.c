@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/adrift.h"
 #include "hdg/contact.h"
 #include "hdg/general.h"
 #include "hdg/resident.h"
@@ -31,6 +32,7 @@ void hdg_destroy(struct hdg **hdg) {
     }
     hdg_resident_destroy(h);
     contact_destroy(h);
+    adrift_destroy(h);
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
     base_free(&h->lift);
@@ -95,6 +97,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     TRY(equation->number(h, eliminated));
     TRY(contact_create(h, eliminated));
     TRY(equation->boundary(h));
+    TRY(adrift_create(h));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/adrift.h"
 #include "hdg/contact.h"
 #include "hdg/general.h"
 
@@ -138,6 +139,10 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     contact_recover(h, s);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    if (h->adrift != NULL) {
+        TRY(adrift_fix(h, s));
+        for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    }
     if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
     if (h->singular) TRY(fix_mean(h, s));
     TRY(hdg_weak_fix(h, s));

@@ -137,6 +137,9 @@ struct problem_resolved {
     int32_t *face_condition;
     struct hdg_contact *contacts;
     int32_t *face_contact; /* NULL: there are none */
+    int n_adrift;          /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
+    struct hdg_adrift *adrift;
+    int32_t *cell_adrift;
     int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
@@ -172,8 +175,9 @@ facet_status problem_resolve_elastic(const struct problem *problem, const struct
 /* The same cell by cell and face by face, with the lists of the mesh, for those who do not work on boxes. */
 facet_status problem_resolve_lists(const struct problem *problem, struct problem_resolved *resolved);
 
-/* rigid.c: elasticity. Adds a line to `errors` for each way in which a piece of the body can still move. */
-facet_status problem_check_rigid(const struct problem *problem, const struct problem_resolved *resolved,
+/* rigid.c: elasticity. Adds a line to `errors` for each way in which a piece of the body can still move;
+ * lists those that nothing holds at all, where the formulation can do with their motions. */
+facet_status problem_check_rigid(const struct problem *problem, struct problem_resolved *resolved,
                                  struct text *errors);
 
 struct box_backend; /* box.c */

@@ -24,6 +24,8 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->turns);
     base_free(&r->face_turn);
     base_free(&r->contacts);
+    base_free(&r->adrift);
+    base_free(&r->cell_adrift);
     base_free(&r->face_contact);
     *r = (struct problem_resolved){0};
 }
