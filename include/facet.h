@@ -302,6 +302,10 @@ FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const cha
  * electrodes, and later ones with the same matrices one more. */
 FACET_API facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts,
                                                     const char *const *parts, const char *text);
+/* A contact that resists, where cells of two groups meet: the flux from one to the other is the conductance
+ * (an expression, positive) times the difference of u, which jumps there. HDG on mapped cells. */
+FACET_API facet_status facet_problem_set_interface(facet_problem *problem, const char *one, const char *other,
+                                                   const char *conductance);
 /* Elasticity. The material of the cells of a group (NULL: all that no other group names). which: "mu,lambda"
  * or "E,nu"; texts: the two. mu > 0 and -2/3 mu < lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far
  * from 0.5 that lambda <= 1e6 mu. Every cell needs a material. */

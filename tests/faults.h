@@ -22,8 +22,9 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method; boxes of tets and of prisms; elasticity in both formulations; boxes whose conductivity jumps; vertex
- * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry; a chain. */
+ * condensed method; boxes of tets and of prisms; elasticity in both formulations; boxes whose conductivity
+ * jumps; vertex functions in pieces; a box that is solved directly; data by group; loads, springs and
+ * symmetry; a chain. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -103,6 +104,7 @@ static const char *const fault_cases[] = {
     "parameters: {a: 1, b: 2*a}\n"
     "source: [{on: [lower part], value: b}]\n"
     "reaction: [{on: lower part, value: 1 + x^2}]\n"
+    "interfaces: [{between: [lower part, upper part], conductance: b}]\n"
     "boundary: [{on: [inner], total_flux: 1}, {on: rest, neumann: 0}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
@@ -112,6 +114,11 @@ static const char *const fault_cases[] = {
     "boundary: [{on: xmin, symmetry: true}, {on: ymin, spring: {normal: 2, tangential: 1}}, {on: [xmax, "
     "ymax], "
     "force: [1, 1], pressure: y}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: elasticity\n"
+    "material: {E: 1, nu: 0.3}\n"
+    "boundary: [{on: rest, pressure: 1}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "cases:\n"
@@ -137,6 +144,7 @@ enum {
     PLAIN,
     GROUPS,
     LOADS,
+    AFLOAT,
     CHAIN
 };
 static const struct {
@@ -152,7 +160,7 @@ static const struct {
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
     {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
-    {PRISMS, "cg", "pmg"},
+    {PRISMS, "cg", "pmg"},         {AFLOAT, "direct", "auto"},    {AFLOAT, "cg", "amg"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 

@@ -170,7 +170,7 @@ class Converge(Program):
 
 class Refusals(Program):
     def test_bodies_that_can_move(self):
-        free = BOX + MATERIAL + "boundary: [{on: rest, traction: [0, 0]}]\n"
+        free = BOX + MATERIAL + "boundary: [{on: rest, traction: [0, 0]}]\nsource: [1, 0]\n"
         for command in ("solve", "check"):
             self.refused(free, "the body can still translate along x, translate along y, rotate about the z axis",
                          command=command)

@@ -152,6 +152,13 @@ class ElasticExamples(unittest.TestCase):
         self.assert_near(values["ground"], 10 / 24, 1e-8)  # half of k/(4 beta)
         self.assert_near(values["others"], -10 / 24, 1e-8)
 
+    def test_afloat(self):
+        values = self.solve("afloat")
+        self.assert_near(values["middle"] - values["end"], 0.1, 1e-9)
+        self.assert_near(values["bending"], 2.5, 1e-9)
+        for mean in values["mean"]:
+            self.assertLess(abs(mean), 1e-12)
+
     def test_bimetal(self):
         values = self.solve("bimetal")
         a, b, c = values["middle"]

@@ -171,6 +171,12 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(result["values"]["leaks"], 1, delta=1e-8)
         self.assertAlmostEqual(result["values"]["insulated"], 0, delta=1e-8)
 
+    def test_contact(self):
+        values = self.solve("contact")["values"]
+        heat = 60 * math.pi / 2 / (math.log(1.5) / 16 + 1 / (4 * 1.5) + math.log(2 / 1.5) / 0.8)
+        self.assertAlmostEqual(values["heat"], heat, delta=1e-6)
+        self.assertAlmostEqual(values["pipe_least"] - values["jacket_most"], heat / (4 * 1.5 * math.pi / 2), delta=1e-3)
+
     def test_neumann(self):
         result = self.solve("neumann")
         self.assert_errors(result, u=5e-9, q=6e-9, u_star=6e-11)

@@ -647,6 +647,55 @@ static void test_moving_solution(void **state) {
     }
 }
 
+/* The heat through a contact whose conductance changes: as of a solver made with it. */
+static double heat_of(facet_solver *solver) {
+    static const char *const outer = "outer";
+    double heat;
+    int n;
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_solver_take(solver, "flux", -1, "integral", 1, &outer, &heat, &n));
+    return heat;
+}
+
+static facet_problem *make_contact(const facet_mesh *mesh, double k) {
+    facet_problem *p;
+    ok(facet_problem_create(context, mesh, FACET_DIFFUSION, &p));
+    ok(facet_problem_set_parameter(p, "k", k));
+    refused(facet_problem_set_interface(p, "lower part", "upper part", "0"), "must be positive");
+    refused(facet_problem_set_interface(p, "lower part", "upper part", "nx"), "normal");
+    ok(facet_problem_set_interface(p, "lower part", "upper part", "k*(1 + y^2)"));
+    ok(facet_problem_set_source(p, "x + 3*y"));
+    ok(facet_problem_set_dirichlet(p, "inner", "x"));
+    ok(facet_problem_set_dirichlet(p, "outer", "1 - x"));
+    ok(facet_problem_set_neumann(p, "rest", "0"));
+    return p;
+}
+
+static void test_contact(void **state) {
+    (void)state;
+    const struct subject s = {.dim = 2, .method = "direct"};
+    facet_mesh *mesh;
+    int changed;
+    ok(facet_mesh_read(context, "tests/meshes/annulus_2_41.msh", &mesh));
+    facet_problem *p = make_contact(mesh, 2.0), *q = make_contact(mesh, 7.0);
+    facet_solver *solver = make_solver(&s, p, 0), *other = make_solver(&s, q, 0);
+    double before = heat_of(solver), wanted = heat_of(other);
+    ok(facet_solver_set_parameter(solver, "k", 7.0));
+    ok(facet_solver_update(solver, &changed));
+    assert_int_equal(changed, FACET_TRACE);
+    double after = heat_of(solver);
+    assert_true(fabs(after - wanted) < 1e-11 && fabs(after - before) > 1e-4);
+    ok(facet_solver_set_parameter(solver, "k", -1.0));
+    refused(facet_solver_solve(solver, NULL, NULL), "must be positive");
+    ok(facet_solver_set_parameter(solver, "k", 7.0));
+    assert_true(fabs(heat_of(solver) - wanted) < 1e-11);
+    facet_solver_destroy(&solver);
+    facet_solver_destroy(&other);
+    facet_problem_destroy(&p);
+    facet_problem_destroy(&q);
+    facet_mesh_destroy(&mesh);
+}
+
 static int set_up(void **state) {
     (void)state;
     return facet_context_create("cpu", &context) != FACET_OK;
@@ -663,6 +712,7 @@ int main(void) {
         cmocka_unit_test(test_expressions), cmocka_unit_test(test_warm_start),
         cmocka_unit_test(test_functions),   cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_names),       cmocka_unit_test(test_moving_solution),
+        cmocka_unit_test(test_contact),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

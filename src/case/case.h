@@ -74,6 +74,11 @@ struct case_region_value { /* conductivity on one group, on == NULL: everywhere 
     struct case_text value[9];
     struct case_place place, on_place;
 };
+struct case_interface {
+    const char *between[2];
+    struct case_text conductance;
+    struct case_place place, places[2]; /* of the names */
+};
 struct case_share { /* source or reaction of one group, on == NULL: everywhere */
     const char *on;
     struct case_vector value;
@@ -137,6 +142,8 @@ struct case_file {
         const char *field; /* of that case */
         struct case_place place;
     } thermal;
+    int n_interfaces;
+    struct case_interface *interfaces;
     int n_boundary;
     struct case_boundary *boundary;
     struct case_place boundary_place, regions_place; /* of the lists; of conductivity or material */

@@ -292,7 +292,7 @@ static facet_status check_list(struct checker *c, struct tree_node *node, const 
         return FACET_OK;
     }
     if (types & SCHEMA_TEXTS) {
-        check_texts(c, node);
+        if (e->least == 0 || check_length(c, node, e)) check_texts(c, node);
         return FACET_OK;
     }
     if (!check_length(c, node, e)) return FACET_OK;

@@ -381,9 +381,31 @@ static facet_status read_elastic(struct reader *r) {
     return status == FACET_OK ? read_thermal(r) : status;
 }
 
+static facet_status read_interfaces(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *list = reader_get(r->tree->root, "interfaces");
+    if (!list) return FACET_OK;
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->interfaces, &r->file->interfaces));
+    for (int i = 0; i < list->n; i++) {
+        char name[NAME_BYTES];
+        struct case_interface *to = &r->file->interfaces[r->file->n_interfaces++];
+        const struct tree_node *between = reader_get(list->items[i], "interfaces[].between");
+        snprintf(name, sizeof name, "interfaces.%d", i);
+        to->place = reader_place(list->items[i]);
+        TRY(read_expression(r, list->items[i], "interfaces[].conductance", name, &to->conductance));
+        for (int k = 0; between && k < between->n && k < 2; k++) {
+            to->between[k] = between->items[k]->text;
+            to->places[k] = reader_place(between->items[k]);
+        }
+    }
+done:
+    return status;
+}
+
 static facet_status read_diffusion(struct reader *r) {
     static const char *const rows[3] = {"reaction", "reaction[].on", "reaction[].value"};
     facet_status status = read_conductivity(r);
+    if (status == FACET_OK) status = read_interfaces(r);
     return status == FACET_OK ? read_shares(r, r->tree->root, rows, "", 1, &r->file->reaction) : status;
 }
 

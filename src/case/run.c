@@ -43,6 +43,11 @@ static struct case_place find_place(const struct case_file *file, const char *li
             if (names_group(line, n, file->conductivity[i].on)) return file->conductivity[i].on_place;
         return file->regions_place;
     }
+    for (int i = 0; strncmp(line, "interfaces", 10) == 0 && i < file->n_interfaces; i++)
+        if (names_group(line, n, file->interfaces[i].between[0]) ||
+            names_group(line, n, file->interfaces[i].between[1]))
+            return file->interfaces[i].place;
+    if (strncmp(line, "interfaces", 10) == 0 && file->n_interfaces > 0) return file->interfaces[0].place;
     const struct case_shares *shares = strncmp(line, "source", 6) == 0     ? &file->source
                                        : strncmp(line, "reaction", 8) == 0 ? &file->reaction
                                        : strncmp(line, "thermal.expansion", 17) == 0
@@ -237,6 +242,9 @@ static facet_status check_names(const struct case_file *file, const struct facet
     check_shares(file, mesh, "source", &file->source, &errors);
     check_shares(file, mesh, "reaction", &file->reaction, &errors);
     check_shares(file, mesh, "thermal.expansion", &file->thermal.expansion, &errors);
+    for (int i = 0; i < 2 * file->n_interfaces; i++)
+        gather(&errors, check_group(mesh, "interfaces: ", file->interfaces[i / 2].between[i % 2]), file,
+               file->interfaces[i / 2].places[i % 2]);
     gather(&errors, check_vector(mesh, "exact", &file->exact), file, file->exact.place);
     for (int i = 0; i < file->n_boundary; i++) {
         const struct case_boundary *b = &file->boundary[i];
@@ -478,6 +486,11 @@ static facet_status make_problem(const struct case_file *file, facet_context *co
     TRY(set_shares(file, *problem, &file->reaction, 0));
     TRY(set_shares(file, *problem, &file->source, 1));
     TRY(set_thermal(file, options, *problem));
+    for (int i = 0; i < file->n_interfaces; i++)
+        TRY(at_place(facet_problem_set_interface(*problem, file->interfaces[i].between[0],
+                                                 file->interfaces[i].between[1],
+                                                 file->interfaces[i].conductance.text),
+                     file, file->interfaces[i].place));
     TRY(at_place(set_exact(*problem, &file->exact), file, file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
         TRY(at_place(set_condition(file, *problem, &file->boundary[i]), file, file->boundary[i].place));

@@ -69,6 +69,9 @@ static const struct schema_entry table[] = {
         "borders of cells only."),
     ROW("boundary", SCHEMA_LIST,
         "The boundary conditions. Without `exact`, every part of the boundary needs one."),
+    ROW("interfaces", SCHEMA_LIST,
+        "Contacts that resist, where two groups of cells touch: u jumps there, and the flux from one to the "
+        "other is `conductance` times the jump. Diffusion with `method: hdg`."),
     ROW("discretization", SCHEMA_MAP, "The method and its order."),
     ROW("solver", SCHEMA_MAP, "How the trace system is solved."),
     ROW("output", SCHEMA_MAP, "The file for ParaView."),
@@ -141,6 +144,11 @@ static const struct schema_entry table[] = {
 
     ROW("source[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
     ROW("source[].value", SCHEMA_EXPRESSION | SCHEMA_VECTOR, "f there.", REQUIRED),
+
+    ROW("interfaces[].between", SCHEMA_TEXTS, "Two groups of cells of the mesh.", REQUIRED, COUNT(2, 2)),
+    ROW("interfaces[].conductance", SCHEMA_EXPRESSION,
+        "The flux by unit of the jump of u, positive: 1 over the resistance of a unit of area.",
+        .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE, .min = 0),
 
     ROW("boundary[].on", SCHEMA_TEXT | SCHEMA_TEXTS,
         "A side of the box or a physical group of the mesh file; `rest` for all parts not named. Of a list, "
@@ -442,6 +450,11 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, unsign
                  {SCHEMA_CASES, "a list of cases"}};
     say(phrase, "%s", phrase->n_alternatives++ ? ", or " : "");
     if (type == SCHEMA_WORD && e->words[1]) say(phrase, "one of ");
+    if (type == SCHEMA_TEXTS && e->least > 0) {
+        say_count(phrase, e);
+        say(phrase, "names");
+        return;
+    }
     if (type & (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS)) say_count(phrase, e);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i].type & type) say(phrase, "%s", texts[i].text);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/adrift.h"
 
 struct check_job {
     double *totals[MESH_MAX_BLOCKS]; /* see local_check_balance */
@@ -207,6 +207,7 @@ facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) 
     if (h->data.exact != NULL) TRY(hdg_find_mismatch(h, mismatch));
     if (!job.has_reaction && mismatch->part == NULL && has_no_hold(h))
         TRY(local_check_balance(h, job.totals, &sum));
+    if (mismatch->part == NULL) TRY(adrift_balance(h, NULL, NULL));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);
     return status;

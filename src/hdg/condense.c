@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/adrift.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 #include "hdg/resident.h"
 
@@ -29,6 +31,8 @@ void hdg_destroy(struct hdg **hdg) {
         local_functions_destroy(&h->functions[b]);
     }
     hdg_resident_destroy(h);
+    contact_destroy(h);
+    adrift_destroy(h);
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
     base_free(&h->lift);
@@ -106,7 +110,9 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     TRY(equation->number(h, eliminated));
     for (int64_t f = 0; f < data->mesh->n_faces && revolved; f++)
         if (hdg_is_on_axis(data, f)) h->n_on_axis += h->trace.face_first[f + 1] - h->trace.face_first[f];
+    TRY(contact_create(h, eliminated));
     TRY(equation->boundary(h));
+    TRY(adrift_create(h));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);
@@ -429,7 +435,7 @@ static int64_t general_batches(int64_t n_batches, int64_t numbers) {
 }
 
 /* Whether the matrix of a cell of the batch, or what was moved out of it, depends on boundary data: on
- * Robin's a, or on displacements beside tractions. */
+ * Robin's a, on displacements beside tractions, or on the conductance of a contact. */
 static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
     const int lanes = h->lanes;
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
@@ -438,6 +444,7 @@ static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
     if (end > (int64_t)cells->count * n_faces) end = (int64_t)cells->count * n_faces;
     for (int64_t i = begin; i < end; i++) {
         int32_t condition = h->data.face_condition[cells->faces[i]];
+        if (contact_has_cell(h, block, (int32_t)(i / n_faces))) return 1;
         if (condition < 0) continue;
         const struct hdg_condition *c = &h->data.conditions[condition];
         if (c->kind == HDG_ROBIN || (c->kind == HDG_MECHANICAL && !is_eliminated(c, dim))) return 1;
@@ -551,6 +558,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (only) h->volume = volume;
     h->singular = h->data.equation->floats && h->trace.n_free + h->n_on_axis == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    TRY(contact_check(h));
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);
     TRY(mark_loose(h));

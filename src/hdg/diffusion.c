@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 
 /* -------------------------------------------------------------------------------------------- data */
@@ -233,8 +234,19 @@ static facet_status hybrid_cell(struct local *l, double *K, double *largest_robi
     TRY(local_eliminate(l, b->N, b->n_trace, K));
     TRY(restore_constants(l, K));
     TRY(local_add_robin(l, K, largest_robin));
+    TRY(local_place(contact_condense(l, K), l));
 done:
     return status;
+}
+
+/* What kernels leave out. */
+static int hybrid_is_unfinished(const struct hdg *h, int block, int32_t cell) {
+    return batch_has_robin(h, block, cell) || contact_has_cell(h, block, cell);
+}
+
+static facet_status hybrid_finish(struct local *l, double *K, double *largest_robin) {
+    facet_status status = local_add_robin(l, K, largest_robin);
+    return status == FACET_OK ? contact_condense(l, K) : status;
 }
 
 static int64_t hybrid_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
@@ -264,8 +276,8 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .fill = batch_fill_hybrid,
                             .fast = hybrid_fast,
                             .solve = hybrid_solve,
-                            .is_unfinished = batch_has_robin,
-                            .finish = local_add_robin,
+                            .is_unfinished = hybrid_is_unfinished,
+                            .finish = hybrid_finish,
                             .matrix = hybrid_matrix,
                             .cell = hybrid_cell,
                             .sign = 1.0};
@@ -284,7 +296,7 @@ const struct equation equation_hybrid = {
     .least_degree = 1,
     .n_flux = {[2] = 2, [3] = 3},
     .fields = HDG_BIT(HDG_U) | HDG_BIT(HDG_U_STAR) | HDG_BIT(HDG_Q) | HDG_BIT(HDG_Q_STAR),
-    .conditions = DIFFUSION_CONDITIONS,
+    .conditions = DIFFUSION_CONDITIONS | HDG_BIT(HDG_CONTACT),
     .on_boxes = 1,
     .floats = 1,
     .by_faces = 1,

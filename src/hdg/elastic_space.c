@@ -181,6 +181,7 @@ done:
 const struct equation equation_symmetric = {
     ELASTICITY,
     .turns = 1,
+    .drifts = 1,
     .raise = 1,
     .least_degree = 1,
     .n_flux = {[2] = 3, [3] = 6},

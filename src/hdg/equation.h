@@ -47,7 +47,8 @@ enum hdg_kind {
     HDG_ROBIN,
     HDG_MECHANICAL,
     HDG_GRADIENT_PRESSURE,
-    HDG_SPRING /* no condition by itself: that HDG_MECHANICAL may have springs */
+    HDG_SPRING, /* no condition by itself: that HDG_MECHANICAL may have springs; */
+    HDG_CONTACT /* that faces may resist (hdg_data.contacts) */
 };
 
 #define HDG_BIT(name)   (1u << (name))
@@ -67,6 +68,7 @@ struct equation {
     int n_flux[4];       /* by dim: unknowns of the flux for each of its functions */
     unsigned fields;     /* bits of enum hdg_field */
     unsigned conditions; /* bits of enum hdg_kind */
+    int drifts;          /* pieces that nothing holds are solved up to their motions (adrift.h) */
     unsigned asymmetric; /* those of them that make K nonsymmetric, unless they fix all components */
     int one_mu;          /* the material has the same mu everywhere */
     int on_boxes;        /* the rooms of boxes have it */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 
 enum { B_U = N_GENERAL_ARRAYS, B_Q, B_TRACE, B_INSIDE, N_ARRAYS };
@@ -55,7 +56,7 @@ static void put_cell(const struct general_work *w, const struct balance_job *job
         for (int a = 0; a < dim; a++) to[(i * dim + a) * lanes] = q[a * N + i];
     to = w->host[W_UHAT] + batch * w->size[W_UHAT] + lane;
     for (int f = 0; f < F; f++) {
-        const double *from = job->solution->trace + h->trace.face_first[mesh->faces[cell * F + f]];
+        const double *from = job->solution->trace + contact_start(h, w->block, (int32_t)cell, f);
         const double *O = job->turns + (int64_t)mesh->orientations[cell * F + f] * m * m;
         for (int i = 0; i < m; i++) {
             double sum = 0.0;

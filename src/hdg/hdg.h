@@ -58,6 +58,24 @@ struct hdg_condition {
                    faces have turns of their own, which are replaced */
 };
 
+/* Where two groups of cells meet and the flux is h (u of one side - u of the other): diffusion by HDG. */
+struct hdg_contact {
+    const struct field *conductance; /* h > 0 */
+    const char *between[2];          /* for messages */
+};
+
+/* Elasticity: a piece of the body that nothing holds, solved up to its rigid motions, which are combinations
+ * of translations and of rotations about the axes through the centre, with coordinates relative to the size.
+ */
+struct hdg_adrift {
+    int32_t cell; /* its smallest */
+    int alone;    /* it is the whole mesh */
+    double center[3], size;
+    int n;
+    double motions[6][6];
+    char text[256]; /* what it can still do */
+};
+
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
 struct hdg_data {
     const struct facet_mesh *mesh;
@@ -82,6 +100,11 @@ struct hdg_data {
     const struct field *temperature, *reference;
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces and those on an axis */
+    const struct hdg_contact *contacts;
+    const int32_t *face_contact; /* n_faces: index, or -1; NULL: there are none */
+    int n_adrift;
+    const struct hdg_adrift *adrift;
+    const int32_t *cell_adrift; /* n_cells: which of these, or -1; NULL: there are none */
     struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
                                    z, but its components, as `fixed` counts them, those of the unknowns */
 };
@@ -116,6 +139,8 @@ struct hdg {
     int64_t n_on_axis;                 /* its unknowns that are none: eliminated, and zero */
     struct hdg_condensed *condensed;   /* equation_condensed only */
     struct hdg_elastic *elastic;       /* elasticity only */
+    struct hdg_contacts *contacts;     /* contact.h; NULL: none */
+    struct hdg_pieces_adrift *adrift;  /* adrift.h; NULL: none */
     const struct base_monitor *monitor;
     hdg_rule_maker maker;
     struct trace_matrices matrices; /* K_e */
@@ -129,8 +154,8 @@ struct hdg {
     double *lift;                           /* n_free: what Dirichlet values contribute */
     double *boundary;                       /* n_free: <g, mu> of Neumann and Robin parts */
     double largest_reaction, largest_robin; /* after hdg_condense */
-    int singular;     /* constants are in the kernel of K; after hdg_condense. 0 for elasticity, whose caller
-                         refuses bodies that can move */
+    int singular;     /* constants are in the kernel of K; after hdg_condense. 0 for elasticity, where pieces
+                         that can move are held (adrift.h) */
     int nonsymmetric; /* known after hdg_create: K = (symmetric element matrices) + a correction in the rows
                          of faces with tractions in equation_gradient. hdg_operator_create and hdg_assemble
                          contain it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for
@@ -159,7 +184,8 @@ struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
     double *p[MESH_MAX_BLOCKS]; /* equation_gradient; or, hdg_has_hoop, the stress around the axis */
-    double *trace;
+    double *trace;              /* behind them those of second sides of contacts, which hdg_recover makes */
+    double *kept;               /* of these: what the loads make of them; NULL: there are none */
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 
 struct inner_job {
@@ -29,7 +30,7 @@ static facet_status put_run(struct general_work *w, const struct inner_job *job,
     if ((begin + n) * lanes > count)
         memset(w->host[W_UHAT], 0, (size_t)(n * w->size[W_UHAT]) * sizeof(double));
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
-        trace_gather(&h->trace, w->block, (int32_t)cell, job->out->trace,
+        trace_gather(contact_seen(h), w->block, (int32_t)cell, job->out->trace,
                      w->host[W_UHAT] + local_lane(lanes, cell - begin * lanes, job->n), lanes);
     TRY(general_send(w, W_UHAT, n));
 done:

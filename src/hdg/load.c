@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/adrift.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 
 /* What is left of data, by this part, is rounding. */
@@ -58,6 +60,7 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
 struct load_job {
     const double *source;
     double shift;
+    double *motions; /* adrift.h; NULL: none */
     struct hdg_solution *solution;
     double
         *direct[MESH_MAX_BLOCKS]; /* loads of the shared unknowns, where they have any: batch x n x LANES */
@@ -90,6 +93,7 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(lanes, cell, N) : 0);
     facet_status status =
         local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
+    if (status == FACET_OK && job->motions != NULL) adrift_shift_load(l, job->motions, load);
     if (status == FACET_OK && l->hdg->data.expansion != NULL)
         return load_initial(l, block, cell, load, lane, job->direct[block] + local_lane(lanes, cell, n));
     if (status != FACET_OK) return status;
@@ -183,6 +187,10 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
             TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
+    if (h->adrift != NULL) {
+        TRY(ALLOC(job.motions, h->data.n_adrift * ADRIFT_MOTIONS));
+        TRY(adrift_balance(h, source, job.motions));
+    }
     TRY(load_cells(h, &job));
     if (h->singular) {
         double sum;
@@ -203,6 +211,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         }
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(inner_load(h, b, s, locals[b]));
+    contact_load(h, s, locals);
     for (int b = 0; b < mesh->n_blocks && job.direct[b] != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, lanes, locals, F);
@@ -215,5 +224,6 @@ done:
         base_free(&job.direct[b]);
         base_free(&job.totals[b]);
     }
+    base_free(&job.motions);
     return status;
 }

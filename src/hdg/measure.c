@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 #include "hdg/diffusion.h"
 #include "hdg/general.h"
 
@@ -145,7 +146,7 @@ void local_trace_values(const struct local *l, const struct hdg_solution *s, int
     table = hdg_face_of(table, face);
     if (h->data.equation->by_faces) {
         expand_trace(l, face, n, table->m, table->psi + (int64_t)first * table->m,
-                     s->trace + h->trace.face_first[local_face_number(l, face)], values);
+                     s->trace + contact_start(h, l->block, l->cell, face), values);
     } else {
         expand(n, 1, N, table->side[face][local_orientation(l, face)].phi + (int64_t)first * N, N,
                s->u[l->block] + (int64_t)l->cell * N, values);
@@ -243,7 +244,7 @@ static double sum_cells(int32_t n, const struct cell_errors *cells, double *sum)
     return largest;
 }
 
-/* Each face once. */
+/* Each face once; contacts, where an expression cannot say which side is meant, not at all. */
 static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *s,
                                 struct hdg_errors *errors) {
     facet_status status = FACET_OK;
@@ -252,7 +253,7 @@ static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *
     TRY(ALLOC(faces, (int64_t)h->data.mesh->n_faces * (nc + 1)));
     TRY(general_trace_errors(h, s, faces));
     for (int64_t f = 0; f < h->data.mesh->n_faces; f++)
-        for (int c = 0; c < nc; c++) {
+        for (int c = 0; c < nc && (h->contacts == NULL || h->data.face_contact[f] < 0); c++) {
             sum += faces[f * (nc + 1) + c];
             sums[c] += faces[f * (nc + 1) + c] * faces[f * (nc + 1) + nc];
         }
@@ -306,7 +307,7 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     const double *chi;
     TRY(local_face_tau(l, face, &chi, &row));
     expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
-    expand_trace(l, face, n, m, table->psi, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
+    expand_trace(l, face, n, m, table->psi, s->trace + contact_start(h, l->block, l->cell, face), uhat);
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
@@ -383,7 +384,7 @@ static facet_status straight_fluxes(struct local *l, const struct hdg_solution *
     *reaction = cell.reaction * cell.det * sqrt(shape_measure(b->shape)) * u[0];
     for (int f = 0; f < b->n_faces; f++) {
         const double *F = b->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * N * m;
-        double outer = one * weights[f] * s->trace[h->trace.face_first[local_face_number(l, f)]];
+        double outer = one * weights[f] * s->trace[contact_start(h, l->block, l->cell, f)];
         double flux = -outer, modulus = fabs(outer);
         for (int i = 0; i < N; i++) {
             double moment = one * F[i * m], inner = weights[f] * moment * u[i], through = 0.0;

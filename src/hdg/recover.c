@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/adrift.h"
+#include "hdg/contact.h"
 #include "hdg/general.h"
 
 /* n numbers; what a device brings is written before it is read, as far as it is wanted. */
@@ -27,7 +29,9 @@ facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
         if (equation_has_field(h->data.equation, HDG_P) || hdg_has_hoop(h)) TRY(CALLOC(s->p[b], flux));
         TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
     }
-    TRY(make(h, system.n_all, &s->trace));
+    int64_t n_seconds = h->contacts != NULL ? h->contacts->seen.n_all - h->trace.n_all : 0;
+    if (n_seconds > 0) TRY(CALLOC(s->kept, n_seconds));
+    TRY(make(h, system.n_all + n_seconds, &s->trace));
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;
@@ -47,6 +51,7 @@ void hdg_solution_destroy(struct hdg_solution *s) {
         base_free(&s->loads[b]);
     }
     base_free(&s->trace);
+    base_free(&s->kept);
     base_free(&s->supply);
 }
 
@@ -89,6 +94,12 @@ void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const i
         if (p >= 0 && h->trace.face_first[f] < h->trace.face_first[f + 1])
             s->trace[h->trace.face_first[f]] += constants[p] * h->data.equation->one_on(h, f);
     }
+    for (int64_t f = h->trace.n_faces; h->contacts != NULL && f < h->contacts->seen.n_faces; f++) {
+        int32_t first = h->contacts->seen.records[f].face; /* both are of one piece */
+        int p = face_piece != NULL ? face_piece[first] : 0;
+        if (p >= 0)
+            s->trace[h->contacts->seen.face_first[f]] += constants[p] * h->data.equation->one_on(h, first);
+    }
 }
 
 /* A singular problem's solution is fixed up to a constant: give it the exact mean, or mean zero. */
@@ -127,7 +138,12 @@ done:
 
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
+    contact_recover(h, s);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    if (h->adrift != NULL) {
+        TRY(adrift_fix(h, s));
+        for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    }
     if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
     if (h->singular) TRY(fix_mean(h, s));
     TRY(hdg_weak_fix(h, s));
@@ -152,6 +168,7 @@ facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s,
     TRY(hdg_solution_create(h, &d));
     TRY(CALLOC(zero, h->trace.face_first[h->trace.n_faces]));
     trace_scatter(&h->trace, error, zero, d.trace);
+    contact_recover(h, &d);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, &d));
     double inside = sum_of_squares(h, &d);
     *relative = inside > 0.0 ? sqrt(inside / sum_of_squares(h, s)) : 0.0;

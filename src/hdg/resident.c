@@ -57,7 +57,8 @@ static int is_eligible(const struct hdg *h) {
     const struct field *reaction;
     if (!is_one(h, h->data.reaction, &reaction)) return 0;
     if (device_is_host(h->device) || !e->in_batches || !e->by_faces || h->trace.fixed != NULL) return 0;
-    if (h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces || h->data.tau_hat < 0.0)
+    if (h->contacts != NULL || h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces ||
+        h->data.tau_hat < 0.0)
         return 0;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(h->device, kernels[i])) return 0;

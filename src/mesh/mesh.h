@@ -149,6 +149,8 @@ facet_status mesh_scale(struct facet_mesh *mesh, double factor);
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
 /* The parts of a mesh that no face connects: piece[cell] is the smallest cell of its piece. */
 void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece);
+/* The same where some faces (n_faces flags) connect nothing. */
+void mesh_find_pieces_between(const struct facet_mesh *mesh, const uint8_t *cut, int32_t *piece);
 /* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */
 const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
                              int text_bytes);

@@ -238,18 +238,21 @@ void mesh_skeleton_destroy(struct mesh_skeleton *skeleton) {
     *skeleton = (struct mesh_skeleton){0};
 }
 
-void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
-    if (mesh->split != NULL) { /* a box */
-        memset(piece, 0, (size_t)mesh->n_cells * sizeof *piece);
-        return;
-    }
+void mesh_find_pieces_between(const struct facet_mesh *mesh, const uint8_t *cut, int32_t *piece) {
     for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = c;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];
-        if (b < 0) continue;
+        if (b < 0 || (cut != NULL && cut[f])) continue;
         while (piece[a] != a) a = piece[a] = piece[piece[a]];
         while (piece[b] != b) b = piece[b] = piece[piece[b]];
         piece[a > b ? a : b] = a < b ? a : b;
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = piece[piece[c]]; /* those before c are done */
+}
+
+void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
+    if (mesh->split != NULL) /* a box */
+        memset(piece, 0, (size_t)mesh->n_cells * sizeof *piece);
+    else
+        mesh_find_pieces_between(mesh, NULL, piece);
 }

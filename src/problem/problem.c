@@ -68,6 +68,7 @@ void problem_clear(struct problem *p) {
         base_free(&p->shares[i].group);
         field_destroy(&p->shares[i].field);
     }
+    problem_clear_contacts(p);
     base_free(&p->parameters);
     base_free(&p->regions);
     base_free(&p->shares);
@@ -360,6 +361,11 @@ int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
         return 1;
     }
     i -= p->n_shares;
+    if (i < p->n_contacts) {
+        *slot = (struct problem_slot){&p->contacts[i].conductance, FACET_TRACE, p->contacts[i].between[0]};
+        return 1;
+    }
+    i -= p->n_contacts;
     if (i >= p->n_conditions * CONDITION) return 0;
     struct problem_condition *c = &p->conditions[i / CONDITION];
     slot->field = condition_field(c, i % CONDITION, &slot->role);
@@ -379,6 +385,7 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
                              .n_electrodes = from->n_electrodes};
     for (int i = 0; i < from->n_parameters; i++)
         TRY(add_parameter(copy, from->parameters[i].name, from->parameters[i].value));
+    TRY(problem_copy_contacts(from, copy));
     TRY(CALLOC(copy->regions, from->n_regions + 1));
     TRY(CALLOC(copy->conditions, from->n_conditions + 1));
     TRY(CALLOC(copy->shares, from->n_shares + 1));

@@ -42,6 +42,11 @@ struct problem_condition {
     struct field *total; /* what goes in through all its parts */
 };
 
+struct problem_contact { /* contacts.c */
+    char *between[2];
+    struct field *conductance;
+};
+
 /* What the caller has set. Solvers have copies, whose parameters are their own. */
 struct problem {
     const struct physics *physics;
@@ -58,6 +63,8 @@ struct problem {
     int n_conditions;
     struct problem_condition *conditions;
     int n_forces, n_electrodes;
+    int n_contacts;
+    struct problem_contact *contacts;
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
     struct problem_carried *carried;                   /* whose field the temperature is, or was; NULL */
@@ -129,6 +136,11 @@ struct problem_resolved {
     int32_t *cell_region;      /* of a box both arrays are NULL until its lists are asked for */
     int32_t *face_condition;
     uint8_t *on_axis; /* of a body of revolution: flags of faces, which have no condition; NULL: none */
+    struct hdg_contact *contacts;
+    int32_t *face_contact; /* NULL: there are none */
+    int n_adrift;          /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
+    struct hdg_adrift *adrift;
+    int32_t *cell_adrift;
     int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
@@ -157,6 +169,11 @@ int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell,
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
                                       struct text *errors);
+/* contacts.c */
+void problem_clear_contacts(struct problem *problem);
+facet_status problem_copy_contacts(const struct problem *from, struct problem *copy); /* without fields */
+facet_status problem_resolve_contacts(const struct problem *problem, struct problem_resolved *resolved,
+                                      struct text *errors);
 /* Entries of physics.resolve. */
 facet_status problem_resolve_diffusion(const struct problem *problem, const struct options *options,
                                        struct problem_resolved *resolved, struct text *errors);
@@ -165,8 +182,9 @@ facet_status problem_resolve_elastic(const struct problem *problem, const struct
 /* The same cell by cell and face by face, with the lists of the mesh, for those who do not work on boxes. */
 facet_status problem_resolve_lists(const struct problem *problem, struct problem_resolved *resolved);
 
-/* rigid.c: elasticity. Adds a line to `errors` for each way in which a piece of the body can still move. */
-facet_status problem_check_rigid(const struct problem *problem, const struct problem_resolved *resolved,
+/* rigid.c: elasticity. Adds a line to `errors` for each way in which a piece of the body can still move;
+ * lists those that nothing holds at all, where the formulation can do with their motions. */
+facet_status problem_check_rigid(const struct problem *problem, struct problem_resolved *resolved,
                                  struct text *errors);
 
 struct box_backend; /* box.c */

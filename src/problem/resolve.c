@@ -24,6 +24,10 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->on_axis);
     base_free(&r->turns);
     base_free(&r->face_turn);
+    base_free(&r->contacts);
+    base_free(&r->adrift);
+    base_free(&r->cell_adrift);
+    base_free(&r->face_contact);
     *r = (struct problem_resolved){0};
 }
 
@@ -201,6 +205,7 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
     int32_t *piece = NULL, n_pieces = 0, loose = -1;
     uint8_t *held = NULL;
     (void)options;
+    TRY(problem_resolve_contacts(p, r, errors));
     if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));

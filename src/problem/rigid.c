@@ -10,6 +10,8 @@
  *     t is free when G_tt t = 0;
  *     w is free, with some t, when S w = 0, S = G_ww - G_wt G_tt^+ G_tw.
  *
+ * A piece that nothing holds at all is no mistake where its loads balance: it is listed, with its motions.
+ *
  * A periodic pair of faces a distance s apart adds w x s = 0, and a face with (mu grad u - p I) n = g adds w
  * x n = 0, since grad u is w x for such a motion. */
 #include <float.h>
@@ -44,13 +46,14 @@ struct piece {
     int64_t count; /* of points that demand something */
     double middle[3];
     long double G[6][6];
+    int adrift;       /* its number among those that nothing holds, from 1; 0: none */
     double others[9]; /* of periodic pairs and gradient-pressure faces */
     double round;     /* what rotation must demand where walls are curved, or 0 */
     int64_t n_others;
 };
 struct job {
     const struct problem *problem;
-    const struct problem_resolved *resolved;
+    struct problem_resolved *resolved;
     int32_t *cell_piece; /* n_cells: index into pieces */
     int n_pieces;
     struct piece *pieces;
@@ -293,17 +296,67 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------ the answer */
-
-static void list_motion(struct text *list, const char *motion, const char *which) {
-    text_printf(list, "%s%s %s", list->length > 0 ? ", " : "", motion, which);
-}
+/* ------------------------------------------------------------------------------------------ adrift */
 
 /* Eigenvalues, ascending, and eigenvectors (by columns) of a symmetric matrix. */
 static facet_status decompose(const double A[9], double values[3], double vectors[9]) {
     memcpy(vectors, A, 9 * sizeof *vectors);
     if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', 3, vectors, 3, values) == 0) return FACET_OK;
     return base_fail(FACET_ERROR_MACHINE, "the eigenvalues of a matrix of rigid motions were not found");
+}
+
+/* The motions of a piece that nothing holds: all translations, and the rotations that S leaves free. */
+static facet_status list_motions(int dim, const struct piece *p, const double S[9], struct hdg_adrift *to) {
+    facet_status status = FACET_OK;
+    double part[9] = {0.0}, values[3], vectors[9];
+    for (int a = 0; a < dim; a++) to->motions[to->n++][a] = 1.0;
+    for (int i = dim == 2 ? 8 : 0; i < 9; i++) part[i] = S[i];
+    TRY(decompose(part, values, vectors));
+    for (int i = 0; i < 3; i++) {
+        double w[3] = {vectors[i], vectors[3 + i], vectors[6 + i]};
+        if (values[i] > pow(SMALL_PATCH, 2) || (dim == 2 && fabs(w[2]) < 0.5)) continue;
+        for (int a = 0; a < 3; a++) to->motions[to->n][3 + a] = w[a];
+        to->n++;
+    }
+    to->cell = p->cell;
+    to->size = size_of(p);
+    for (int d = 0; d < dim; d++) to->center[d] = 0.5 * (p->lower[d] + p->upper[d]);
+done:
+    return status;
+}
+
+static facet_status add_adrift(const struct job *job, int index, const double S[9], const char *text) {
+    facet_status status = FACET_OK;
+    struct problem_resolved *r = job->resolved;
+    const struct facet_mesh *mesh = job->problem->mesh;
+    struct hdg_adrift piece = {.alone = job->n_pieces == 1};
+    TRY(list_motions(mesh->dim, &job->pieces[index], S, &piece));
+    snprintf(piece.text, sizeof piece.text, "%s", text);
+    TRY(base_realloc(&r->adrift, (size_t)r->n_adrift + 1, sizeof *r->adrift));
+    r->adrift[r->n_adrift++] = piece;
+    job->pieces[index].adrift = r->n_adrift;
+done:
+    return status;
+}
+
+static facet_status finish_adrift(const struct job *job) {
+    facet_status status = FACET_OK;
+    struct problem_resolved *r = job->resolved;
+    if (r->n_adrift == 0) goto done;
+    TRY(ALLOC(r->cell_adrift, job->problem->mesh->n_cells));
+    for (int32_t c = 0; c < job->problem->mesh->n_cells; c++)
+        r->cell_adrift[c] = job->pieces[job->cell_piece[c]].adrift - 1;
+    r->data.n_adrift = r->n_adrift;
+    r->data.adrift = r->adrift;
+    r->data.cell_adrift = r->cell_adrift;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the answer */
+
+static void list_motion(struct text *list, const char *motion, const char *which) {
+    text_printf(list, "%s%s %s", list->length > 0 ? ", " : "", motion, which);
 }
 
 /* The directions that A (its entries from `first` to `end`) leaves free: those of the coordinates where they
@@ -374,6 +427,10 @@ static facet_status report_piece(const struct job *job, int index, struct text *
                       "the axis ", &list));
     TRY(list.status);
     if (list.length == 0) goto done;
+    if (p->count == 0 && job->resolved->data.equation->drifts) {
+        TRY(add_adrift(job, index, S, list.data));
+        goto done;
+    }
     ++*n_told;
     text_printf(errors, "%sboundary: ", errors->length > 0 ? "\n" : "");
     if (job->n_pieces == 1)
@@ -382,13 +439,15 @@ static facet_status report_piece(const struct job *job, int index, struct text *
         text_printf(errors,
                     "the mesh falls into %d unconnected pieces, and the one with the cell at %s can still ",
                     job->n_pieces, mesh_middle_text(mesh, p->cell, -1, place, sizeof place));
-    text_printf(errors, "%s; give displacements that prevent this", list.data);
+    text_printf(errors, "%s; give displacements that prevent this%s", list.data,
+                p->count == 0 ? ", or take the formulation symmetric, which solves bodies whose loads balance"
+                              : "");
 done:
     text_free(&list);
     return status;
 }
 
-facet_status problem_check_rigid(const struct problem *problem, const struct problem_resolved *resolved,
+facet_status problem_check_rigid(const struct problem *problem, struct problem_resolved *resolved,
                                  struct text *errors) {
     facet_status status = FACET_OK;
     struct job job = {.problem = problem, .resolved = resolved};
@@ -399,6 +458,7 @@ facet_status problem_check_rigid(const struct problem *problem, const struct pro
     TRY(gather_demands(&job));
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
+    TRY(finish_adrift(&job));
 done:
     for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&job.face_nodes[shape]);
     base_free(&job.cell_piece);

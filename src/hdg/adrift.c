@@ -1,0 +1,406 @@
+/* Bodies that nothing holds: adrift.h says how they are solved. */
+#include "hdg/adrift.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Of all loads: what may be left of their sum, as for fluxes in diffusion. */
+#define BALANCED 1e-4
+#define ROUNDING 1e-12 /* likewise: no more than that */
+
+/* A motion at a point. */
+static void move(const struct hdg_adrift *p, int motion, int dim, const double *x, double u[3]) {
+    for (int a = 0; a < 3; a++) u[a] = a == motion ? 1.0 : 0.0;
+    if (motion < 3) return;
+    int axis = motion - 3, b = (axis + 1) % 3, c = (axis + 2) % 3;
+    double y[3] = {0.0};
+    for (int a = 0; a < dim; a++) y[a] = (x[a] - p->center[a]) / p->size;
+    u[b] = -y[c];
+    u[c] = y[b];
+}
+
+/* The piece of a cell, or NULL. */
+static const struct hdg_adrift *piece_of(const struct hdg *h, int block, int32_t cell) {
+    int32_t i = h->data.cell_adrift[h->data.mesh->blocks[block].first + cell];
+    return i >= 0 ? &h->data.adrift[i] : NULL;
+}
+
+static const struct hdg_adrift *piece_of_face(const struct hdg *h, int32_t face) {
+    int32_t i = h->data.cell_adrift[h->data.mesh->face_cells[2 * (int64_t)face]];
+    return i >= 0 ? &h->data.adrift[i] : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------ set-up */
+
+static facet_status trace_face(struct local *l, int32_t face, void *user) {
+    facet_status status = FACET_OK;
+    struct hdg *h = user;
+    const struct hdg_adrift *p = piece_of_face(h, face);
+    if (p == NULL) return FACET_OK;
+    const struct hdg_face_table *table = local_place_face(l, face);
+    int dim = h->data.mesh->dim, m = table->m;
+    double *moments = l->vector;
+    for (int k = 0; k < ADRIFT_MOTIONS; k++) {
+        double *to = h->adrift->traces + k * h->trace.n_free + h->trace.face_free[face];
+        for (int q = 0; q < table->rule.n; q++) {
+            double u[3];
+            move(p, k, dim, l->x + q * dim, u);
+            for (int a = 0; a < dim; a++) l->values[q * dim + a] = u[a];
+        }
+        for (int a = 0; a < dim; a++) local_component_moments(l, table, l->values, a, moments + a * m);
+        TRY(local_project(l, table, face, dim, moments));
+        memcpy(to, moments, (size_t)(dim * m) * sizeof *to);
+    }
+done:
+    return status;
+}
+
+/* sums (n_cells x count) of the cells of the pieces, added up: totals (n_adrift x count). */
+static void add_cells(const struct hdg *h, int count, const double *sums, double *totals) {
+    memset(totals, 0, (size_t)(h->data.n_adrift * count) * sizeof *totals);
+    for (int64_t c = 0; c < h->data.mesh->n_cells; c++)
+        for (int i = 0; h->data.cell_adrift[c] >= 0 && i < count; i++)
+            totals[h->data.cell_adrift[c] * count + i] += sums[c * count + i];
+}
+
+static facet_status gram_work(struct local *l, int block, int32_t cell, void *user) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_adrift *p = piece_of(h, block, cell);
+    const struct hdg_table *table = h->functions[block].source.table;
+    enum { N = ADRIFT_MOTIONS };
+    int dim = h->data.mesh->dim;
+    double *G = (double *)user + (int64_t)(h->data.mesh->blocks[block].first + cell) * N * N;
+    memset(G, 0, N * N * sizeof *G);
+    if (p == NULL) return FACET_OK;
+    hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
+    for (int q = 0; q < table->n; q++) {
+        double u[N][3];
+        for (int k = 0; k < N; k++) move(p, k, dim, l->geometry.x + q * dim, u[k]);
+        for (int i = 0; i < N * N; i++)
+            for (int a = 0; a < dim; a++) G[i] += l->geometry.wJ[q] * u[i / N][a] * u[i % N][a];
+    }
+    return FACET_OK;
+}
+
+/* The inverse of the Gram matrix of the motions that each piece has. */
+static facet_status find_gram(struct hdg *h) {
+    facet_status status = FACET_OK;
+    enum { N = ADRIFT_MOTIONS };
+    double *cells = NULL, *totals = NULL;
+    TRY(ALLOC(cells, (int64_t)h->data.mesh->n_cells * N * N));
+    TRY(ALLOC(totals, h->data.n_adrift * N * N));
+    TRY(CALLOC(h->adrift->inverse, h->data.n_adrift * N * N));
+    TRY(local_for_all_cells(h, gram_work, cells));
+    add_cells(h, N * N, cells, totals);
+    for (int i = 0; i < h->data.n_adrift; i++) {
+        const struct hdg_adrift *p = &h->data.adrift[i];
+        double *to = h->adrift->inverse + i * N * N, *G = totals + i * N * N;
+        for (int k = 0; k < p->n * p->n; k++)
+            for (int r = 0; r < N * N; r++)
+                to[k] += p->motions[k / p->n][r / N] * G[r] * p->motions[k % p->n][r % N];
+        if (!solve_invert(p->n, to)) FAIL(FACET_ERROR_INPUT, "a piece of the mesh has no extent");
+    }
+done:
+    base_free(&cells);
+    base_free(&totals);
+    return status;
+}
+
+/* What the motions of a piece, as many as it has, are at an unknown. */
+static void values_at(const struct hdg *h, const struct hdg_adrift *p, int64_t unknown, double *v) {
+    for (int j = 0; j < p->n; j++) {
+        v[j] = 0.0;
+        for (int k = 0; k < ADRIFT_MOTIONS; k++)
+            v[j] += p->motions[j][k] * h->adrift->traces[k * h->trace.n_free + unknown];
+    }
+}
+
+/* One unknown to be held for each piece: the one with the largest part of all motions that the chosen ones
+ * do not hold yet. chosen: n_adrift x n x n, orthonormal; step: how many there are. */
+static facet_status choose_step(struct hdg *h, int step, double *chosen) {
+    facet_status status = FACET_OK;
+    enum { N = ADRIFT_MOTIONS };
+    struct best {
+        double size, v[N];
+        int64_t unknown;
+    } *best = NULL;
+    int dim = h->data.mesh->dim;
+    TRY(CALLOC(best, h->data.n_adrift));
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        const struct hdg_adrift *p = piece_of_face(h, face);
+        int64_t first = h->trace.free_offsets[b], m = (h->trace.free_offsets[b + 1] - first) / dim;
+        if (p == NULL || step >= p->n || h->trace.records[face].turn >= 0) continue;
+        int64_t i = p - h->data.adrift;
+        for (int a = 0; a < dim; a++) {
+            double v[N], size = 0.0;
+            values_at(h, p, first + a * m, v);
+            for (int k = 0; k < step; k++) {
+                const double *q = chosen + (i * N + k) * N;
+                double part = cblas_ddot(p->n, q, 1, v, 1);
+                cblas_daxpy(p->n, -part, q, 1, v, 1);
+            }
+            size = cblas_dnrm2(p->n, v, 1);
+            if (size <= best[i].size) continue;
+            best[i].size = size;
+            best[i].unknown = first + a * m;
+            for (int k = 0; k < p->n; k++) best[i].v[k] = v[k] / size;
+        }
+    }
+    for (int i = 0; i < h->data.n_adrift; i++) {
+        if (best[i].size == 0.0) continue;
+        h->trace.fixed[best[i].unknown] = 1;
+        memcpy(chosen + ((int64_t)i * N + step) * N, best[i].v, sizeof best[i].v);
+    }
+done:
+    base_free(&best);
+    return status;
+}
+
+facet_status adrift_create(struct hdg *h) {
+    facet_status status = FACET_OK;
+    double *chosen = NULL;
+    if (h->data.n_adrift == 0) return FACET_OK;
+    TRY(CALLOC(h->adrift, 1));
+    TRY(CALLOC(h->adrift->traces, ADRIFT_MOTIONS * h->trace.n_free));
+    TRY(local_for_all_faces(h, 0, trace_face, h));
+    TRY(find_gram(h));
+    TRY(CALLOC(chosen, h->data.n_adrift * ADRIFT_MOTIONS * ADRIFT_MOTIONS));
+    if (h->trace.fixed == NULL) {
+        TRY(CALLOC(h->trace.fixed, h->trace.n_free));
+        TRY(CALLOC(h->held, h->trace.n_free));
+        TRY(CALLOC(h->moved, h->trace.n_free));
+    }
+    for (int step = 0; step < ADRIFT_MOTIONS; step++) TRY(choose_step(h, step, chosen));
+done:
+    base_free(&chosen);
+    return status;
+}
+
+void adrift_destroy(struct hdg *h) {
+    if (h->adrift == NULL) return;
+    base_free(&h->adrift->traces);
+    base_free(&h->adrift->inverse);
+    base_free(&h->adrift);
+}
+
+/* ------------------------------------------------------------------------------------------ loads */
+
+/* The work of loads along the motions, and the sum of their sizes. */
+enum { WORKS = ADRIFT_MOTIONS + 1 };
+
+struct work_job {
+    const double *source;
+    double *cells; /* n_cells x WORKS */
+};
+
+/* Adds the work of a force at a point. */
+static void add_work(const struct hdg_adrift *p, int dim, const double *x, const double *f, double *to) {
+    for (int k = 0; k < ADRIFT_MOTIONS; k++) {
+        double u[3];
+        move(p, k, dim, x, u);
+        for (int a = 0; a < dim; a++) to[k] += f[a] * u[a];
+    }
+    to[ADRIFT_MOTIONS] += local_norm(dim, f);
+}
+
+static facet_status work_of_source(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    const struct work_job *job = user;
+    const struct hdg *h = l->hdg;
+    const struct hdg_adrift *p = piece_of(h, block, cell);
+    int dim = h->data.mesh->dim;
+    double *to = job->cells + (int64_t)(h->data.mesh->blocks[block].first + cell) * WORKS, total[2];
+    memset(to, 0, WORKS * sizeof *to);
+    if (p == NULL) return FACET_OK;
+    TRY(local_load(l, block, cell, job->source, 0.0, l->vector, total));
+    for (int q = 0; q < h->functions[block].source.table->n; q++) /* which leaves f with its weights there */
+        add_work(p, dim, l->geometry.x + q * dim, l->values + q * dim, to);
+done:
+    return status;
+}
+
+/* Of boundary data, in the unknowns of the trace. */
+static void add_boundary(const struct hdg *h, double *totals) {
+    int dim = h->data.mesh->dim;
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        const struct hdg_adrift *p = piece_of_face(h, face);
+        int64_t first = h->trace.free_offsets[b], end = h->trace.free_offsets[b + 1], m = (end - first) / dim;
+        if (p == NULL) continue;
+        double *to = totals + (p - h->data.adrift) * WORKS, size = 0.0;
+        for (int k = 0; k < ADRIFT_MOTIONS; k++)
+            for (int64_t i = first; i < end; i++)
+                to[k] += h->boundary[i] * h->adrift->traces[k * h->trace.n_free + i];
+        for (int a = 0; a < dim; a++) size += pow(h->boundary[first + a * m], 2);
+        to[ADRIFT_MOTIONS] += sqrt(size) * h->data.equation->one_on(h, face);
+    }
+}
+
+static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, const double *all) {
+    char force[96], moment[96], center[96], place[96];
+    int dim = h->data.mesh->dim;
+    double works[WORKS], turning[3];
+    for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[ADRIFT_MOTIONS] ? all[i] : 0.0;
+    for (int a = 0; a < 3; a++) turning[a] = works[3 + a] * p->size;
+    if (dim == 2) {
+        snprintf(force, sizeof force, "(%.6g, %.6g)", works[0], works[1]);
+        snprintf(moment, sizeof moment, "%.6g", turning[2]);
+        snprintf(center, sizeof center, "(%.6g, %.6g)", p->center[0], p->center[1]);
+    } else {
+        snprintf(force, sizeof force, "(%.6g, %.6g, %.6g)", works[0], works[1], works[2]);
+        snprintf(moment, sizeof moment, "(%.6g, %.6g, %.6g)", turning[0], turning[1], turning[2]);
+        snprintf(center, sizeof center, "(%.6g, %.6g, %.6g)", p->center[0], p->center[1], p->center[2]);
+    }
+    const char *whose = "the body";
+    char text[160];
+    if (!p->alone) {
+        snprintf(text, sizeof text, "the piece with the cell at %s",
+                 mesh_middle_text(h->data.mesh, p->cell, -1, place, sizeof place));
+        whose = text;
+    }
+    return base_fail(
+        FACET_ERROR_INPUT,
+        "boundary: %s can still %s, and its loads do not balance: a force of %s and a moment of "
+        "%s about %s are left (of %.6g in absolute terms); give displacements that prevent these "
+        "motions, or loads that balance",
+        whose, p->text, force, moment, center, works[ADRIFT_MOTIONS]);
+}
+
+/* One of several pieces without any load: it was meant to touch another. */
+static facet_status refuse_idle(const struct hdg *h, const struct hdg_adrift *p) {
+    char place[96];
+    return base_fail(FACET_ERROR_INPUT,
+                     "boundary: the mesh falls into unconnected pieces, and the one with the cell at %s can "
+                     "still %s, and carries no load; give displacements that prevent this, or let the mesh "
+                     "join the pieces",
+                     mesh_middle_text(h->data.mesh, p->cell, -1, place, sizeof place), p->text);
+}
+
+/* n numbers by motions of a piece: those of the canonical ones become the combination c of its own with
+ * these products, c = G^-1 (motions, .), in terms of the canonical ones. */
+static void combine(const struct hdg *h, int piece, const double *products, double *c) {
+    enum { N = ADRIFT_MOTIONS };
+    const struct hdg_adrift *p = &h->data.adrift[piece];
+    double own[N];
+    for (int j = 0; j < p->n; j++) own[j] = cblas_ddot(N, p->motions[j], 1, products, 1);
+    memset(c, 0, N * sizeof *c);
+    for (int j = 0; j < p->n; j++)
+        cblas_daxpy(N, cblas_ddot(p->n, h->adrift->inverse + piece * N * N + j * p->n, 1, own, 1),
+                    p->motions[j], 1, c, 1);
+}
+
+facet_status adrift_balance(const struct hdg *h, const double *source, double *shift) {
+    facet_status status = FACET_OK;
+    struct work_job job = {.source = source};
+    double *totals = NULL;
+    if (h->adrift == NULL) return FACET_OK;
+    TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
+    TRY(ALLOC(totals, h->data.n_adrift * WORKS));
+    TRY(local_for_all_cells(h, work_of_source, &job));
+    add_cells(h, WORKS, job.cells, totals);
+    add_boundary(h, totals);
+    for (int i = 0; i < h->data.n_adrift; i++) {
+        const struct hdg_adrift *p = &h->data.adrift[i];
+        const double *works = totals + i * WORKS;
+        if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(h, p));
+        for (int j = 0; j < p->n; j++)
+            if (!(fabs(cblas_ddot(ADRIFT_MOTIONS, p->motions[j], 1, works, 1)) <=
+                  BALANCED * works[ADRIFT_MOTIONS]))
+                TRY(refuse(h, p, works));
+        if (shift != NULL) combine(h, i, works, shift + i * ADRIFT_MOTIONS);
+    }
+done:
+    base_free(&job.cells);
+    base_free(&totals);
+    return status;
+}
+
+void adrift_shift_load(struct local *l, const double *shift, double *load) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_adrift *p = piece_of(h, l->block, l->cell);
+    const struct hdg_functions *v = &h->functions[l->block];
+    const struct hdg_table *table = v->source.table;
+    int dim = h->data.mesh->dim, row;
+    double *f = l->values;
+    if (p == NULL) return;
+    const double *own = shift + (p - h->data.adrift) * ADRIFT_MOTIONS;
+    for (int q = 0; q < table->n; q++) {
+        for (int a = 0; a < dim; a++) f[q * dim + a] = 0.0;
+        for (int k = 0; k < ADRIFT_MOTIONS; k++) {
+            double u[3];
+            move(p, k, dim, l->geometry.x + q * dim, u);
+            for (int a = 0; a < dim; a++) f[q * dim + a] += own[k] * u[a] * l->geometry.wJ[q];
+        }
+    }
+    const double *chi = local_chi(l, table, v->source.chi, l->geometry.x, &row);
+    for (int a = 0; a < dim; a++)
+        cblas_dgemv(CblasRowMajor, CblasTrans, table->n, v->Nu, -1.0, chi, row, f + a, dim, 1.0,
+                    load + a * v->Nu, 1);
+}
+
+/* ------------------------------------------------------------------------------------------ solutions */
+
+struct fix_job {
+    const struct hdg_solution *solution;
+    double *cells; /* n_cells x WORKS: of the exact solution (or 0) minus u, as if it were a force */
+};
+
+static facet_status fix_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    const struct fix_job *job = user;
+    const struct hdg *h = l->hdg;
+    const struct hdg_adrift *p = piece_of(h, block, cell);
+    const struct hdg_functions *v = &h->functions[block];
+    const struct hdg_table *table = v->source.table;
+    int dim = h->data.mesh->dim, n = table->n, row;
+    double *to = job->cells + (int64_t)(h->data.mesh->blocks[block].first + cell) * WORKS, *u = l->values;
+    memset(to, 0, WORKS * sizeof *to);
+    if (p == NULL) return FACET_OK;
+    l->block = block;
+    l->cell = cell;
+    hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
+    memset(u, 0, (size_t)(n * dim) * sizeof *u);
+    if (h->data.exact != NULL) TRY(base_wrap(field_eval(h->data.exact, n, dim, l->geometry.x, u), "exact"));
+    const double *chi = local_chi(l, table, v->source.chi, l->geometry.x, &row);
+    for (int a = 0; a < dim; a++)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, n, v->Nu, -1.0, chi, row,
+                    job->solution->u[block] + ((int64_t)cell * dim + a) * v->Nu, 1, 1.0, u + a, dim);
+    for (int q = 0; q < n; q++) {
+        for (int a = 0; a < dim; a++) u[q * dim + a] *= l->geometry.wJ[q];
+        add_work(p, dim, l->geometry.x + q * dim, u + q * dim, to);
+    }
+done:
+    return status;
+}
+
+facet_status adrift_fix(const struct hdg *h, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    struct fix_job job = {.solution = s};
+    double *totals = NULL, *motions = NULL;
+    TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
+    TRY(ALLOC(totals, h->data.n_adrift * WORKS));
+    TRY(ALLOC(motions, h->data.n_adrift * ADRIFT_MOTIONS));
+    TRY(local_for_all_cells(h, fix_work, &job));
+    add_cells(h, WORKS, job.cells, totals);
+    for (int i = 0; i < h->data.n_adrift; i++)
+        combine(h, i, totals + i * WORKS, motions + i * ADRIFT_MOTIONS);
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        const struct hdg_adrift *p = piece_of_face(h, face);
+        int64_t first = h->trace.free_offsets[b], n = h->trace.free_offsets[b + 1] - first;
+        for (int k = 0; p != NULL && k < ADRIFT_MOTIONS; k++)
+            cblas_daxpy((int)n, motions[(p - h->data.adrift) * ADRIFT_MOTIONS + k],
+                        h->adrift->traces + k * h->trace.n_free + first, 1,
+                        s->trace + h->trace.face_first[face], 1);
+    }
+done:
+    base_free(&job.cells);
+    base_free(&totals);
+    base_free(&motions);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Private to the room: bodies that nothing holds, which are known up to their rigid motions
+ * (hdg_data.adrift).
+ *
+ * Loads that balance need no support: as many unknowns of the trace as there are motions are held at zero,
+ * chosen so that they hold all of these and nothing else. Their reactions are then zero, K is regular, and
+ * every solver works as with supports. What quadrature leaves of the balance is taken off the source as a
+ * force that varies like a rigid motion; more is refused with the force and the moment that are left. After
+ * the solve the motions that u has are taken out of it, or replaced by those of the exact solution. */
+#ifndef FACET_HDG_ADRIFT_H
+#define FACET_HDG_ADRIFT_H
+
+#include "hdg/local.h"
+
+/* Motions 0 .. 2 are translations, 3 .. 5 rotations about the axes through the centre of the piece, with
+ * coordinates relative to its size. */
+#define ADRIFT_MOTIONS 6
+
+struct hdg_pieces_adrift {
+    double *traces;  /* ADRIFT_MOTIONS x n_free: the motions of the pieces, none of which share a face */
+    double *inverse; /* n_adrift x ADRIFT_MOTIONS^2: of their Gram matrix over the piece, n x n */
+};
+
+/* After boundary data are there: the unknowns that are held. */
+facet_status adrift_create(struct hdg *hdg);
+void adrift_destroy(struct hdg *hdg);
+/* Refuses loads that do not balance; shift (n_adrift x ADRIFT_MOTIONS, or NULL): the motions to be taken off
+ * the source. source: as of hdg_load. */
+facet_status adrift_balance(const struct hdg *hdg, const double *source, double *shift);
+/* load -= (shift, chi), of the cell whose load (local_load) this is. */
+void adrift_shift_load(struct local *l, const double *shift, double *load);
+/* The motions of u, recovered, into the trace, from which it is to be recovered again. */
+facet_status adrift_fix(const struct hdg *hdg, struct hdg_solution *solution);
+
+#endif

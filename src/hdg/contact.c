@@ -1,0 +1,320 @@
+/* Contacts that resist: contact.h has the algebra. */
+#include "hdg/contact.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Of h length / K: what so weak a contact holds alone, rounding in K moves as well. */
+#define WEAK        1e-9
+#define PLACE_BYTES 80
+
+int contact_has_cell(const struct hdg *h, int block, int32_t cell) {
+    return h->contacts != NULL && h->contacts->number[block][cell] >= 0;
+}
+
+/* h at the boundary rule of a face of the cell at hand into l->values, with the normals in l->normal. */
+static facet_status conductance(struct local *l, int face) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    const struct hdg_contact *contact = &h->data.contacts[h->data.face_contact[local_face_number(l, face)]];
+    int n = hdg_face_of(&b->boundary, face)->rule.n, dim = h->data.mesh->dim;
+    facet_status status = FACET_OK;
+    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->boundary, &l->face_geometry, l->x, l->normal);
+    TRY(field_eval(contact->conductance, n, dim, l->x, l->values));
+    for (int q = 0; q < n; q++) {
+        if (!(l->values[q] > 0.0))
+            TRY(local_refuse("the conductance", "be positive", l->values[q], dim, l->x + q * dim));
+        TRY(local_check_size("the conductance", l->values[q], dim, l->x + q * dim));
+    }
+done:
+    return base_wrap(status, "interface between '%s' and '%s'", contact->between[0], contact->between[1]);
+}
+
+/* ------------------------------------------------------------------------------------------ set-up */
+
+/* The cells that are second sides of contacts, in the order of the mesh. */
+static facet_status find_cells(struct hdg *h) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct hdg_contacts *c = h->contacts;
+    int64_t most = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        int n_faces = h->trace.n_slots[b], n = trace_cell_size(&h->trace, b);
+        most = n > most ? n : most;
+        TRY(ALLOC(c->number[b], block->count));
+        for (int32_t cell = 0; cell < block->count; cell++) {
+            struct contact_cell own = {.block = b, .cell = cell};
+            for (int s = 0; s < n_faces; s++) {
+                int32_t f = block->faces[(int64_t)cell * n_faces + s];
+                if (c->seen.faces[b][(int64_t)cell * n_faces + s] == f) continue;
+                own.slots[own.n_slots++] = (uint8_t)s;
+                own.starts[own.n_slots] = own.starts[own.n_slots - 1] + hdg_face_size(&h->space.blocks[b], s);
+            }
+            int rows = own.starts[own.n_slots];
+            c->number[b][cell] = own.n_slots > 0 ? c->n : -1;
+            if (own.n_slots == 0) continue;
+            TRY(base_realloc(&c->cells, (size_t)c->n + 1, sizeof *c->cells));
+            c->cells[c->n++] = own;
+            TRY(CALLOC(c->cells[c->n - 1].T, (int64_t)rows * n));
+            TRY(CALLOC(c->cells[c->n - 1].inverse, (int64_t)rows * rows));
+        }
+    }
+    TRY(ALLOC(c->scratch, most));
+done:
+    return status;
+}
+
+facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
+    facet_status status = FACET_OK;
+    struct local l = {0};
+    uint8_t *two = NULL;
+    if (h->data.face_contact == NULL) return FACET_OK;
+    TRY(CALLOC(h->contacts, 1));
+    TRY(ALLOC(two, h->data.mesh->n_faces));
+    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) two[f] = h->data.face_contact[f] >= 0;
+    TRY(trace_space_create_with(h->data.mesh, h->space.degree, 1, eliminated,
+                                &(struct trace_extras){.two = two}, &h->contacts->seen));
+    TRY(find_cells(h));
+    TRY(local_create(h, &l));
+    for (int32_t i = 0; i < h->contacts->n; i++) {
+        l.block = h->contacts->cells[i].block;
+        l.cell = h->contacts->cells[i].cell;
+        for (int k = 0; k < h->contacts->cells[i].n_slots; k++)
+            TRY(conductance(&l, h->contacts->cells[i].slots[k]));
+    }
+done:
+    local_destroy(&l);
+    base_free(&two);
+    return status;
+}
+
+void contact_destroy(struct hdg *h) {
+    struct hdg_contacts *c = h->contacts;
+    if (c == NULL) return;
+    for (int32_t i = 0; i < c->n; i++) {
+        base_free(&c->cells[i].T);
+        base_free(&c->cells[i].inverse);
+    }
+    base_free(&c->cells);
+    base_free(&c->scratch);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&c->number[b]);
+    trace_space_destroy(&c->seen);
+    base_free(&h->contacts);
+}
+
+/* ------------------------------------------------------------------------------------------ condensation */
+
+/* Numbers of one cell: f rows of contacts among n unknowns, and where these stand. */
+struct sizes {
+    int n, f;
+    const struct hdg_block_space *space;
+};
+
+static int contact_of(const struct contact_cell *c, int i) {
+    int k = 0;
+    while (i >= c->starts[k + 1]) k++;
+    return k;
+}
+
+/* Where row i of the contacts stands among the unknowns of the cell. */
+static int place(const struct contact_cell *c, const struct sizes *s, int i) {
+    int k = contact_of(c, i);
+    return s->space->starts[c->slots[k]] + i - c->starts[k];
+}
+
+/* h M of all contacts, f x f, zero between different ones. */
+static facet_status find_masses(struct local *l, const struct contact_cell *c, const struct sizes *s,
+                                double *mass) {
+    facet_status status = FACET_OK;
+    memset(mass, 0, (size_t)s->f * (size_t)s->f * sizeof *mass);
+    for (int k = 0; k < c->n_slots; k++) {
+        const struct hdg_face_table *table = hdg_face_of(&s->space->boundary, c->slots[k]);
+        TRY(conductance(l, c->slots[k]));
+        for (int q = 0; q < table->rule.n; q++) l->values[q] = copysign(l->values[q], table->rule.w[q]);
+        local_face_mass(table->rule.n, table->m, table->psi, l->hdg->data.mesh->dim, l->normal, l->values,
+                        mass + (int64_t)c->starts[k] * (s->f + 1), s->f);
+    }
+done:
+    return status;
+}
+
+/* T = S^-1 [-K_fo, h M], in the columns of the cell's unknowns. rows: scratch, f x n. */
+static void find_T(const struct contact_cell *c, const struct sizes *s, const double *K, const double *mass,
+                   double *rows) {
+    int n = s->n, f = s->f;
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < n; j++) rows[i * n + j] = -K[place(c, s, i) * n + j];
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < f; j++) rows[i * n + place(c, s, j)] = mass[i * f + j];
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, f, n, f, 1.0, c->inverse, f, rows, n, 0.0, c->T,
+                n);
+}
+
+/* K with the rows and columns of the contacts in terms of the first sides. rows, more: scratch, f x n. */
+static void replace(const struct contact_cell *c, const struct sizes *s, const double *mass, double *rows,
+                    double *more, double *K) {
+    int n = s->n, f = s->f;
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < n; j++) more[i * n + j] = K[place(c, s, i) * n + j];
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, f, n, f, 1.0, c->inverse, f, more, n, 0.0, rows,
+                n);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, f, -1.0, more, n, rows, n, 1.0, K, n);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, f, n, f, 1.0, mass, f, rows, n, 0.0, more, n);
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < n; j++) K[place(c, s, i) * n + j] = more[i * n + j];
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < n; j++) K[j * n + place(c, s, i)] = more[i * n + j];
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < f; j++)
+            K[place(c, s, i) * n + place(c, s, j)] =
+                0.5 * (more[i * n + place(c, s, j)] + more[j * n + place(c, s, i)]);
+}
+
+/* v (n) = T'v, T being the identity in the rows of others than contacts. */
+static void transpose(const struct contact_cell *c, const struct sizes *s, int stride, double *v,
+                      double *own) {
+    for (int i = 0; i < s->f; i++) {
+        own[i] = v[place(c, s, i) * stride];
+        v[place(c, s, i) * stride] = 0.0;
+    }
+    cblas_dgemv(CblasRowMajor, CblasTrans, s->f, s->n, 1.0, c->T, s->n, own, 1, 1.0, v, stride);
+}
+
+static struct sizes sizes_of(const struct hdg *h, const struct contact_cell *c) {
+    return (struct sizes){.n = trace_cell_size(&h->trace, c->block),
+                          .f = c->starts[c->n_slots],
+                          .space = &h->space.blocks[c->block]};
+}
+
+facet_status contact_condense(struct local *l, double *K) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    double *scratch = NULL, ones[SHAPE_MAX_FACES];
+    int places[SHAPE_MAX_FACES], n_ones = local_find_ones(l, 1, 0, places, ones);
+    if (!contact_has_cell(h, l->block, l->cell)) return FACET_OK;
+    const struct contact_cell *c = &h->contacts->cells[h->contacts->number[l->block][l->cell]];
+    struct sizes s = sizes_of(h, c);
+    int n = s.n, f = s.f;
+    TRY(ALLOC(scratch, f * f + 2 * f * n + n + f));
+    double *mass = scratch, *rows = mass + f * f, *more = rows + f * n, *sums = more + f * n;
+    TRY(find_masses(l, c, &s, mass));
+    for (int i = 0; i < f; i++)
+        for (int j = 0; j < f; j++)
+            c->inverse[i * f + j] = mass[i * f + j] + K[place(c, &s, i) * n + place(c, &s, j)];
+    if (!solve_invert(f, c->inverse))
+        FAIL(FACET_ERROR_INPUT, "the problem of its contact is singular; is the cell degenerate?");
+    find_T(c, &s, K, mass, rows);
+    for (int i = 0; i < n; i++) { /* K 1, which is zero without reaction, becomes T'K 1 */
+        sums[i] = 0.0;
+        for (int k = 0; k < n_ones; k++) sums[i] += ones[k] * K[i * n + places[k]];
+    }
+    transpose(c, &s, 1, sums, sums + n);
+    replace(c, &s, mass, rows, more, K);
+    local_restore_sums(n, n_ones, places, ones, sums, K);
+done:
+    base_free(&scratch);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ solves */
+
+/* Where row i of the contacts of a cell stands in an array of the traces of second sides alone. */
+static int64_t own_place(const struct hdg *h, const struct contact_cell *c, int i) {
+    const struct trace_space *seen = &h->contacts->seen;
+    int k = contact_of(c, i);
+    return seen->face_first[seen->faces[c->block][(int64_t)c->cell * seen->n_slots[c->block] + c->slots[k]]] -
+           h->trace.n_all + i - c->starts[k];
+}
+
+void contact_load(const struct hdg *h, struct hdg_solution *s, double *const *locals) {
+    for (int32_t i = 0; h->contacts != NULL && i < h->contacts->n; i++) {
+        const struct contact_cell *c = &h->contacts->cells[i];
+        struct sizes size = sizes_of(h, c);
+        double *F = locals[c->block] + local_lane(h->lanes, c->cell, size.n);
+        double *own = h->contacts->scratch;
+        transpose(c, &size, h->lanes, F, own);
+        for (int k = 0; k < size.f; k++)
+            s->kept[own_place(h, c, k)] = cblas_ddot(size.f, c->inverse + (int64_t)k * size.f, 1, own, 1);
+    }
+}
+
+void contact_recover(const struct hdg *h, struct hdg_solution *s) {
+    for (int32_t i = 0; h->contacts != NULL && i < h->contacts->n; i++) {
+        const struct contact_cell *c = &h->contacts->cells[i];
+        struct sizes size = sizes_of(h, c);
+        double *first = h->contacts->scratch;
+        trace_gather(&h->trace, c->block, c->cell, s->trace, first, 1);
+        for (int k = 0; k < size.f; k++) {
+            int64_t at = own_place(h, c, k);
+            s->trace[h->trace.n_all + at] =
+                s->kept[at] + cblas_ddot(size.n, c->T + (int64_t)k * size.n, 1, first, 1);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ weak contacts */
+
+/* Of every face: whether its contact is weak. The cell of its second side is looked at. */
+static facet_status find_weak(const struct hdg *h, uint8_t *cut) {
+    facet_status status = FACET_OK;
+    struct local l = {0};
+    struct mesh_quality quality;
+    double square = 0.0;
+    int dim = h->data.mesh->dim;
+    TRY(mesh_measure_size(h->data.mesh, &quality));
+    for (int d = 0; d < dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
+    TRY(local_create(h, &l));
+    for (int32_t i = 0; i < h->contacts->n; i++) {
+        const struct contact_cell *c = &h->contacts->cells[i];
+        for (int k = 0; k < c->n_slots; k++) {
+            double largest = 0.0;
+            TRY(local_begin(&l, c->block, c->cell));
+            TRY(conductance(&l, c->slots[k]));
+            for (int q = 0; q < hdg_face_of(&h->space.blocks[c->block].boundary, c->slots[k])->rule.n; q++)
+                largest = fmax(largest, l.values[q]);
+            cut[local_face_number(&l, c->slots[k])] = largest * sqrt(square) < WEAK * l.mean_K;
+        }
+    }
+done:
+    local_destroy(&l);
+    return status;
+}
+
+facet_status contact_check(const struct hdg *h) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    int32_t *piece = NULL;
+    uint8_t *cut = NULL, *held = NULL;
+    if (h->contacts == NULL || h->largest_reaction > 0.0 || h->largest_robin > 0.0) goto done;
+    TRY(CALLOC(cut, mesh->n_faces));
+    TRY(CALLOC(held, mesh->n_cells));
+    TRY(ALLOC(piece, mesh->n_cells));
+    TRY(find_weak(h, cut));
+    mesh_find_pieces_between(mesh, cut, piece);
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int32_t c = h->data.face_condition[f];
+        if (c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET)
+            held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
+    }
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        const int32_t *cells = mesh->face_cells + 2 * (int64_t)f;
+        if (!cut[f] || (held[piece[cells[0]]] && held[piece[cells[1]]])) continue;
+        const struct hdg_contact *contact = &h->data.contacts[h->data.face_contact[f]];
+        char text[PLACE_BYTES];
+        mesh_middle_text(mesh, held[piece[cells[0]]] ? cells[1] : cells[0], -1, text, sizeof text);
+        FAIL(FACET_ERROR_INPUT,
+             "the interface between '%s' and '%s' is all that holds the part with the cell at %s, but its "
+             "conductance is below %g of K/length there, and rounding would decide about u; give the part a "
+             "condition that holds it",
+             contact->between[0], contact->between[1], text, WEAK);
+    }
+done:
+    base_free(&piece);
+    base_free(&cut);
+    base_free(&held);
+    return status;
+}

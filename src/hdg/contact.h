@@ -1,0 +1,58 @@
+/* Private to the room: contacts that resist. Between two groups of cells the flux through a face is
+ *
+ *     qhat.n = h (uhat_2 - uhat_1),     n out of the second side,
+ *
+ * with a trace for each side: one more element h [M -M; -M M] between the two. The trace of the second side
+ * meets its own cell and this element only, so that it is condensed as well: of the cell, with the rows f of
+ * its contacts and the others o,
+ *
+ *     S = K_ff + h M,     uhat_f = S^-1 (h M uhat_1 - K_fo uhat_o + F_f) = T uhat + S^-1 F_f,
+ *     K_oo -> K_oo - K_of S^-1 K_fo,     K_fo -> h M S^-1 K_fo,     K_ff -> h M S^-1 K_ff,     F -> T'F.
+ *
+ * So all that solves sees one trace a face, that of the first side, and no number is the difference of large
+ * ones, however large h is: h to infinity gives K_e back. All that looks at results sees both traces: those
+ * of the second sides stand behind all others in solution.trace, in the numbering of `seen`. */
+#ifndef FACET_HDG_CONTACT_H
+#define FACET_HDG_CONTACT_H
+
+#include "hdg/local.h"
+
+struct contact_cell {
+    int block, n_slots;
+    int32_t cell;
+    uint8_t slots[SHAPE_MAX_FACES];  /* its faces with a contact, of which it is the second side */
+    int starts[SHAPE_MAX_FACES + 1]; /* where the rows f of each of them begin, and their number */
+    double *T;                       /* f x n, after condensation */
+    double *inverse;                 /* S^-1: f x f */
+};
+struct hdg_contacts {
+    struct trace_space seen; /* with both traces */
+    int32_t n;
+    struct contact_cell *cells;
+    int32_t *number[MESH_MAX_BLOCKS]; /* of a cell: which of these, -1: none */
+    double *scratch;                  /* of one cell */
+};
+
+/* After the trace is numbered, where data have contacts; looks at them as well. eliminated: by face. */
+facet_status contact_create(struct hdg *hdg, const uint8_t *eliminated);
+void contact_destroy(struct hdg *hdg);
+/* The numbering of solution.trace. */
+static inline const struct trace_space *contact_seen(const struct hdg *hdg) {
+    return hdg->contacts != NULL ? &hdg->contacts->seen : &hdg->trace;
+}
+/* Where the trace that a cell sees on a face begins there. */
+static inline int64_t contact_start(const struct hdg *hdg, int block, int32_t cell, int face) {
+    const struct trace_space *seen = contact_seen(hdg);
+    return seen->face_first[seen->faces[block][(int64_t)cell * seen->n_slots[block] + face]];
+}
+int contact_has_cell(const struct hdg *hdg, int block, int32_t cell);
+/* K_e (n x n) of the cell at hand, if it is one of them. */
+facet_status contact_condense(struct local *l, double *K);
+/* The loads of the cells on the trace (as of trace_assemble_vector); what recovery needs of them is kept. */
+void contact_load(const struct hdg *hdg, struct hdg_solution *solution, double *const *locals);
+/* The traces of second sides, from the others and what was kept. */
+void contact_recover(const struct hdg *hdg, struct hdg_solution *solution);
+/* Refuses bodies that nothing but a contact holds, and that so weakly that rounding decides. */
+facet_status contact_check(const struct hdg *hdg);
+
+#endif

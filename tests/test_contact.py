@@ -1,0 +1,172 @@
+"""Contacts that resist (interfaces), against closed forms on every shape of cells, with every solver, and what of them is
+refused. FACET_PROGRAM says where the program is."""
+
+import json
+import math
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_loads import SHAPES, Loads  # noqa: E402
+
+ALL = SHAPES[2] + SHAPES[3]
+
+
+def halves(x):
+    return "left" if x[0] < 0.5 else "right"
+
+
+class Contact(Loads):
+    def bars(self, shape, cells=None, region=halves):
+        dim = 2 if shape in SHAPES[2] else 3
+        return self.lattice(shape, cells=cells or [4] + [2] * (dim - 1), region=region)
+
+    def test_two_bars(self):
+        """In series: the flux is 1 over the sum of the resistances, the jump that over h, from almost nothing to far
+        beyond what the bars conduct."""
+        for shape in ALL:
+            mesh = self.bars(shape)
+            for h in (1e-8, 1e-3, 1.0, 1e3, 1e12, 1e100):
+                q = 1 / (0.5 / 2 + 1 / h + 0.5 / 5)
+                for solver in ("method: direct", "preconditioner: pmg", "preconditioner: amg", "preconditioner: block"):
+                    out = self.solve(mesh + f"""equation: diffusion
+conductivity: [{{on: left, value: 2}}, {{on: right, value: 5}}]
+interfaces: [{{between: [right, left], conductance: {h!r}}}]
+boundary: [{{on: xmin, dirichlet: 0}}, {{on: xmax, dirichlet: 1}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2}}
+solver: {{{solver}, rtol: 1e-12}}
+values:
+  - {{name: out, field: flux, take: integral, on: xmin}}
+  - {{name: left, field: u, take: max, on: left}}
+  - {{name: right, field: u, take: min, on: right}}
+""")
+                    what = f"{shape} {h} {solver}"
+                    values = out["values"]
+                    self.near([values["left"], values["right"]], [0.5 * q / 2, 1 - 0.5 * q / 5], 1e-10, what)
+                    self.near(values["out"], q, 1e-10 + 1e-6 * q * (h < 1e-6), what)
+                    self.assertLess(out["balance"], 1e-9, what)
+                    self.assertLessEqual(out["solver"]["iterations"], 20 if "pmg" in solver else 400, what)
+
+    def test_held_by_the_contact(self):
+        """The right bar hangs on the contact alone, with sources in both: what goes in there goes through it."""
+        for shape in ALL:
+            mesh = self.bars(shape).replace("}", ", refine: 1}")
+            for h in (1e-3, 2.0, 1e8):
+                for solver in ("direct", "cg", "fgmres"):
+                    out = self.solve(mesh + f"""equation: diffusion
+source: [{{on: left, value: 1}}, {{on: right, value: 3}}]
+interfaces: [{{between: [left, right], conductance: h}}]
+parameters: {{h: {h!r}}}
+boundary: [{{on: xmin, dirichlet: 0}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2}}
+solver: {{method: {solver}, rtol: 1e-12}}
+values:
+  - {{name: left, field: u, take: max, on: left}}
+  - {{name: right, field: u, take: min, on: right}}
+  - {{name: mean, field: u, take: mean, on: xmax}}
+""")
+                    # u' = 2 - x on the left, 3 (1 - x) on the right; 1.5 goes through
+                    left = 1 - 0.125
+                    right = left + 1.5 / h
+                    self.near([out["values"]["left"], out["values"]["right"] * h, out["values"]["mean"] * h],
+                              [left, right * h, (right + 0.375) * h], 1e-9 * max(1, h), f"{shape} {h} {solver}")
+
+    def test_all_around(self):
+        """Fluxes everywhere: the solution is that of mean zero. An electrode on the far side of a contact."""
+        for shape in ALL:
+            mesh = self.bars(shape)
+            case = mesh + """equation: diffusion
+interfaces: [{between: [left, right], conductance: 4}]
+boundary: [{on: xmin, neumann: -1}, {on: xmax, neumann: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 1}
+values: [{name: right, field: u, take: mean, on: right}, {name: a, field: u, take: mean, on: xmax}]
+"""
+            values = self.solve(case)["values"]
+            self.near([values["right"], values["a"]], [0.375, 0.625], 1e-11, shape)
+            out = self.solve(case.replace("neumann: -1", "dirichlet: 0").replace("neumann: 1", "total_flux: 1"))
+            self.near(out["potentials"]["xmax"], 1.25, 1e-9, shape)
+
+    def test_orders(self):
+        """A solution that varies along the contact: order p + 1 of u and q, p + 2 of u*."""
+        for shape in ALL:
+            # 2 u_x is the same on both sides, and 4 times the jump
+            exact = "if(x < 0.5, sin(y)*x, sin(y)*(1 + 2*(x - 0.5)/5))"
+            case = self.bars(shape, cells=[2, 1, 1][:2 if shape in SHAPES[2] else 3]) + f"""equation: diffusion
+conductivity: [{{on: left, value: 2}}, {{on: right, value: 5}}]
+interfaces: [{{between: [left, right], conductance: 4}}]
+exact: "{exact}"
+discretization: {{tau: 10}}
+"""
+            refine = "1:3" if shape in SHAPES[2] else "0:2"
+            self.run_program("converge", self.write(case), "--refine", refine, "--degree", "1:2", "--json", "c.json")
+            rows = [r for r in json.loads(self.read("c.json"))["rows"] if "rates" in r]
+            last = [rows[len(rows) // 2 - 1], rows[-1]]
+            for p, row in enumerate(last, 1):
+                for field, order in (("u", p + 1), ("q", p + 1), ("u_star", p + 2)):
+                    self.assertGreater(row["rates"][field]["L2"], order - 0.35, f"{shape} {p} {field}")
+
+    def test_curved(self):
+        """Two layers of a pipe (the mesh of examples/contact.yaml, of order 4): the heat converges to the closed form."""
+        mesh = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "meshes", "layers.msh")
+        wanted = math.pi / 2 / (math.log(1.5) / 16 + 1 / (4 * 1.5) + math.log(2 / 1.5) / 0.8)
+        errors = {}
+        for degree in (1, 2, 3):
+            for refine in (0, 1):
+                out = self.solve(f"""mesh: {{file: "{mesh}", refine: {refine}}}
+equation: diffusion
+conductivity: [{{on: pipe, value: 16}}, {{on: jacket, value: 0.8}}]
+interfaces: [{{between: [pipe, jacket], conductance: 4*(x^2 + y^2)/2.25}}]
+boundary: [{{on: inner, dirichlet: 1}}, {{on: outer, dirichlet: 0}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: {degree}}}
+values: [{{name: heat, field: flux, take: integral, on: outer}}, {{name: in, field: flux, take: integral, on: inner}}]
+""")
+                self.near(out["values"]["heat"] + out["values"]["in"], 0, 1e-11)
+                errors[degree, refine] = abs(out["values"]["heat"] / wanted - 1)
+        for degree in (1, 2):
+            rate = math.log2(errors[degree, 0] / errors[degree, 1])
+            self.assertGreater(rate, 2 * degree + 0.5, f"{errors}")  # of a functional
+        self.assertLess(errors[3, 1], 2e-8)
+
+    def test_three_layers(self):
+        """Several contacts, one of whose cells has two of them; groups that no contact names conduct as ever."""
+        for shape in SHAPES[2]:
+            names = ["a", "b", "c", "d"]
+            mesh = self.bars(shape, region=lambda x: names[int(4 * x[0])])
+            values = self.solve(mesh + """equation: diffusion
+interfaces: [{between: [a, b], conductance: 2}, {between: [c, b], conductance: 5}]
+boundary: [{on: xmin, dirichlet: 0}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 1}
+values: [{name: q, field: flux, take: integral, on: xmin}, {name: d, field: u, take: min, on: d}]
+""")["values"]
+            q = 1 / (1 + 0.5 + 0.2)
+            self.near([values["q"], values["d"]], [q, 1 - q / 4], 1e-11, shape)
+
+    def test_refusals(self):
+        case = self.bars("quad", region=lambda x: ["a", "b", "c", "d"][int(4 * x[0])]) + """equation: diffusion
+boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]
+"""
+
+        def refused(interfaces, *words, more=""):
+            self.refused(case + f"interfaces: [{interfaces}]\n" + more, *words)
+
+        refused("{between: [a, c], conductance: 1}", "case.yaml:4:", "'a' and 'c' do not touch")
+        refused("{between: [a, a], conductance: 1}", "case.yaml:4:", "'a' is named twice")
+        refused("{between: [a, e], conductance: 1}", "case.yaml:4:", "no group of cells 'e'", "a, b, c, d")
+        refused("{between: [a, b], conductance: 0}", "interfaces.0.conductance", "> 0")
+        refused("{between: [a, b], conductance: -2}", "interfaces.0.conductance", "> 0")
+        refused("{between: [a, b], conductance: x - 1}", "'a' and 'b'", "must be positive", "x=0.25")
+        refused("{between: [a, b], conductance: nx}", "interfaces.0.conductance", "normal")
+        refused("{between: [a], conductance: 1}", "interfaces.0.between", "2 names")
+        refused("{between: [a, b]}", "interfaces.0", "missing key", "conductance")
+        refused("{between: [a, b], conductance: 1}, {between: [b, a], conductance: 2}", "two conductances")
+        refused("{between: [a, b], conductance: 1e-12}", "all that holds the part", "rounding")
+        for method in ("condensed", "continuous"):
+            refused("{between: [a, b], conductance: 1}", "case.yaml:4:", "method: hdg",
+                    more=f"discretization: {{method: {method}}}\n")
+        self.refused(case.replace("diffusion", "elasticity") + "interfaces: [{between: [a, b], conductance: 1}]\n",
+                     "interfaces", "diffusion")
+
+
+if __name__ == "__main__":
+    unittest.main()
