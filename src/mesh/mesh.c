@@ -270,6 +270,8 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     if (!input->conforming) TRY(mesh_check_conformity(builder));
     TRY(issues_status(&builder->issues));
     atomic_init(&builder->mesh->has_lists, 1);
+    for (int64_t c = 0; input->numbers != NULL && c < input->n_cells; c++)
+        input->numbers[c] = builder->mesh_cell[c];
     *mesh = builder->mesh;
     builder->mesh = NULL;
 done:
