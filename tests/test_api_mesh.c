@@ -118,6 +118,27 @@ static void there_and_back(void **state) {
     }
 }
 
+/* VTK 9.1 says so: vtkLagrangeHexahedron::PointIndexFromIJK of order 3. */
+static void numbers_as_vtk(void **state) {
+    struct made *m = *state;
+    static const int wanted[64] = {0,  3,  15, 12, 48, 51, 63, 60, 1,  2,  7,  11, 13, 14, 4,  8,
+                                   49, 50, 55, 59, 61, 62, 52, 56, 16, 32, 19, 35, 31, 47, 28, 44,
+                                   20, 24, 36, 40, 23, 27, 39, 43, 17, 18, 33, 34, 29, 30, 45, 46,
+                                   5,  6,  9,  10, 53, 54, 57, 58, 21, 22, 25, 26, 37, 38, 41, 42};
+    facet_mesh *mesh;
+    facet_cells cells = {.size = sizeof cells};
+    ok(facet_mesh_read(m->context, "tests/meshes/hex_3.msh", &mesh));
+    ok(facet_mesh_block(mesh, 0, NULL, &cells, NULL));
+    int64_t *vtk = malloc((size_t)cells.count * 64 * sizeof *vtk),
+            *lattice = malloc((size_t)cells.count * 64 * sizeof *vtk);
+    ok(facet_mesh_block(mesh, 0, "vtk", &cells, vtk));
+    ok(facet_mesh_block(mesh, 0, "lattice", &cells, lattice));
+    for (int i = 0; i < 64; i++) assert_int_equal(vtk[i], lattice[wanted[i]]);
+    free(vtk);
+    free(lattice);
+    facet_mesh_destroy(&mesh);
+}
+
 /* Shared points: a box of n^d cells of order 1 has (n + 1)^d, with mid-side nodes as many as it should; a
  * periodic one keeps both of its sides. */
 static void counts_points(void **state) {
@@ -356,6 +377,7 @@ static void integrates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(there_and_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(numbers_as_vtk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(counts_points, set_up, tear_down),
         cmocka_unit_test_setup_teardown(mixes_orders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_mesh, set_up, tear_down),
