@@ -137,11 +137,15 @@ static void report(const struct base_monitor *monitor, const facet_event *event)
     if (here != NULL) here->told = base_seconds();
 }
 
-facet_status base_check_interrupt(void) {
-    base_waits_look();
+void base_tell(void) {
     if (here != NULL && here->monitor != NULL && here->monitor->call != NULL &&
         base_seconds() - here->told >= SILENCE)
         report(here->monitor, &(facet_event){.kind = FACET_EVENT_TICK, .phase = (facet_phase)here->phase});
+}
+
+facet_status base_check_interrupt(void) {
+    base_waits_look();
+    base_tell();
     return base_check_interrupt_of(here);
 }
 
