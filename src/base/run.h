@@ -36,7 +36,7 @@ struct base_call {
     struct base_call *outer;
     const struct base_monitor *monitor; /* who wants to hear now and then that it goes on, */
     double told;                        /* when that was, */
-    int phase;                          /* and what is being done; FACET_N_PHASES: no phase */
+    int phase;                          /* and what is being done, or was done last */
 };
 void base_call_begin(struct base_call *call, struct base_owner *owner, const struct base_monitor *monitor,
                      int threads);
