@@ -207,7 +207,7 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
     struct hdg_mismatch mismatch;
     int64_t unknowns[2];
     char note[RUN_NOTE_BYTES];
-    TRY(run_problem(file, context, mesh, &problem));
+    TRY(run_problem(file, context, mesh, NULL, &problem));
     TRY(report_groups(mesh, mesh->dim - 1, file, out));
     TRY(run_check_data(file, problem, &mismatch, unknowns));
     text_printf(out, "unknowns  degree %d: ", file->options.degree);

@@ -14,21 +14,11 @@ static facet_status check_output(const char *path) {
     return base_fail(FACET_ERROR_INPUT, "--output needs a name that ends in .vtu, not '%s'", path);
 }
 
-/* One object; of a chain {"cases": [one each]}, those that have something to say. */
 static facet_status write_json(int n, const struct run *runs, const char *path) {
     facet_status status = FACET_OK;
     struct text text = {0};
-    struct json json;
-    int chain = runs[0].file->is_chain;
     if (!path) goto done;
-    json_begin(&json, &text);
-    if (chain) json_object_begin(&json, NULL);
-    if (chain) json_array_begin(&json, "cases");
-    for (int i = 0; i < n; i++)
-        if (runs[i].has_report) run_write_json(&runs[i], NULL, &json);
-    if (chain) json_array_end(&json);
-    if (chain) json_object_end(&json);
-    TRY(text.status);
+    TRY(run_write_all(n, runs, &text));
     TRY(file_write_whole(path, text.data, text.length));
 done:
     text_free(&text);

@@ -18,7 +18,8 @@
  * Ownership.
  *     facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed in is
  *     copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
- *     callbacks. A mesh may be shared by many problems.
+ *     callbacks. A mesh may be shared by many problems. Arrays that are filled in are the caller's, and where
+ *     nothing else is said in the memory of the host.
  *
  * Failure.
  *     Every fallible call returns a facet_status; facet_message() is then a sentence that says what is wrong,
@@ -49,7 +50,7 @@
  *     thread factors a large matrix, BLAS has these threads for the whole process, so that last bits of calls
  *     beside it may differ; with one thread a call this does not happen.
  *
- * The life of a program (see examples/01_box.c to examples/05_data.c):
+ * The life of a program (see examples/01_box.c to examples/08_case.c):
  *
  *     facet_context *ctx;   facet_context_create("cpu", &ctx);
  *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
@@ -117,6 +118,9 @@ FACET_API void facet_share_processors(void);
 typedef struct facet_context facet_context; /* a device, and a monitor */
 typedef struct facet_mesh facet_mesh;
 typedef struct facet_problem facet_problem; /* mesh, equation, data, boundary conditions */
+typedef struct facet_field facet_field;     /* a field of a solution, as data for others */
+typedef struct facet_sample facet_sample;   /* a solution on cells that viewers understand */
+typedef struct facet_case facet_case;       /* a case file */
 typedef struct facet_solver facet_solver;   /* a discretized problem, set up once to be solved many times */
 
 /* Every second of a run belongs to one phase. A phase may begin inside another, which then stands still. */
@@ -141,7 +145,9 @@ typedef enum facet_event_kind {
     FACET_EVENT_BEGIN,    /* of a phase */
     FACET_EVENT_PROGRESS, /* done of total cells */
     FACET_EVENT_ITERATION,
-    FACET_EVENT_END /* of a phase: seconds, without those of the phases inside it */
+    FACET_EVENT_END, /* of a phase: seconds, without those of the phases inside it */
+    FACET_EVENT_TICK /* nothing else was to be told for a tenth of a second; phase: that which runs, or ran
+                        last */
 } facet_event_kind;
 
 /* Made by the library; later versions add members at the end, kinds and phases. */
@@ -153,7 +159,10 @@ typedef struct facet_event {
     double residual; /* relative */
     double seconds;
 } facet_event;
-/* Called in the thread of the call that it tells about: from several, where several use the context. */
+/* Called in the thread of the call that it tells about: from several, where several use the context; at least
+ * five times a second, unless a factorization, one kernel over all cells or unknowns, or a function of the
+ * caller takes longer. It stops that call by facet_context_interrupt, which is seen between two iterations,
+ * and between cells wherever these are looped over; it makes no other calls with objects of the context. */
 typedef void (*facet_monitor)(void *user, const facet_event *event);
 
 /* device: "cpu" (the default when NULL), "ref", "debug" or "cuda". */
@@ -214,6 +223,54 @@ FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 /* Multiplies all coordinates, as for a file in millimetres. Solvers that were made before refuse to go on. */
 FACET_API facet_status facet_mesh_scale(facet_mesh *mesh, double factor);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
+
+/* Cells of one shape and order, as arrays. In an array of these structs all have the size of the first. */
+typedef struct facet_cells {
+    size_t size;          /* sizeof(facet_cells) */
+    const char *shape;    /* "triangle" or "quad"; "tet" or "hex" */
+    int order;            /* of the geometry, 1 .. 9 */
+    int64_t count;        /* of the cells */
+    const int64_t *nodes; /* count * nodes of a cell: rows of the points */
+} facet_cells;
+/* A group of cells, or of faces. Groups of one name and kind are one. */
+typedef struct facet_members {
+    size_t size; /* sizeof(facet_members) */
+    const char *name;
+    int dim; /* that of the mesh: cells; one less: faces */
+    int64_t count;
+    const int64_t *cells; /* of a group of cells: numbers from 0, through all blocks in their order */
+    const int64_t *nodes; /* of a group of faces: the points at their corners, in any order; count * 2 in 2D,
+                             count * 4 in 3D, the last of a triangle being -1 */
+} facet_members;
+typedef struct facet_arrays {
+    size_t size; /* sizeof(facet_arrays) */
+    int dim;     /* 2 or 3 */
+    int64_t n_points;
+    const double *points;  /* n_points * dim; those that no cell has are left out */
+    const char *numbering; /* of the nodes of a cell: "gmsh" (NULL), "vtk" (the Lagrange cells of VTK 9), or
+                              "lattice": equispaced points, the first coordinate fastest. In the first two
+                              corners come first: around a triangle or quad, those of a tet being (0,0,0),
+                              (1,0,0), (0,1,0), (0,0,1), of a hex the quad below and that above it */
+    int n_blocks;
+    const facet_cells *blocks;
+    int n_groups;
+    const facet_members *groups;
+} facet_arrays;
+/* A mesh from arrays, which are copied; checked as a file is, and what makes no mesh is refused with the
+ * entry. Cells that share corners share points: two points of one place are two. Cells of lower order are
+ * taken to that of the others. numbers (or NULL): receives for each cell the number that it has in the mesh,
+ * where cells of one shape stand together, and of these straight ones before bent ones. */
+FACET_API facet_status facet_mesh_create_arrays(facet_context *context, const facet_arrays *arrays,
+                                                int64_t *numbers, facet_mesh **mesh);
+/* The way back, also for viewers: points that neighbours share are one, the corners of cells come first;
+ * cells of each shape, of the order of the mesh, numbered through the blocks as groups and results are. That
+ * sides are periodic does not go with them. */
+FACET_API facet_status facet_mesh_n_points(const facet_mesh *mesh, int64_t *n_points);
+FACET_API facet_status facet_mesh_points(const facet_mesh *mesh, double *points);
+FACET_API int facet_mesh_n_blocks(const facet_mesh *mesh);
+/* cells->nodes is not touched: nodes (or NULL) receives them. */
+FACET_API facet_status facet_mesh_block(const facet_mesh *mesh, int block, const char *numbering,
+                                        facet_cells *cells, int64_t *nodes);
 /* A named group of cells, or part of the boundary. */
 typedef struct facet_group {
     size_t size;      /* set by the caller */
@@ -223,6 +280,21 @@ typedef struct facet_group {
 } facet_group;
 FACET_API int facet_mesh_n_groups(const facet_mesh *mesh);
 FACET_API facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group);
+/* Its members, count each, ascending; any array may be NULL. cells: their numbers, or those of the cells at
+ * the faces. faces: the numbers of these in their cells, by corners: 01 12 20 of a triangle, 01 12 23 30 of a
+ * quad, 021 013 032 123 of a tet, 0321 0154 1265 2376 3047 4567 of a hex. nodes: the corners of the faces in
+ * this order, as in facet_members. */
+FACET_API facet_status facet_mesh_group_members(const facet_mesh *mesh, int i, int64_t *cells, int *faces,
+                                                int64_t *nodes);
+/* Points and weights with which functions are integrated over the mesh (n_on 0), over groups of cells, or
+ * over groups of faces, together, each cell and face once; "boundary": all of it, unless a group has that
+ * name. Exact for polynomials of the degree (on quads and hexes in each coordinate) where the geometry is
+ * affine. *n: before, for how many points there is room; after, how many there are. Arrays that are NULL are
+ * not wanted; without any only *n is found. x: n * dim. normals: n * dim, of length 1, out of the cell;
+ * for faces. cells: n, in which cell a point lies. */
+FACET_API facet_status facet_mesh_quadrature(const facet_mesh *mesh, int degree, int n_on,
+                                             const char *const *on, int64_t *n, double *x, double *weights,
+                                             double *normals, int64_t *cells);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
 
 /* ------------------------------------------------------------------------------------------ problem */
@@ -276,6 +348,10 @@ FACET_API facet_status facet_problem_set_group_reaction(facet_problem *problem, 
                                                         const char *text);
 FACET_API facet_status facet_problem_set_group_source(facet_problem *problem, const char *group, int n_texts,
                                                       const char *const *texts);
+FACET_API facet_status facet_problem_set_group_reaction_function(facet_problem *problem, const char *group,
+                                                                 facet_function function, void *user);
+FACET_API facet_status facet_problem_set_group_source_function(facet_problem *problem, const char *group,
+                                                               facet_function function, void *user);
 /* Elasticity: dim values a point. */
 FACET_API facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function,
                                                          void *user);
@@ -295,6 +371,9 @@ FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem
                                                           facet_function g, void *user);
 FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a,
                                                const char *g);
+FACET_API facet_status facet_problem_set_robin_function(facet_problem *problem, const char *part,
+                                                        facet_function a, void *a_user, facet_function g,
+                                                        void *g_user);
 
 /* The parts together are an electrode: u is one number there, such that the integral of K grad u . n, what
  * goes in, is this total, which depends on no coordinate. Where only such parts and fluxes are given the
@@ -325,6 +404,8 @@ FACET_API facet_status facet_problem_set_vector_exact(facet_problem *problem, in
  * that have none do not mind. Both calls, or neither. */
 FACET_API facet_status facet_problem_set_expansion(facet_problem *problem, const char *group,
                                                    const char *text);
+FACET_API facet_status facet_problem_set_expansion_function(facet_problem *problem, const char *group,
+                                                            facet_function function, void *user);
 FACET_API facet_status facet_problem_set_temperature(facet_problem *problem, const char *text,
                                                      const char *reference);
 FACET_API facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
@@ -352,12 +433,17 @@ FACET_API facet_status facet_problem_set_traction_function(facet_problem *proble
  * its dim texts, which depend on no coordinate, are a total that is spread evenly over all the parts
  * together. */
 FACET_API facet_status facet_problem_set_pressure(facet_problem *problem, const char *part, const char *p);
+FACET_API facet_status facet_problem_set_pressure_function(facet_problem *problem, const char *part,
+                                                           facet_function p, void *user);
 FACET_API facet_status facet_problem_set_force(facet_problem *problem, int n_parts, const char *const *parts,
                                                int n_texts, const char *const *texts);
 /* sigma n + k u = t, formulation "symmetric" only; t: traction, pressure and force. One text: the number k;
  * two: k along the normal, and across it; dim*dim: a matrix by rows, symmetric and positive semidefinite. */
 FACET_API facet_status facet_problem_set_spring(facet_problem *problem, const char *part, int n_texts,
                                                 const char *const *texts);
+/* n_values: 1, 2 or dim*dim. */
+FACET_API facet_status facet_problem_set_spring_function(facet_problem *problem, const char *part,
+                                                         int n_values, facet_function k, void *user);
 /* u . n = 0, and no traction along the part. */
 FACET_API facet_status facet_problem_set_symmetry(facet_problem *problem, const char *part);
 /* (mu grad u - p I) n = g with p = -(mu + lambda) div u: formulation "gradient" only. */
@@ -433,6 +519,10 @@ typedef struct facet_report {
                                             of the solver; 0: the phase was not run */
     double error; /* of the unknowns that were solved for, relative to them: an estimate of what the solve
                      and rounding leave, not of the discretization; negative: not available */
+    const char *discretization, *equation, *device;
+    int degree, dim, threads;
+    int n_notes;         /* see facet_solver_note */
+    double memory_bytes; /* the most that the process has had */
 } facet_report;
 
 /* A level of the multigrid that was used, 0 being the finest. */
@@ -462,6 +552,8 @@ FACET_API void facet_solver_destroy(facet_solver **solver);
  * and his solution returned. x: n * dim numbers. */
 FACET_API int64_t facet_solver_n_points(const facet_solver *solver);
 FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x);
+/* n numbers: the integral of a function that is given at the points is the sum of its products with them. */
+FACET_API facet_status facet_solver_weights(const facet_solver *solver, double *weights);
 
 /* source: values at the points (NULL: the problem's own source), all finite. u: receives the solution there
  * (or NULL). Elasticity: dim values a point. */
@@ -495,9 +587,10 @@ enum { FACET_LOAD = 1, FACET_TRACE = 2, FACET_CELLS = 4 };
 /* Makes anew what depends on data that have changed since the solver was made or updated last, and no more:
  * expressions by facet_solver_set_parameter and facet_solver_set_time, functions by whatever they read, which
  * shows itself at the points where integrals over cells are taken. *changed (or NULL): the sum of FACET_LOAD
- * and so on; functions of sources and boundary values, which every solve asks anew, are always counted.
- * The solution before is gone where matrices have changed, but for warm_start. When the new data are refused
- * the solver waits for others: solves fail until an update succeeds. */
+ * and so on; functions of sources and boundary values, which every solve asks anew, are always counted, and
+ * so are those of Robin's a and of springs, which this call asks anew, as does a solve at another time. The
+ * solution before is gone where matrices have changed, but for warm_start. When the new data are refused the
+ * solver waits for others: solves fail until an update succeeds. */
 FACET_API facet_status facet_solver_update(facet_solver *solver, int *changed);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
@@ -513,6 +606,32 @@ FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_err
 FACET_API facet_status facet_solver_take(const facet_solver *solver, const char *field, int component,
                                          const char *take, int n_on, const char *const *on, double *values,
                                          int *n_values);
+/* The relative residuals of the last solve, before its first iteration and after each; values: room for n
+ * numbers (NULL: none). *n_values: how many there are. A direct solve has those of its corrections. */
+FACET_API facet_status facet_solver_history(const facet_solver *solver, int64_t n, double *values,
+                                            int64_t *n_values);
+/* What the program notes beside its results, such as why the operator tensor was not taken: note i as a
+ * sentence, cut to `bytes`, with its end. */
+FACET_API facet_status facet_solver_note(const facet_solver *solver, int i, size_t bytes, char *text);
+
+/* The linear system K x = F itself, for those who look at it or have solvers of their own, in arrays of the
+ * host. n: facet_solver_n_unknowns. Of the operator mapped these are the unknowns of the trace without the
+ * eliminated ones; of tensor all of the trace, of continuous all nodes, and rows of those with Dirichlet
+ * values are zero. A constant that K does not determine, or a weak reaction, is treated apart by
+ * facet_solver_solve. */
+FACET_API int64_t facet_solver_n_unknowns(const facet_solver *solver);
+/* y = K x. */
+FACET_API facet_status facet_solver_apply(const facet_solver *solver, int64_t n, const double *x, double *y);
+/* y = M x, the preconditioner that is used; of a direct solve the inverse itself, up to rounding. */
+FACET_API facet_status facet_solver_precondition(const facet_solver *solver, int64_t n, const double *x,
+                                                 double *y);
+/* F and x of the last solve; either array may be NULL. */
+FACET_API facet_status facet_solver_system(const facet_solver *solver, int64_t n, double *F, double *x);
+/* K in compressed rows, assembled for this call: the operator mapped. *n_entries: before, for how many there
+ * is room; after, how many there are. offsets: n + 1; columns, values: n_entries; NULL: only *n_entries is
+ * found. Columns ascend in every row. */
+FACET_API facet_status facet_solver_matrix(const facet_solver *solver, int64_t n, int64_t *n_entries,
+                                           int64_t *offsets, int32_t *columns, double *values);
 /* The number that u is on a part with a total flux. */
 FACET_API facet_status facet_solver_potential(const facet_solver *solver, const char *part,
                                               double *potential);
@@ -525,6 +644,103 @@ FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const c
                                              const double *x, double *values);
 /* A VTU file for ParaView. fields: names separated by commas (NULL: all). */
 FACET_API facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields);
+
+/* ------------------------------------------------------------------------------------------ fields */
+
+/* A field of a solution (names as of facet_solver_evaluate), to be asked as often as one likes: the search
+ * for cells is prepared once. The solver outlives it. When it solves again, facet_field_update takes the new
+ * solution; until then the field is refused, but for u on the host, which always is the newest. Several
+ * threads may ask at once, while the solver does nothing else. */
+FACET_API facet_status facet_field_create(const facet_solver *from, const char *name, facet_field **field);
+FACET_API void facet_field_destroy(facet_field **field);
+FACET_API facet_status facet_field_update(facet_field *field);
+FACET_API int facet_field_components(const facet_field *field);
+FACET_API facet_status facet_field_evaluate(const facet_field *field, int64_t n_points, const double *x,
+                                            double *values);
+/* A facet_function: with the facet_field as its user pointer a field is data of another problem, on a mesh
+ * that this one covers, as in facet_problem_set_source_function(pb, facet_field_function, field). Inside
+ * functions of one's own it may be called as well. The field outlives the solvers that were made with it. */
+FACET_API int facet_field_function(void *field, const facet_points *points, double *values);
+
+/* The cells of a VTU file, in memory: Lagrange cells with points of their own, on which fields are sampled.
+ * fields: as of facet_solver_write, "" for the cells alone; order: of the cells, 1 .. 10, 0: chosen. */
+typedef struct facet_sample_info {
+    size_t size; /* set by the caller */
+    int dim, order, n_fields;
+    int64_t n_points, n_cells, n_nodes; /* n_nodes: all numbers of the connectivity */
+} facet_sample_info;
+typedef struct facet_sample_field {
+    size_t size;      /* set by the caller */
+    const char *name; /* valid while the sample lives */
+    int components;
+    int on_cells; /* one row a cell, instead of one a point */
+} facet_sample_field;
+FACET_API facet_status facet_sample_create(const facet_solver *solver, const char *fields, int order,
+                                           facet_sample **sample);
+FACET_API void facet_sample_destroy(facet_sample **sample);
+FACET_API facet_status facet_sample_get_info(const facet_sample *sample, facet_sample_info *info);
+/* points: n_points * dim. nodes: those of all cells, one after the other, in the order of VTK 9; offsets:
+ * n_cells + 1, where each cell begins; types: n_cells, VTK's numbers (VTK_TRIANGLE 5, ..; of order 2 and more
+ * VTK_LAGRANGE_TRIANGLE 69, ..). Arrays may be NULL. */
+FACET_API facet_status facet_sample_cells(const facet_sample *sample, double *points, int64_t *nodes,
+                                          int64_t *offsets, uint8_t *types);
+/* values (or NULL): (n_points or n_cells) * components. */
+FACET_API facet_status facet_sample_get_field(const facet_sample *sample, int i, facet_sample_field *field,
+                                              double *values);
+FACET_API facet_status facet_sample_write(const facet_sample *sample, const char *path);
+
+/* ------------------------------------------------------------------------------------------ cases */
+
+/* A case file (docs/input.md): a case, or a chain of them on one mesh. settings: texts "key=value", as of
+ * --set. What is wrong with it is told all at once, one line each with file, line and column. The context
+ * outlives it. */
+FACET_API facet_status facet_case_load(facet_context *context, const char *path, int n_settings,
+                                       const char *const *settings, facet_case **file);
+/* The same from a text. path: for messages, and mesh files are relative to its directory; it need not be
+ * there. NULL: "case.yaml" in the current directory. */
+FACET_API facet_status facet_case_parse(facet_context *context, const char *text, const char *path,
+                                        int n_settings, const char *const *settings, facet_case **file);
+FACET_API void facet_case_destroy(facet_case **file);
+
+typedef struct facet_case_info {
+    size_t size;              /* set by the caller */
+    const char *name, *title; /* NULL: none; valid while the case lives, as all texts below */
+    const char *output;       /* the file that it writes; NULL: none */
+    facet_equation equation;
+    int from; /* the case of the chain whose field is its temperature; -1: none */
+    int n_values, n_parameters;
+} facet_case_info;
+FACET_API int facet_case_count(const facet_case *file);
+FACET_API facet_status facet_case_get_info(const facet_case *file, int i, facet_case_info *info);
+FACET_API facet_status facet_case_parameter(const facet_case *file, int i, int k, const char **name,
+                                            double *value);
+/* What case i says, to go on with: its mesh, the problem on it, and options. Mesh and problem are the
+ * caller's. from: the solver, solved, of the case whose field is its temperature (NULL: a temperature of 0 is
+ * taken instead). */
+FACET_API facet_status facet_case_create_mesh(const facet_case *file, facet_mesh **mesh);
+FACET_API facet_status facet_case_create_problem(const facet_case *file, int i, const facet_mesh *mesh,
+                                                 const facet_solver *from, facet_problem **problem);
+FACET_API facet_status facet_case_options(const facet_case *file, int i, facet_options *options);
+
+/* All of it, as `facet solve` does: mesh, solves, errors, values, and with `write` the files that it names.
+ * FACET_NOT_CONVERGED leaves what there is up to then. A second call begins anew. */
+FACET_API facet_status facet_case_solve(facet_case *file, int write);
+/* Of the last facet_case_solve, valid until the next: NULL where it did not come so far. json: what `facet
+ * solve --json` writes. */
+FACET_API const facet_mesh *facet_case_mesh(const facet_case *file);
+FACET_API const facet_solver *facet_case_solver(const facet_case *file, int i);
+FACET_API const char *facet_case_json(const facet_case *file);
+/* What stands under `values`, number k. solver: whose solution is taken; NULL: that of facet_case_solve. */
+typedef struct facet_value {
+    size_t size; /* set by the caller */
+    const char *name, *field;
+    int64_t n_points;      /* of a line; 0: it is none */
+    double from[3], to[3]; /* of a point or a line */
+    int components, n;     /* n: numbers in all */
+} facet_value;
+/* numbers (or NULL): room for `room` of them. */
+FACET_API facet_status facet_case_value(const facet_case *file, int i, int k, const facet_solver *solver,
+                                        facet_value *value, int64_t room, double *numbers);
 
 #ifdef __cplusplus
 }

@@ -102,7 +102,7 @@ static facet_status check(const struct case_file *file, facet_context *context) 
     struct hdg_mismatch mismatch;
     int64_t unknowns[2];
     TRY(run_mesh(file, context, 0, &mesh));
-    TRY(run_problem(file, context, mesh, &problem));
+    TRY(run_problem(file, context, mesh, NULL, &problem));
     TRY(run_check_data(file, problem, &mismatch, unknowns));
 done:
     facet_problem_destroy(&problem);

@@ -92,8 +92,12 @@ void base_owner_interrupt(struct base_owner *owner) {
     atomic_fetch_add(&owner->interrupts, 1);
 }
 
-void base_call_begin(struct base_call *call, struct base_owner *owner, int threads) {
+void base_call_begin(struct base_call *call, struct base_owner *owner, const struct base_monitor *monitor,
+                     int threads) {
     call->owner = owner;
+    call->monitor = monitor;
+    call->told = base_seconds();
+    call->phase = here != NULL ? here->phase : FACET_PHASE_SETUP;
     call->threads = threads > 0 ? threads : atomic_load(&owner->threads);
     for (int i = 0; i < 2; i++) call->obeyed[i] = atomic_load(&owner->obeyed[i]);
     call->outer = here;
@@ -124,8 +128,24 @@ facet_status base_check_interrupt_of(const struct base_call *call) {
     return stop ? base_fail(FACET_INTERRUPTED, "interrupted") : FACET_OK;
 }
 
+/* Seconds of silence after which the monitor is told that the call goes on. */
+#define SILENCE 0.1
+
+static void report(const struct base_monitor *monitor, const facet_event *event) {
+    if (monitor == NULL || monitor->call == NULL) return;
+    monitor->call(monitor->user, event);
+    if (here != NULL) here->told = base_seconds();
+}
+
+void base_tell(void) {
+    if (here != NULL && here->monitor != NULL && here->monitor->call != NULL &&
+        base_seconds() - here->told >= SILENCE)
+        report(here->monitor, &(facet_event){.kind = FACET_EVENT_TICK, .phase = (facet_phase)here->phase});
+}
+
 facet_status base_check_interrupt(void) {
     base_waits_look();
+    base_tell();
     return base_check_interrupt_of(here);
 }
 
@@ -135,10 +155,6 @@ double base_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void report(const struct base_monitor *monitor, const facet_event *event) {
-    if (monitor != NULL && monitor->call != NULL) monitor->call(monitor->user, event);
 }
 
 void base_report_progress(const struct base_monitor *monitor, facet_phase phase, double done, double total) {
@@ -163,6 +179,7 @@ static double seconds_outside(const struct base_timers *timers) {
 double base_phase_begin(const struct base_timers *timers, const struct base_monitor *monitor,
                         facet_phase phase) {
     base_waits_look();
+    if (here != NULL) here->phase = (int)phase;
     report(monitor, &(facet_event){.kind = FACET_EVENT_BEGIN, .phase = phase});
     return seconds_outside(timers);
 }

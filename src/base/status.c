@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/run.h"
+
 static _Thread_local char message[BASE_MESSAGE_BYTES];
 
 facet_status base_fail(facet_status status, const char *format, ...) {
@@ -79,6 +81,7 @@ void base_collector_init(struct base_collector *collector) {
 }
 
 void base_collect(struct base_collector *collector, long long index, facet_status status) {
+    if (status == FACET_OK && base_call_here() != NULL) status = base_check_interrupt();
     if (status == FACET_OK) return;
 #pragma omp critical(facet_base_collect)
     {

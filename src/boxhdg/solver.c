@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "boxhdg/cells.h"
 #include "boxhdg/lattice.h"
@@ -338,6 +340,38 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, doubl
     if (solved == FACET_OK) TRY(find_doubt(s, uhat));
     status = solved;
 done:
+    return status;
+}
+
+facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r, double *z) {
+    facet_status status = FACET_OK;
+    struct vector from = {0}, to = {0};
+    struct operator diagonal = {0};
+    enum boxhdg_preconditioner kind = s->options.preconditioner;
+    const struct operator* M = & diagonal;
+    if (kind == BOXHDG_NONE) {
+        memcpy(z, r, (size_t)s->lanes->hdg->n_trace * sizeof *z);
+        return FACET_OK;
+    }
+    if (kind == BOXHDG_ADDITIVE || kind == BOXHDG_CHEBYSHEV) {
+        if (s->single != NULL || s->M.apply == NULL)
+            TRY(make_exact(s, &M));
+        else
+            M = &s->M;
+    } else if (kind == BOXHDG_DIRECT) {
+        M = &s->M;
+    } else
+        operator_create_box_diagonal(s->lanes, &diagonal);
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &to));
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, r, &from));
+    operator_apply(M, &from, &to);
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &to, z));
+    TRY(device_check(s->device));
+done:
+    operator_destroy(&diagonal);
+    vector_destroy(&from);
+    vector_destroy(&to);
     return status;
 }
 

@@ -53,6 +53,10 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, 
                                  enum boxhdg_guess guess, const struct solve_control *control,
                                  struct solve_report *report);
 
+/* z = B r by the preconditioner in double precision, plain modes; fixed faces are left alone. Without one z =
+ * r. */
+facet_status boxhdg_solver_precondition(struct boxhdg_solver *solver, const double *r, double *z);
+
 /* The error of u that jumps of k let pass in the last solve, absolute; 0: none is known. */
 double boxhdg_solver_doubt(const struct boxhdg_solver *solver);
 

@@ -348,3 +348,61 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
 done:
     return status;
 }
+
+/* ------------------------------------------------------------------------------------- the system */
+
+/* y = A x, A being one of single precision. */
+static facet_status apply_rounded(const struct operator* A, const struct vector *x, struct vector *y) {
+    facet_status status = FACET_OK;
+    struct vector from = {0}, to = {0};
+    TRY(vector_create_in(A->device, F32, A->n, &from));
+    TRY(vector_create_in(A->device, F32, A->n, &to));
+    TRY(vector_convert(x, &from));
+    operator_apply(A, &from, &to);
+    TRY(vector_convert(&to, y));
+done:
+    vector_destroy(&from);
+    vector_destroy(&to);
+    return status;
+}
+
+facet_status boxsem_apply(struct boxsem *c, enum boxsem_which which, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    const struct operator* A = which == BOXSEM_PRODUCT ? &c->levels->A : & c->M;
+    struct vector from = {0}, to = {0};
+    enum precision precision = A->apply != NULL ? A->precision : F64;
+    struct multigrid *mg = which == BOXSEM_PRECONDITIONER ? boxsem_multigrid(c) : NULL;
+    TRY(boxsem_levels_prepare(c->levels));
+    TRY(vector_create(c->device, c->n_all, &from));
+    TRY(vector_upload(&from, x));
+    TRY(boxsem_nodes_fix(c, NULL, &from));
+    TRY(vector_create(c->device, c->n_all, &to));
+    if (A->apply == NULL) {
+        vector_axpby(1.0, &from, 0.0, &to);
+    } else if (precision == F64) {
+        operator_apply(A, &from, &to);
+    } else
+        TRY(apply_rounded(A, &from, &to));
+    TRY(boxsem_nodes_fix(c, NULL, &to));
+    TRY(device_check(c->device));
+    if (mg != NULL) TRY(multigrid_failure(mg));
+    TRY(vector_download(&to, y));
+done:
+    vector_destroy(&from);
+    vector_destroy(&to);
+    return status;
+}
+
+facet_status boxsem_get_system(struct boxsem *c, double *b, double *u) {
+    facet_status status = FACET_OK;
+    struct vector copy = {0};
+    if (b != NULL) TRY(vector_download(&c->b, b));
+    if (u == NULL) goto done;
+    TRY(vector_create(c->device, c->n_all, &copy));
+    vector_axpby(1.0, &c->u, 0.0, &copy);
+    TRY(boxsem_nodes_fix(c, NULL, &copy));
+    TRY(vector_download(&copy, u));
+done:
+    vector_destroy(&copy);
+    return status;
+}

@@ -144,6 +144,13 @@ facet_status boxsem_set_guess(struct boxsem *c, const double *values);
 /* control->kernel and ->flexible are set here. */
 facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control, struct solve_report *report);
 
+/* y = A x, or what is made of x by the preconditioner (of the direct solver the inverse), n_all numbers of
+ * the host; fixed nodes are taken as zero, and are zero in y. The right-hand side and u of the last solve
+ * likewise, either NULL. */
+enum boxsem_which { BOXSEM_PRODUCT, BOXSEM_PRECONDITIONER };
+facet_status boxsem_apply(struct boxsem *c, enum boxsem_which which, const double *x, double *y);
+facet_status boxsem_get_system(struct boxsem *c, double *b, double *u);
+
 /* ------------------------------------------------------------------------------------- results */
 
 /* u at the Gauss points, n_volume. */

@@ -398,18 +398,17 @@ static facet_status set_shares(const struct case_file *file, facet_problem *prob
     return status;
 }
 
-/* options: of the runs before, or NULL. */
-static facet_status set_temperature(const struct case_file *file, const struct run_options *options,
+/* from: the solver of the case whose field is the temperature, or NULL. */
+static facet_status set_temperature(const struct case_file *file, const facet_solver *from,
                                     facet_problem *problem) {
-    int from = file->thermal.from;
-    const char *text = from >= 0 ? "0" : file->thermal.temperature.text;
-    if (from < 0 || options == NULL || from >= options->n_before)
+    const char *text = file->thermal.from >= 0 ? "0" : file->thermal.temperature.text;
+    if (file->thermal.from < 0 || from == NULL)
         return facet_problem_set_temperature(problem, text, file->thermal.reference.text);
-    return facet_problem_set_temperature_field(problem, options->before[from].solver, file->thermal.field,
+    return facet_problem_set_temperature_field(problem, from, file->thermal.field,
                                                file->thermal.reference.text);
 }
 
-static facet_status set_thermal(const struct case_file *file, const struct run_options *options,
+static facet_status set_thermal(const struct case_file *file, const facet_solver *from,
                                 facet_problem *problem) {
     facet_status status = FACET_OK;
     const struct case_shares *expansion = &file->thermal.expansion;
@@ -418,7 +417,7 @@ static facet_status set_thermal(const struct case_file *file, const struct run_o
                                                  expansion->items[i].value.texts[0].text),
                      file, expansion->items[i].place));
     if (expansion->n > 0)
-        TRY(at_place(set_temperature(file, options, problem), file, file->thermal.temperature.place));
+        TRY(at_place(set_temperature(file, from, problem), file, file->thermal.temperature.place));
 done:
     return status;
 }
@@ -474,8 +473,8 @@ static facet_status check_complete(const struct case_file *file, const facet_pro
     return FACET_OK;
 }
 
-static facet_status make_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
-                                 const struct run_options *options, facet_problem **problem) {
+facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
+                         const facet_solver *from, facet_problem **problem) {
     facet_status status = FACET_OK;
     TRY(facet_problem_create(context, mesh, file->equation, problem));
     TRY(check_names(file, mesh));
@@ -485,7 +484,7 @@ static facet_status make_problem(const struct case_file *file, facet_context *co
     TRY(set_material(file, *problem));
     TRY(set_shares(file, *problem, &file->reaction, 0));
     TRY(set_shares(file, *problem, &file->source, 1));
-    TRY(set_thermal(file, options, *problem));
+    TRY(set_thermal(file, from, *problem));
     for (int i = 0; i < file->n_interfaces; i++)
         TRY(at_place(facet_problem_set_interface(*problem, file->interfaces[i].between[0],
                                                  file->interfaces[i].between[1],
@@ -498,11 +497,6 @@ static facet_status make_problem(const struct case_file *file, facet_context *co
 done:
     if (status != FACET_OK) facet_problem_destroy(problem);
     return status;
-}
-
-facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
-                         facet_problem **problem) {
-    return make_problem(file, context, mesh, NULL, problem);
 }
 
 /* ------------------------------------------------------------------------------------------ targets */
@@ -616,7 +610,7 @@ static facet_status check_followers(const struct run *run) {
     facet_status status = FACET_OK;
     for (const struct case_file *file = run->file->next; file != NULL; file = file->next) {
         facet_problem *problem = NULL;
-        TRY(run_problem(file, run->context, run->mesh, &problem));
+        TRY(run_problem(file, run->context, run->mesh, NULL, &problem));
         facet_problem_destroy(&problem);
     }
 done:
@@ -637,7 +631,10 @@ static facet_status prepare(struct run *run, const struct run_options *options) 
         TRY(make_mesh(run, options->refine));
         TRY(check_followers(run));
     }
-    TRY(make_problem(file, run->context, run->mesh, options, &run->problem));
+    int from = file->thermal.from;
+    TRY(run_problem(file, run->context, run->mesh,
+                    from >= 0 && from < options->n_before ? options->before[from].solver : NULL,
+                    &run->problem));
     TRY(in_file(problem_find_mismatch(run->problem, &file->options, &run->mismatch), file));
 done:
     end_phase(run, FACET_PHASE_SETUP, begin);
@@ -743,13 +740,8 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
     if (run->solver == NULL) return NULL;
-    const char *why = which == RUN_NOTE_OPERATOR ? run->solver->why_mapped : run->solver->why_pmg;
-    if (why[0] == '\0') return NULL;
-    snprintf(text, RUN_NOTE_BYTES, "%s%s",
-             which == RUN_NOTE_OPERATOR ? "operator mapped: tensor needs "
-                                        : "preconditioner pmg instead of gmg: ",
-             why);
-    return text;
+    return solver_note(run->solver, which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR : SOLVER_NOTE_PMG, text,
+                       RUN_NOTE_BYTES);
 }
 
 void run_destroy(struct run *run) {

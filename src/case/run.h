@@ -61,10 +61,10 @@ struct run {
 };
 
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh);
-/* Checks every name and point of the case against the mesh, all errors at once. A temperature that is the
- * field of another case is taken as zero. */
+/* Checks every name and point of the case against the mesh, all errors at once. from: the solver of the case
+ * whose field is the temperature; NULL: it is taken as zero. */
 facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
-                         facet_problem **problem);
+                         const facet_solver *from, facet_problem **problem);
 /* Evaluates all data of the case at their quadrature points; *mismatch, unknowns: see problem_check_data. */
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
                             struct hdg_mismatch *mismatch, int64_t unknowns[2]);
@@ -82,7 +82,9 @@ facet_status run_check_targets(const struct case_file *file, const struct run_op
 
 /* Point i of the n of a line; the last is its end. */
 void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]);
-/* run_values.c: what stands under `values`, and the tables of lines. */
+/* run_values.c: what stands under `values`, and the tables of lines. run_measure_value: one of them, whose
+ * numbers are the caller's also on failure. */
+facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);
 facet_status run_measure_values(struct run *run);
 facet_status run_write_values(const struct run *run);
 
@@ -102,5 +104,7 @@ const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYT
 /* run_json.c: the object of `facet solve --json`. rates: orders to be written beside the errors (a NaN is
  * left out), or NULL. */
 void run_write_json(const struct run *run, const facet_errors *rates, struct json *json);
+/* The whole text: one object; of a chain {"cases": [one each]}, those that have something to say. */
+facet_status run_write_all(int n, const struct run *runs, struct text *text);
 
 #endif

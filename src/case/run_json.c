@@ -195,3 +195,16 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     write_files(json, run);
     json_object_end(json);
 }
+
+facet_status run_write_all(int n, const struct run *runs, struct text *text) {
+    struct json json;
+    int chain = runs[0].file->is_chain;
+    json_begin(&json, text);
+    if (chain) json_object_begin(&json, NULL);
+    if (chain) json_array_begin(&json, "cases");
+    for (int i = 0; i < n; i++)
+        if (runs[i].has_report) run_write_json(&runs[i], NULL, &json);
+    if (chain) json_array_end(&json);
+    if (chain) json_object_end(&json);
+    return text->status;
+}

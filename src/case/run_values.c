@@ -13,18 +13,19 @@ void run_line_point(const struct case_value *value, int64_t i, int64_t n, double
 }
 
 /* The number of the wanted component, -1 for all; a tensor's run by rows. */
-static int component_of(const struct run *run, const struct case_value *wanted) {
-    return wanted->column < 0 ? wanted->component : wanted->component * run->mesh->dim + wanted->column;
+static int component_of(const struct facet_solver *solver, const struct case_value *wanted) {
+    return wanted->column < 0 ? wanted->component
+                              : wanted->component * solver->problem->mesh->dim + wanted->column;
 }
 
-static facet_status measure_points(const struct run *run, struct run_value *value) {
+static facet_status measure_points(const struct facet_solver *solver, struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
-    int dim = run->mesh->dim, components, component = component_of(run, wanted);
+    int dim = solver->problem->mesh->dim, components, component = component_of(solver, wanted);
     int64_t n = value->n_points > 0 ? value->n_points : 1;
     enum hdg_field field;
     double *x = NULL, *all = NULL;
-    TRY(sample_find_field(run->solver, wanted->field, &field, &components));
+    TRY(sample_find_field(solver, wanted->field, &field, &components));
     if (component >= components)
         FAIL(FACET_ERROR_INPUT, "the field '%s' has no such component", wanted->field);
     value->n_components = component < 0 ? components : 1;
@@ -36,7 +37,7 @@ static facet_status measure_points(const struct run *run, struct run_value *valu
         run_line_point(wanted, i, value->n_points, point);
         memcpy(x + i * dim, point, (size_t)dim * sizeof *x);
     }
-    TRY(facet_solver_evaluate(run->solver, wanted->field, n, x, all));
+    TRY(facet_solver_evaluate(solver, wanted->field, n, x, all));
     for (int64_t i = 0; i < n; i++)
         for (int c = 0; c < value->n_components; c++)
             value->numbers[i * value->n_components + c] =
@@ -47,7 +48,7 @@ done:
     return status;
 }
 
-static facet_status measure_taken(const struct run *run, struct run_value *value) {
+static facet_status measure_taken(const struct facet_solver *solver, struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
     enum sample_take take = wanted->take == CASE_MAX        ? SAMPLE_MAX
@@ -55,10 +56,17 @@ static facet_status measure_taken(const struct run *run, struct run_value *value
                             : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
                                                             : SAMPLE_MEAN;
     TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
-    TRY(sample_take_on(run->solver, wanted->field, component_of(run, wanted), take, wanted->n_on, wanted->on,
+    TRY(sample_take_on(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on, wanted->on,
                        value->numbers, &value->n_components));
 done:
     return status;
+}
+
+facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value) {
+    const struct case_value *wanted = value->wanted;
+    if (wanted->take == CASE_ALONG) value->n_points = wanted->n_points;
+    return wanted->take == CASE_AT || wanted->take == CASE_ALONG ? measure_points(solver, value)
+                                                                 : measure_taken(solver, value);
 }
 
 facet_status run_measure_values(struct run *run) {
@@ -69,11 +77,7 @@ facet_status run_measure_values(struct run *run) {
     for (int i = 0; i < file->n_values; i++) {
         struct run_value *value = &run->values[run->n_values++];
         value->wanted = &file->values[i];
-        if (value->wanted->take == CASE_ALONG) value->n_points = value->wanted->n_points;
-        if (value->wanted->take == CASE_AT || value->wanted->take == CASE_ALONG)
-            status = measure_points(run, value);
-        else
-            status = measure_taken(run, value);
+        status = run_measure_value(run->solver, value);
         if (status != FACET_OK) {
             base_wrap(status, "%s: value '%s'", file->path, value->wanted->name);
             run->n_values = 0;

@@ -38,7 +38,7 @@ void facet_context_interrupt(facet_context *context) {
 }
 
 void context_call_begin(struct facet_context *context, int threads, struct base_call *call) {
-    base_call_begin(call, &context->owner, threads);
+    base_call_begin(call, &context->owner, &context->monitor, threads);
 }
 
 facet_status context_call_end(const struct facet_context *context, struct base_call *call,

@@ -23,8 +23,8 @@ struct column {
 };
 
 struct sampler {
-    const struct facet_solver *solver;
-    int order, pieces; /* pieces > 1: each cell is written as that many */
+    const struct facet_solver *solver; /* while it is sampled */
+    int dim, n_blocks, order, pieces;  /* pieces > 1: each cell is written as that many */
     int64_t n_points, n_cells;
     double *points;
     struct vtu_block blocks[MESH_MAX_BLOCKS];
@@ -68,11 +68,13 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
                      fields);
 }
 
+/* fields NULL: all that there are. */
 static facet_status choose_columns(struct sampler *p, int n, const char *const *fields) {
     facet_status status = FACET_OK;
     const struct facet_solver *s = p->solver;
     const char *all[MAX_FIELDS];
-    if (n == 0) {
+    if (fields == NULL) {
+        n = 0;
         for (const int *field = s->resolved.data.equation->written; *field >= 0; field++)
             if (!hdg_fields[*field].star || s->options.postprocess) all[n++] = hdg_fields[*field].name;
         if (s->resolved.data.plane == HDG_AXISYMMETRIC &&
@@ -250,30 +252,156 @@ done:
     return status;
 }
 
-facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
-                            const char *const *fields, int order) {
+static void sampler_free(struct sampler *p) {
+    base_free(&p->points);
+    for (int c = 0; c < MAX_FIELDS; c++) {
+        base_free(&p->columns[c].values);
+        base_free(&p->columns[c].numbers);
+    }
+}
+
+/* All of it; the fields are those of find_column. */
+static facet_status make_sample(const struct facet_solver *solver, int n_fields, const char *const *fields,
+                                int order, struct sampler *p) {
     facet_status status = FACET_OK;
-    struct sampler p = {.solver = solver};
-    struct vtu_field columns[MAX_FIELDS];
-    const struct facet_mesh *mesh = solver->problem->mesh;
+    *p = (struct sampler){
+        .solver = solver, .dim = solver->problem->mesh->dim, .n_blocks = solver->problem->mesh->n_blocks};
     if (!solver->solved) FAIL(FACET_ERROR_INPUT, "there is no solution to write yet");
     if (order < 0 || order > MAX_ORDER)
         FAIL(FACET_ERROR_INPUT, "output.order must be 1 to %d, not %d", MAX_ORDER, order);
-    TRY(choose_columns(&p, n_fields, fields));
-    choose_order(&p, order);
-    TRY(sample(&p));
-    for (int c = 0; c < p.n_columns; c++)
-        columns[c] = (struct vtu_field){p.columns[c].name, p.columns[c].components,
-                                        p.columns[c].kind >= KIND_TRACE, p.columns[c].values};
-    struct vtu_grid grid = {mesh->dim, p.order, mesh->n_blocks, p.blocks, p.points};
-    TRY(vtu_write(path, &grid, p.n_columns, columns));
+    TRY(choose_columns(p, n_fields, fields));
+    choose_order(p, order);
+    TRY(sample(p));
 done:
-    base_free(&p.points);
-    for (int c = 0; c < MAX_FIELDS; c++) {
-        base_free(&p.columns[c].values);
-        base_free(&p.columns[c].numbers);
-    }
+    p->solver = NULL;
     return status;
+}
+
+static facet_status write_sample(const struct sampler *p, const char *path) {
+    struct vtu_field columns[MAX_FIELDS];
+    for (int c = 0; c < p->n_columns; c++)
+        columns[c] = (struct vtu_field){p->columns[c].name, p->columns[c].components,
+                                        p->columns[c].kind >= KIND_TRACE, p->columns[c].values};
+    struct vtu_grid grid = {p->dim, p->order, p->n_blocks, p->blocks, p->points};
+    return vtu_write(path, &grid, p->n_columns, columns);
+}
+
+facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
+                            const char *const *fields, int order) {
+    struct sampler p;
+    facet_status status = make_sample(solver, n_fields, n_fields > 0 ? fields : NULL, order, &p);
+    if (status == FACET_OK) status = write_sample(&p, path);
+    sampler_free(&p);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ samples */
+
+struct facet_sample {
+    struct sampler of;
+    struct facet_context *context;
+    char *text; /* the names of its fields */
+};
+
+/* The names in a list with commas, which stay in the text. */
+static facet_status split_names(char *text, const char *names[MAX_FIELDS], int *n) {
+    char *rest = NULL;
+    *n = 0;
+    for (char *name = strtok_r(text, ", ", &rest); name != NULL; name = strtok_r(NULL, ", ", &rest)) {
+        if (*n == MAX_FIELDS) return base_fail(FACET_ERROR_INPUT, "at most %d fields", MAX_FIELDS);
+        names[(*n)++] = name;
+    }
+    return FACET_OK;
+}
+
+void facet_sample_destroy(facet_sample **sample) {
+    if (sample == NULL || *sample == NULL) return;
+    sampler_free(&(*sample)->of);
+    base_free(&(*sample)->text);
+    base_free(sample);
+}
+
+facet_status facet_sample_create(const facet_solver *solver, const char *fields, int order,
+                                 facet_sample **sample) {
+    facet_status status = FACET_OK;
+    const char *names[MAX_FIELDS];
+    int n = 0;
+    REQUIRE(sample);
+    *sample = NULL;
+    REQUIRE(solver);
+    TRY(CALLOC(*sample, 1));
+    (*sample)->context = solver->context;
+    if (fields != NULL) TRY(base_strdup(fields, &(*sample)->text));
+    if (fields != NULL) TRY(split_names((*sample)->text, names, &n));
+    SOLVER_CALL(solver, status, make_sample(solver, n, fields != NULL ? names : NULL, order, &(*sample)->of));
+done:
+    if (status != FACET_OK) facet_sample_destroy(sample);
+    return status;
+}
+
+facet_status facet_sample_get_info(const facet_sample *sample, facet_sample_info *info) {
+    REQUIRE(sample);
+    REQUIRE(info);
+    const struct sampler *p = &sample->of;
+    facet_sample_info full = {.dim = p->dim,
+                              .order = p->order,
+                              .n_fields = p->n_columns,
+                              .n_points = p->n_points,
+                              .n_cells = p->n_cells,
+                              .n_nodes = p->n_points};
+    return base_struct_write("facet_sample_info", &full, info, sizeof full);
+}
+
+/* Points belong to one cell each and stand in the order of the lattice: the nodes say which comes when. */
+facet_status facet_sample_cells(const facet_sample *sample, double *points, int64_t *nodes, int64_t *offsets,
+                                uint8_t *types) {
+    facet_status status = FACET_OK;
+    int *map = NULL;
+    int64_t point = 0, cell = 0;
+    REQUIRE(sample);
+    const struct sampler *p = &sample->of;
+    if (points != NULL) base_copy(points, p->points, (size_t)(p->n_points * p->dim) * sizeof *points);
+    if (offsets != NULL) offsets[0] = 0;
+    for (int b = 0; b < p->n_blocks; b++) {
+        enum shape shape = p->blocks[b].shape;
+        int n = shape_n_nodes(shape, p->order);
+        base_free(&map);
+        TRY(ALLOC(map, n));
+        TRY(vtu_memory_map(shape, p->order, map));
+        for (int64_t c = 0; c < p->blocks[b].count; c++, cell++, point += n) {
+            for (int i = 0; i < n && nodes != NULL; i++) nodes[point + i] = point + map[i];
+            if (offsets != NULL) offsets[cell + 1] = point + n;
+            if (types != NULL) types[cell] = vtu_cell_type(shape, p->order);
+        }
+    }
+done:
+    base_free(&map);
+    return status;
+}
+
+facet_status facet_sample_get_field(const facet_sample *sample, int i, facet_sample_field *field,
+                                    double *values) {
+    REQUIRE(sample);
+    REQUIRE(field);
+    const struct sampler *p = &sample->of;
+    if (i < 0 || i >= p->n_columns)
+        return base_fail(FACET_ERROR_INPUT, "there is no field %d; the sample has %d", i, p->n_columns);
+    const struct column *c = &p->columns[i];
+    facet_sample_field full = {
+        .name = c->name, .components = c->components, .on_cells = c->kind >= KIND_TRACE};
+    facet_status status = base_struct_write("facet_sample_field", &full, field, sizeof full);
+    if (status == FACET_OK && values != NULL)
+        base_copy(values, c->values,
+                  (size_t)((full.on_cells ? p->n_cells : p->n_points) * c->components) * sizeof *values);
+    return status;
+}
+
+facet_status facet_sample_write(const facet_sample *sample, const char *path) {
+    REQUIRE(sample);
+    REQUIRE(path);
+    struct base_call call;
+    context_call_begin(sample->context, 0, &call);
+    return context_call_end(sample->context, &call, write_sample(&sample->of, path));
 }
 
 facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
@@ -281,15 +409,10 @@ facet_status facet_solver_write(const facet_solver *solver, const char *path, co
     REQUIRE(path);
     facet_status status = FACET_OK;
     const char *names[MAX_FIELDS];
-    char *copy = NULL, *rest = NULL;
+    char *copy = NULL;
     int n = 0;
-    if (fields != NULL) {
-        TRY(base_strdup(fields, &copy));
-        for (char *name = strtok_r(copy, ", ", &rest); name != NULL; name = strtok_r(NULL, ", ", &rest)) {
-            if (n == MAX_FIELDS) FAIL(FACET_ERROR_INPUT, "at most %d fields", MAX_FIELDS);
-            names[n++] = name;
-        }
-    }
+    if (fields != NULL) TRY(base_strdup(fields, &copy));
+    if (fields != NULL) TRY(split_names(copy, names, &n));
     SOLVER_CALL(solver, status, solution_write(solver, path, n, names, 0));
 done:
     base_free(&copy);

@@ -139,20 +139,23 @@ static void fill_offsets(const struct layout *layout, const struct array *array,
     }
 }
 
-static void fill_types(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
-                       void *out) {
+unsigned char vtu_cell_type(enum shape shape, int order) {
     static const unsigned char linear[SHAPE_COUNT] = {
         [SHAPE_SEGMENT] = 3, [SHAPE_TRIANGLE] = 5, [SHAPE_QUAD] = 9,
         [SHAPE_TET] = 10,    [SHAPE_HEX] = 12,     [SHAPE_PRISM] = 13};
     static const unsigned char lagrange[SHAPE_COUNT] = {
         [SHAPE_SEGMENT] = 68, [SHAPE_TRIANGLE] = 69, [SHAPE_QUAD] = 70,
         [SHAPE_TET] = 71,     [SHAPE_HEX] = 72,      [SHAPE_PRISM] = 73};
+    return order == 1 ? linear[shape] : lagrange[shape];
+}
+
+static void fill_types(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
+                       void *out) {
     unsigned char *to = out;
     (void)array;
     for (int64_t i = 0; i < n; i++) {
         const struct place place = find_place(layout, 1, first + i);
-        const enum shape shape = layout->grid->blocks[place.block].shape;
-        to[i] = layout->grid->order == 1 ? linear[shape] : lagrange[shape];
+        to[i] = vtu_cell_type(layout->grid->blocks[place.block].shape, layout->grid->order);
     }
 }
 
@@ -223,7 +226,7 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
             if (mine != FACET_OK || base_collector_failed(&collector)) continue;
             facet_status packing = base_check_interrupt_of(call);
             if (packing == FACET_OK) packing = pack_block(layout, array, b, raw, packed, packed_bytes);
-            if (packing != FACET_OK) base_collect(&collector, b, packing);
+            base_collect(&collector, b, packing);
         }
         base_free(&raw);
         base_free(&packed);

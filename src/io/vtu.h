@@ -35,5 +35,9 @@ facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fiel
 
 /* VTK's point number p of a Lagrange cell is lattice node map[p]. */
 facet_status vtu_node_map(enum shape shape, int order, int *map);
+/* The same of a cell in the memory of VTK 9. */
+facet_status vtu_memory_map(enum shape shape, int order, int *map);
+/* VTK's number of a cell. */
+unsigned char vtu_cell_type(enum shape shape, int order);
 
 #endif

@@ -2,7 +2,8 @@
  * way. Edges and faces of quads and hexes run in the direction of growing coordinates, whereas the edges of a
  * simplex run around it, as those of the triangles of a prism do, whose insides run row by row, unlike those
  * of tets. The last two edges of a hex changed places with version 2.1; VTK's readers turn them in older
- * files, and other programs (meshio) read no newer ones. */
+ * files, and other programs (meshio) read no newer ones; in the memory of VTK they are as the newer files
+ * have them. */
 #include "io/vtu.h"
 #include "poly/lattice.h"
 
@@ -35,5 +36,17 @@ facet_status vtu_node_map(enum shape shape, int order, int *map) {
     if (frames[shape].n_edges == 0)
         return base_fail(FACET_ERROR_INPUT, "a VTU file has no cells of shape %s", shape_name(shape));
     lattice_order(frames, shape, order, map);
+    return FACET_OK;
+}
+
+facet_status vtu_memory_map(enum shape shape, int order, int *map) {
+    facet_status status = vtu_node_map(shape, order, map);
+    if (status != FACET_OK || shape != SHAPE_HEX) return status;
+    int *last = map + 8 + 10 * (order - 1); /* the insides of the last two edges */
+    for (int i = 0; i < order - 1; i++) {
+        int other = last[i];
+        last[i] = last[i + order - 1];
+        last[i + order - 1] = other;
+    }
     return FACET_OK;
 }

@@ -108,6 +108,7 @@ struct mesh_input {
                                   places, padded -1 */
     const int64_t *cell_names; /* NULL, or how the source names each cell (Gmsh tag), for messages */
     int conforming;            /* neighbours fit together by the way they were made: nobody looks */
+    int64_t *numbers;          /* NULL, or receives the number in the mesh of every cell */
     int straight_first;        /* of one shape, cells with an affine map come before the others: many in a row
                                   are worked on together */
 };
@@ -175,6 +176,25 @@ const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *
  * mesh->order, ...): x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
                    const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians);
+
+/* Nodes of cells that neighbours share, numbered once; vertices first, with their own numbers. */
+struct mesh_numbers {
+    int32_t n_points;
+    int32_t *nodes[MESH_MAX_BLOCKS]; /* count x n_nodes, in the order of the lattice */
+};
+facet_status mesh_numbers_create(const struct facet_mesh *mesh, struct mesh_numbers *numbers);
+void mesh_numbers_destroy(struct mesh_numbers *numbers); /* safe on a zeroed struct, and twice */
+
+/* Rules of a degree for all cells, or for all their faces, of a mesh that has its lists. face: its number in
+ * the cell; -1: the cell. x, weights, normals (of length 1, outward; faces only): as facet_mesh_quadrature. A
+ * rule is for one thread. */
+struct mesh_rules;
+facet_status mesh_rules_create(const struct facet_mesh *mesh, int degree, int faces,
+                               struct mesh_rules **rules);
+void mesh_rules_destroy(struct mesh_rules **rules);
+int mesh_rules_n(const struct mesh_rules *rules, int32_t cell, int face);
+void mesh_rules_points(const struct mesh_rules *rules, int32_t cell, int face, double *x, double *weights,
+                       double *normals);
 
 /* Vertices and edges as a continuous function sees them: those that periodic faces join are one. The edges of
  * a 2D mesh are its faces. */

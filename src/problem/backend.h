@@ -34,9 +34,17 @@ void backend_points_destroy(struct backend_points *points);
 
 struct backend {
     void (*destroy)(struct facet_solver *s);
-    /* The points of a caller's source. */
+    /* The points of a caller's source, and the weights with which they are integrated. */
     int64_t (*n_points)(const struct facet_solver *s);
     facet_status (*points)(const struct facet_solver *s, double *x);
+    facet_status (*point_weights)(const struct facet_solver *s, double *weights);
+    /* The linear system in arrays of the host: n_unknowns numbers each. system: F and x of the last solve,
+     * either NULL. matrix NULL: it cannot be assembled. */
+    int64_t (*n_unknowns)(const struct facet_solver *s);
+    facet_status (*apply)(const struct facet_solver *s, const double *x, double *y);
+    facet_status (*precondition)(const struct facet_solver *s, const double *x, double *y);
+    facet_status (*get_system)(const struct facet_solver *s, double *F, double *x);
+    facet_status (*matrix)(const struct facet_solver *s, struct csr *csr);
 
     /* Loads the source (values at the points; NULL: the problem's) and the boundary data; solves the system;
      * then u and q; u* if wanted (NULL: when a field asks for it); and u at the points. */

@@ -129,6 +129,14 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
     return box_points_source(s, &s->box->hdg->grid, x);
 }
 
+static facet_status source_weights(const struct facet_solver *s, double *weights) {
+    return box_points_source_weights(s, &s->box->hdg->grid, weights);
+}
+
+static int64_t n_unknowns(const struct facet_solver *s) {
+    return s->box->hdg->n_trace;
+}
+
 /* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
 static facet_status balance(const struct box_backend *b) {
     double shift, scale, volume = 1.0;
@@ -391,6 +399,11 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend box_backend = {.destroy = destroy,
                                     .n_points = n_points,
                                     .points = source_points,
+                                    .point_weights = source_weights,
+                                    .n_unknowns = n_unknowns,
+                                    .apply = box_method_apply,
+                                    .precondition = box_method_precondition,
+                                    .get_system = box_method_get,
                                     .renew = renew,
                                     .load = load,
                                     .solve = solve,
@@ -417,6 +430,11 @@ const struct backend box_backend = {.destroy = destroy,
 const struct backend box_device_backend = {.destroy = destroy,
                                            .n_points = n_points,
                                            .points = source_points,
+                                           .point_weights = source_weights,
+                                           .n_unknowns = n_unknowns,
+                                           .apply = box_method_apply,
+                                           .precondition = box_method_precondition,
+                                           .get_system = box_method_get,
                                            .renew = box_device_renew,
                                            .load = box_device_load,
                                            .solve = box_device_solve,

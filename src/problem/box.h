@@ -83,6 +83,11 @@ void box_method_destroy(struct box_method **method);
 facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat);
 /* The same with everything on the device. */
 facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess);
+/* The product and the preconditioner, and F and uhat of the last solve (either NULL), in plain modes on the
+ * host; fixed faces are taken as zero, and are zero in the result. */
+facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y);
+facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y);
+facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat);
 struct boxhdg_solver *box_method_solver(const struct box_method *method); /* NULL: the direct solve */
 double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
@@ -107,6 +112,8 @@ facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, in
 facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
 facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
+facet_status box_points_source_weights(const struct facet_solver *s, const struct box_grid *grid,
+                                       double *weights);
 /* Errors as src/hdg has them; star: those of u* and q* are there; what has no trace leaves trace_L2 negative.
  */
 struct hdg_errors box_points_errors(const struct box_errors *e, int star);

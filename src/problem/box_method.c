@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "boxhdg/direct.h"
+#include "boxhdg/lanes.h"
 #include "boxhdg/solver.h"
 #include "problem/box.h"
 #include "solve/jumps.h"
@@ -237,4 +238,69 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxh
 
 facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess) {
     return solve(s, NULL, guess, NULL);
+}
+
+/* ------------------------------------------------------------------------------ the system */
+
+/* A copy of x without what it has on fixed faces. */
+static facet_status copy_free(const struct boxhdg *h, const double *x, double **copy) {
+    facet_status status = ALLOC(*copy, h->n_trace);
+    if (status != FACET_OK) return status;
+    memcpy(*copy, x, (size_t)h->n_trace * sizeof *x);
+    boxhdg_add_dirichlet(h, NULL, *copy);
+    return FACET_OK;
+}
+
+facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = s->box->hdg;
+    double *copy = NULL;
+    TRY(copy_free(h, x, &copy));
+    memset(y, 0, (size_t)h->n_trace * sizeof *y);
+    TRY(boxhdg_apply(h, copy, y));
+    boxhdg_add_dirichlet(h, NULL, y);
+done:
+    base_free(&copy);
+    return status;
+}
+
+facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = s->box->hdg;
+    struct box_method *m = s->box->method;
+    double *copy = NULL;
+    TRY(copy_free(h, x, &copy));
+    memset(y, 0, (size_t)h->n_trace * sizeof *y);
+    if (h->n_free == 0) goto done;
+    if (m->solver != NULL) {
+        TRY(boxhdg_solver_precondition(m->solver, copy, y));
+    } else {
+        TRY(problem_apply(&m->M, copy, y));
+        TRY(operator_host_failure(&m->M));
+    }
+    boxhdg_add_dirichlet(h, NULL, y);
+done:
+    base_free(&copy);
+    return status;
+}
+
+facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat) {
+    facet_status status = FACET_OK;
+    const struct box_backend *b = s->box;
+    size_t bytes = (size_t)b->hdg->n_trace * sizeof *F;
+    struct vector *loads, *solution;
+    if (F != NULL) memset(F, 0, bytes);
+    if (uhat != NULL) memset(uhat, 0, bytes);
+    if (b->resident != NULL) {
+        const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->method->solver, &loads, &solution);
+        if (F != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, loads, F));
+        if (uhat != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
+        goto done;
+    }
+    if (F != NULL) memcpy(F, b->F, bytes);
+    if (uhat != NULL) memcpy(uhat, b->solution.trace, bytes);
+    if (F != NULL) boxhdg_add_dirichlet(b->hdg, NULL, F);
+    if (uhat != NULL) boxhdg_add_dirichlet(b->hdg, NULL, uhat);
+done:
+    return status;
 }

@@ -216,6 +216,27 @@ done:
     return status;
 }
 
+facet_status box_points_source_weights(const struct facet_solver *s, const struct box_grid *grid,
+                                       double *weights) {
+    facet_status status = FACET_OK;
+    int n = s->options.degree + 1, size = 1;
+    double *gauss = NULL;
+    TRY(ALLOC(gauss, 2 * n));
+    TRY(box_gauss(n, gauss, gauss + n));
+    for (int d = 0; d < grid->dim; d++) size *= n;
+    for (int64_t cell = 0; cell < grid->n_cells; cell++) {
+        double volume = box_points_volume(s, (int32_t)cell);
+        for (int i = 0; i < size; i++) {
+            double weight = volume;
+            for (int d = 0, rest = i; d < grid->dim; d++, rest /= n) weight *= gauss[n + rest % n];
+            weights[cell * size + i] = weight;
+        }
+    }
+done:
+    base_free(&gauss);
+    return status;
+}
+
 struct hdg_errors box_points_errors(const struct box_errors *e, int star) {
     return (struct hdg_errors){.u_L2 = e->u_L2,
                                .u_Linf = e->u_Linf,

@@ -192,6 +192,26 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
     return box_points_source(s, &s->box->continuous->grid, x);
 }
 
+static facet_status source_weights(const struct facet_solver *s, double *weights) {
+    return box_points_source_weights(s, &s->box->continuous->grid, weights);
+}
+
+static int64_t n_unknowns(const struct facet_solver *s) {
+    return s->box->continuous->n_all;
+}
+
+static facet_status apply(const struct facet_solver *s, const double *x, double *y) {
+    return boxsem_apply(s->box->continuous, BOXSEM_PRODUCT, x, y);
+}
+
+static facet_status precondition(const struct facet_solver *s, const double *x, double *y) {
+    return boxsem_apply(s->box->continuous, BOXSEM_PRECONDITIONER, x, y);
+}
+
+static facet_status get_system(const struct facet_solver *s, double *F, double *x) {
+    return boxsem_get_system(s->box->continuous, F, x);
+}
+
 /* A solution that is not to be gone on from, or that failed, leaves zero behind. there: a source on the
  * device. */
 static facet_status begin(struct facet_solver *s, const double *source, const double *there) {
@@ -314,6 +334,11 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
 const struct backend boxsem_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
+                                       .point_weights = source_weights,
+                                       .n_unknowns = n_unknowns,
+                                       .apply = apply,
+                                       .precondition = precondition,
+                                       .get_system = get_system,
                                        .load = load,
                                        .solve = solve,
                                        .recover = recover,

@@ -1,109 +1,144 @@
-/* A field of one solver as data of another: found at points, whichever they are, by looking for their cells.
- * Points that follow one another mostly lie in one cell, and are evaluated together. */
+/* A field of one solver as data of another, or of anybody: found at points, whichever they are, by looking
+ * for their cells. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "problem/problem.h"
 
-struct problem_carried {
-    const struct facet_solver *from;
-    enum hdg_field field;
-    struct mesh_locator *locator;
+struct facet_field {
+    struct sample_field of;
+    char *name;
+    unsigned n_solves; /* of the solver, when the field was made or updated */
 };
 
-void problem_carried_destroy(struct problem_carried **carried) {
-    if (*carried == NULL) return;
-    mesh_locator_destroy(&(*carried)->locator);
-    base_free(carried);
+void facet_field_destroy(facet_field **field) {
+    if (field == NULL || *field == NULL) return;
+    sample_field_destroy(&(*field)->of);
+    base_free(&(*field)->name);
+    base_free(field);
 }
 
-static facet_status carried_create(const struct facet_solver *from, enum hdg_field field,
-                                   struct problem_carried **carried) {
+/* All cells of a solution that stays on a device are made ready for whoever asks from wherever. */
+static facet_status take_solution(struct facet_field *f) {
     facet_status status = FACET_OK;
-    TRY(CALLOC(*carried, 1));
-    (*carried)->from = from;
-    (*carried)->field = field;
-    TRY(mesh_locator_create(from->problem->mesh, &(*carried)->locator));
+    const struct facet_solver *from = f->of.from;
+    int components;
+    TRY(sample_find_field(from, f->name, &f->of.field, &components));
+    if (from->backend->fetch != NULL) TRY(from->backend->fetch(from, 0, NULL));
+    f->n_solves = from->n_solves;
 done:
-    if (status != FACET_OK) problem_carried_destroy(carried);
     return status;
 }
 
-/* Points begin .. end - 1, all of one cell. */
-static facet_status evaluate_run(const struct problem_carried *c, int32_t cell, int n, const double *xi,
-                                 double *values) {
+static facet_status create(const struct facet_solver *from, const char *name, struct facet_field **field) {
     facet_status status = FACET_OK;
-    const struct facet_solver *s = c->from;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    struct backend_points points = {0};
-    TRY(s->backend->prepare(s, (int)(mesh_block_of(mesh, cell) - mesh->blocks),
-                            sample_table_degree(s, c->field), n, xi, &points));
-    TRY(s->backend->evaluate(s, c->field, cell, &points, values));
+    TRY(CALLOC(*field, 1));
+    TRY(base_strdup(name, &(*field)->name));
+    TRY(sample_field_create(from, name, &(*field)->of));
+    TRY(take_solution(*field));
 done:
-    backend_points_destroy(&points);
+    if (status != FACET_OK) facet_field_destroy(field);
     return status;
 }
 
-static facet_status evaluate(const struct problem_carried *c, const facet_points *points, double *values) {
-    facet_status status = FACET_OK;
-    int dim = points->dim;
-    int32_t *cells = NULL;
-    double *xi = NULL;
-    TRY(ALLOC(cells, points->n));
-    TRY(ALLOC(xi, points->n * dim));
-    for (int i = 0; i < points->n; i++) {
-        double at[3];
-        TRY(mesh_locate(c->locator, points->x + i * dim, &cells[i], at));
-        if (cells[i] < 0)
-            FAIL(FACET_ERROR_INPUT, "a point lies outside the mesh of the field that is carried over");
-        memcpy(xi + i * dim, at, (size_t)dim * sizeof *xi);
-    }
-    for (int begin = 0, end; begin < points->n; begin = end) {
-        for (end = begin + 1; end < points->n && cells[end] == cells[begin];) end++;
-        TRY(evaluate_run(c, cells[begin], end - begin, xi + begin * dim, values + begin));
-    }
-done:
-    base_free(&cells);
-    base_free(&xi);
+facet_status facet_field_create(const facet_solver *from, const char *name, facet_field **field) {
+    REQUIRE(field);
+    *field = NULL;
+    REQUIRE(from);
+    REQUIRE(name);
+    facet_status status;
+    SOLVER_CALL(from, status, create(from, name, field));
+    if (status != FACET_OK) facet_field_destroy(field);
     return status;
 }
 
-static int carried_function(void *user, const facet_points *points, double *values) {
-    return (int)evaluate(user, points, values);
+facet_status facet_field_update(facet_field *field) {
+    REQUIRE(field);
+    facet_status status;
+    SOLVER_CALL(field->of.from, status, take_solution(field));
+    return status;
+}
+
+int facet_field_components(const facet_field *field) {
+    return field != NULL ? field->of.components : 0;
+}
+
+/* u on the host is where it always is; others were made of the solution that was there. */
+static facet_status check_current(const struct facet_field *f) {
+    const struct facet_solver *from = f->of.from;
+    if (!from->solved || from->backend == NULL)
+        return base_fail(FACET_ERROR_INPUT, "the field '%s': its solver has no solution", f->name);
+    if (f->n_solves == from->n_solves || (f->of.field == HDG_U && device_is_host(from->context->device)))
+        return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT,
+                     "the field '%s': its solver has solved again; call facet_field_update", f->name);
+}
+
+facet_status facet_field_evaluate(const facet_field *field, int64_t n_points, const double *x,
+                                  double *values) {
+    REQUIRE(field);
+    REQUIRE(x);
+    REQUIRE(values);
+    if (n_points < 0)
+        return base_fail(FACET_ERROR_INPUT, "facet_field_evaluate: %lld points", (long long)n_points);
+    facet_status status = check_current(field);
+    if (status != FACET_OK) return status;
+    SOLVER_CALL(field->of.from, status, sample_field_evaluate(&field->of, n_points, x, values));
+    return status;
+}
+
+int facet_field_function(void *user, const facet_points *points, double *values) {
+    const struct facet_field *field = user;
+    facet_status status = FACET_OK;
+    REQUIRE(field);
+    REQUIRE(points);
+    REQUIRE(values);
+    TRY(check_current(field));
+    TRY(solver_check_mesh(field->of.from));
+    if (points->dim != field->of.from->problem->mesh->dim)
+        FAIL(FACET_ERROR_INPUT, "the field '%s' is one of %d dimensions, not %d", field->name,
+             field->of.from->problem->mesh->dim, points->dim);
+    TRY(base_wrap(sample_field_here(&field->of, points->n, points->x, values),
+                  "the field '%s' that is carried over", field->name));
+done:
+    return (int)status;
+}
+
+facet_status problem_check_carried(const struct facet_field *field, int dim, int components) {
+    if (field == NULL)
+        return base_fail(FACET_ERROR_INPUT,
+                         "facet_field_function: its user pointer is a facet_field, not NULL");
+    int own = field->of.from->problem->mesh->dim;
+    if (own != dim)
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' is one of %d dimensions, not %d", field->name,
+                         own, dim);
+    if (field->of.components == components) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "the field '%s' has %d components, but %d are wanted", field->name,
+                     field->of.components, components);
 }
 
 facet_status facet_problem_set_temperature_field(facet_problem *problem, const facet_solver *from,
                                                  const char *field, const char *reference) {
     facet_status status = FACET_OK;
-    struct problem_carried *carried = NULL;
-    enum hdg_field which;
-    int components;
+    struct facet_field *carried = NULL;
     REQUIRE(problem);
     REQUIRE(from);
     REQUIRE(field);
     REQUIRE(reference);
-    TRY(sample_find_field(from, field, &which, &components));
-    if (components != 1)
-        FAIL(FACET_ERROR_INPUT, "thermal.temperature: the field '%s' has %d components", field, components);
-    if (from->problem->mesh->dim != problem->data.mesh->dim)
-        FAIL(FACET_ERROR_INPUT, "thermal.temperature: the field '%s' is one of %d dimensions, not %d", field,
-             from->problem->mesh->dim, problem->data.mesh->dim);
-    if (from->backend->fetch != NULL) TRY(from->backend->fetch(from, 0, NULL));
-    TRY(carried_create(from, which, &carried));
-    TRY(facet_problem_set_temperature_function(problem, carried_function, carried, reference));
-    field_answers_status(problem->data.temperature);
-    problem_carried_destroy(&problem->data.carried);
+    TRY(base_wrap(create(from, field, &carried), "thermal.temperature"));
+    TRY(facet_problem_set_temperature_function(problem, facet_field_function, carried, reference));
+    facet_field_destroy(&problem->data.carried);
     problem->data.carried = carried;
     carried = NULL;
 done:
-    problem_carried_destroy(&carried);
+    facet_field_destroy(&carried);
     return status;
 }
 
 facet_status problem_copy_carried(const struct problem *from, struct problem *copy) {
     facet_status status = FACET_OK;
     if (from->carried == NULL || from->temperature == NULL) goto done;
-    TRY(carried_create(from->carried->from, from->carried->field, &copy->carried));
+    TRY(create(from->carried->of.from, from->carried->name, &copy->carried));
     field_set_user(copy->temperature, copy->carried);
 done:
     return status;

@@ -118,13 +118,16 @@ done:
     return status;
 }
 
+/* From n texts or (NULL) a function. */
 static facet_status set_beside(facet_problem *problem, const char *part, const char *what, size_t offset,
-                               int n, const char *const *texts) {
+                               int n, const char *const *texts, facet_function function, void *user) {
     facet_status status = FACET_OK;
     struct field *field = NULL;
     TRY(problem_may_set(problem, FACET_ELASTICITY, what));
-    for (int i = 0; i < n; i++) REQUIRE(texts[i]);
-    TRY(base_wrap(problem_compile(&problem->data, 1, n, texts, &field), "%s on '%s'", what, part));
+    for (int i = 0; texts != NULL && i < n; i++) REQUIRE(texts[i]);
+    status = texts != NULL ? problem_compile(&problem->data, 1, n, texts, &field)
+                           : problem_create_function(&problem->data, n, function, user, &field);
+    TRY(base_wrap(status, "%s on '%s'", what, part));
     TRY(add_beside(problem, part, what, offset, field));
 done:
     return status;
@@ -134,7 +137,30 @@ facet_status facet_problem_set_pressure(facet_problem *problem, const char *part
     REQUIRE(problem);
     REQUIRE(part);
     REQUIRE(p);
-    return set_beside(problem, part, "pressure", offsetof(struct problem_condition, pressure), 1, &p);
+    return set_beside(problem, part, "pressure", offsetof(struct problem_condition, pressure), 1, &p, NULL,
+                      NULL);
+}
+
+facet_status facet_problem_set_pressure_function(facet_problem *problem, const char *part, facet_function p,
+                                                 void *user) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(p);
+    return set_beside(problem, part, "pressure", offsetof(struct problem_condition, pressure), 1, NULL, p,
+                      user);
+}
+
+static facet_status set_spring(facet_problem *problem, const char *part, int n, const char *const *texts,
+                               facet_function function, void *user) {
+    int dim = problem->data.mesh->dim;
+    if (n != 1 && n != 2 && n != dim * dim)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "spring on '%s': needs one number, two (along the normal and across it) or a %d x %d "
+            "matrix, not %d",
+            part, dim, dim, n);
+    return set_beside(problem, part, "spring", offsetof(struct problem_condition, spring), n, texts, function,
+                      user);
 }
 
 facet_status facet_problem_set_spring(facet_problem *problem, const char *part, int n_texts,
@@ -142,14 +168,15 @@ facet_status facet_problem_set_spring(facet_problem *problem, const char *part, 
     REQUIRE(problem);
     REQUIRE(part);
     REQUIRE(texts);
-    int dim = problem->data.mesh->dim;
-    if (n_texts != 1 && n_texts != 2 && n_texts != dim * dim)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "spring on '%s': needs one number, two (along the normal and across it) or a %d x %d "
-            "matrix, not %d",
-            part, dim, dim, n_texts);
-    return set_beside(problem, part, "spring", offsetof(struct problem_condition, spring), n_texts, texts);
+    return set_spring(problem, part, n_texts, texts, NULL, NULL);
+}
+
+facet_status facet_problem_set_spring_function(facet_problem *problem, const char *part, int n_values,
+                                               facet_function k, void *user) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(k);
+    return set_spring(problem, part, n_values, NULL, k, user);
 }
 
 /* Conditions that were there before stay when a later part is refused. */
@@ -220,7 +247,7 @@ static facet_status set_mechanical_function(facet_problem *problem, const char *
     for (int i = 0; i < 3 && i < dim; i++)
         any |= given.components[i] = components == NULL || components[i] != 0;
     if (!any) FAIL(FACET_ERROR_INPUT, "%s on '%s': no component is given", what, part);
-    TRY(field_create_function(dim, function, user, &given.field));
+    TRY(problem_create_function(&problem->data, dim, function, user, &given.field));
     TRY(add_mechanical(problem, part, traction, &given));
 done:
     return status;
@@ -280,7 +307,7 @@ facet_status facet_problem_set_gradient_pressure_function(facet_problem *problem
     REQUIRE(part);
     REQUIRE(g);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "gradient_pressure"));
-    TRY(field_create_function(problem->data.mesh->dim, g, user, &field));
+    TRY(problem_create_function(&problem->data, problem->data.mesh->dim, g, user, &field));
     return problem_add_condition(problem, part,
                                  (struct problem_condition){.kind = HDG_GRADIENT_PRESSURE, .g = field});
 done:

@@ -117,6 +117,24 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
     return FACET_OK;
 }
 
+static facet_status source_weights(const struct facet_solver *s, double *weights) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    struct hdg_geometry geometry = {0};
+    TRY(hdg_geometry_create(hdg_max_points(&s->hdg->space), mesh->dim, &geometry));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct hdg_table *table = &s->hdg->space.blocks[b].source;
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
+            hdg_cell_geometry(&s->hdg->space, b, c, table, &geometry);
+            memcpy(weights, geometry.wJ, (size_t)table->n * sizeof *weights);
+            weights += table->n;
+        }
+    }
+done:
+    hdg_geometry_destroy(&geometry);
+    return status;
+}
+
 static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     if (s->hdg->resident != NULL) return hdg_resident_load(s->hdg, source, &s->solution, &s->b);
@@ -354,6 +372,44 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ the system */
+
+static int64_t n_unknowns(const struct facet_solver *s) {
+    return s->system.n_free;
+}
+
+static facet_status apply(const struct facet_solver *s, const double *x, double *y) {
+    return problem_apply(&s->A, x, y);
+}
+
+static facet_status precondition(const struct facet_solver *s, const double *x, double *y) {
+    if (s->cholesky != NULL) return cholesky_solve(s->cholesky, x, y);
+    if (s->M.apply == NULL) {
+        memcpy(y, x, (size_t)s->system.n_free * sizeof *y);
+        return FACET_OK;
+    }
+    facet_status status = problem_apply(&s->M, x, y);
+    struct multigrid *mg = operator_multigrid(&s->M);
+    return status == FACET_OK && mg != NULL ? multigrid_failure(mg) : status;
+}
+
+static facet_status get_system(const struct facet_solver *s, double *F, double *x) {
+    facet_status status = FACET_OK;
+    if (F != NULL) TRY(vector_download(&s->b, F));
+    if (x != NULL) TRY(vector_download(&s->x, x));
+done:
+    return status;
+}
+
+static facet_status matrix(const struct facet_solver *s, struct csr *csr) {
+    facet_status status = FACET_OK;
+    TRY(trace_matrices_keep(&s->hdg->matrices));
+    TRY(hdg_assemble(s->hdg, csr));
+done:
+    trace_matrices_release(&s->hdg->matrices);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------ fields */
 
 static facet_status prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
@@ -450,6 +506,12 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend mapped_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
+                                       .point_weights = source_weights,
+                                       .n_unknowns = n_unknowns,
+                                       .apply = apply,
+                                       .precondition = precondition,
+                                       .get_system = get_system,
+                                       .matrix = matrix,
                                        .renew = renew,
                                        .load = load,
                                        .solve = solve_trace,

@@ -135,6 +135,8 @@ facet_status facet_problem_set_material_function(facet_problem *problem, const c
     REQUIRE(function);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
     TRY(wrap_group(find_pair(which, &young), group));
+    if (function == facet_field_function)
+        TRY(wrap_group(problem_check_carried(user, problem->data.mesh->dim, 2), group));
     for (int i = 0; i < 2; i++) {
         TRY(ALLOC(region.moduli[i], 1));
         *region.moduli[i] = (struct problem_moduli){function, user, young, i};

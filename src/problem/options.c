@@ -32,7 +32,14 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 ENDS_WITH(facet_options, error);
 ENDS_WITH(facet_box, split);
 ENDS_WITH(facet_mesh_info, smallest_jacobian);
-ENDS_WITH(facet_report, error);
+ENDS_WITH(facet_report, memory_bytes);
+ENDS_WITH(facet_cells, nodes);
+ENDS_WITH(facet_members, nodes);
+ENDS_WITH(facet_arrays, groups);
+ENDS_WITH(facet_sample_info, n_nodes);
+ENDS_WITH(facet_sample_field, on_cells);
+ENDS_WITH(facet_case_info, n_parameters);
+ENDS_WITH(facet_value, n);
 ENDS_WITH(facet_level, rate);
 ENDS_WITH(facet_errors, stress_L2);
 _Static_assert(FACET_N_PHASES <= FACET_MAX_PHASES, "the report has no room for more phases");
@@ -116,6 +123,29 @@ facet_status options_read(const facet_options *given, struct options *o) {
         if (o->words[key] < 0) return refuse_word((enum option_key)key, word);
     }
     return FACET_OK;
+}
+
+void options_write(const struct options *given, facet_options *o) {
+    o->degree = given->degree;
+    o->postprocess = given->postprocess;
+    o->smoother_degree = given->smoother_degree;
+    o->warm_start = given->warm_start;
+    o->watch = given->watch;
+    o->max_iterations = given->max_iterations;
+    o->coarse_unknowns = given->coarse_unknowns;
+    o->tau = given->tau;
+    o->tau_hat = given->tau_hat;
+    o->fill = given->fill;
+    /* One that was given beside an error is not to look like none. */
+    int beside = given->error > 0.0 && given->rtol == DEFAULT_RTOL;
+    o->rtol = beside ? nextafter(DEFAULT_RTOL, 0.0) : given->rtol;
+    o->error = given->error;
+    for (int key = 0; key < OPTION_N_KEYS; key++) {
+        const char *word = option_words[key][given->words[key]];
+        if (key == OPTION_FORMULATION && !given->has_formulation) word = NULL;
+        if (key == OPTION_PLANE && !given->has_plane) word = NULL;
+        memcpy((char *)o + offsets[key], &word, sizeof word);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------ the rules */

@@ -98,6 +98,8 @@ void options_follow_error(struct options *options, int has_rtol);
 /* The door of facet.h: refuses words that are none, and keeps nothing of `given` (NULL: the defaults) but
  * tau. */
 facet_status options_read(const facet_options *given, struct options *options);
+/* The way back; o, which has its defaults, keeps a pointer to the text of tau. */
+void options_write(const struct options *options, facet_options *o);
 /* The number of a word among those of a key, -1: it is none. */
 int options_find(enum option_key key, const char *word);
 /* What became of a word of the key at `path` that is no longer one, to be said behind the valid ones; "" of

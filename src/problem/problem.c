@@ -79,7 +79,7 @@ void problem_clear(struct problem *p) {
     field_destroy(&p->tau);
     field_destroy(&p->expansion);
     field_destroy(&p->temperature);
-    problem_carried_destroy(&p->carried);
+    facet_field_destroy(&p->carried);
     field_destroy(&p->reference);
     *p = (struct problem){0};
 }
@@ -111,6 +111,19 @@ facet_status problem_may_set(const facet_problem *problem, facet_equation equati
     if (own == wanted) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what, wanted->name,
                      own->name);
+}
+
+/* A field of a solver that is given as a function must be one of as many components and dimensions. */
+facet_status problem_create_function(const struct problem *p, int n, facet_function function, void *user,
+                                     struct field **field) {
+    facet_status status = FACET_OK;
+    int carried = function == facet_field_function;
+    *field = NULL;
+    if (carried) TRY(problem_check_carried(user, p->mesh->dim, n));
+    TRY(field_create_function(n, function, user, field));
+    if (carried) field_answers_status(*field);
+done:
+    return status;
 }
 
 facet_status problem_compile(const struct problem *p, int on_boundary, int n, const char *const *texts,
@@ -169,7 +182,7 @@ static facet_status set_conductivity(facet_problem *problem, const char *group, 
     if (status != FACET_OK) return status;
     TRY(check_components(problem, n));
     TRY(texts != NULL ? problem_compile(&problem->data, 0, n, texts, &region.conductivity)
-                      : field_create_function(n, function, user, &region.conductivity));
+                      : problem_create_function(&problem->data, n, function, user, &region.conductivity));
     return problem_set_region(problem, group, region);
 done:
     return base_wrap(status, "conductivity");
@@ -194,7 +207,7 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
                                const char *const *texts, facet_function function, void *user) {
     struct field *field = NULL;
     facet_status status = texts != NULL ? problem_compile(&problem->data, 0, n, texts, &field)
-                                        : field_create_function(n, function, user, &field);
+                                        : problem_create_function(&problem->data, n, function, user, &field);
     if (status != FACET_OK) return base_wrap(status, "%s", what);
     field_destroy(slot);
     *slot = field;
@@ -287,7 +300,7 @@ static facet_status set_condition(facet_problem *problem, const char *part, enum
     REQUIRE(part);
     if (text == NULL) REQUIRE(g);
     facet_status status = text != NULL ? compile_data(&problem->data, part, text, &field)
-                                       : field_create_function(1, g, user, &field);
+                                       : problem_create_function(&problem->data, 1, g, user, &field);
     return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
 }
 
@@ -322,6 +335,22 @@ facet_status facet_problem_set_robin(facet_problem *problem, const char *part, c
 done:
     field_destroy(&field_g);
     return status;
+}
+
+facet_status facet_problem_set_robin_function(facet_problem *problem, const char *part, facet_function a,
+                                              void *a_user, facet_function g, void *g_user) {
+    facet_status status = FACET_OK;
+    struct field *field_g = NULL, *field_a = NULL;
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(a);
+    REQUIRE(g);
+    TRY(problem_create_function(&problem->data, 1, g, g_user, &field_g));
+    TRY(problem_create_function(&problem->data, 1, a, a_user, &field_a));
+    return add_condition(problem, part, HDG_ROBIN, field_g, field_a);
+done:
+    field_destroy(&field_g);
+    return base_wrap(status, "robin on '%s'", part);
 }
 
 /* ------------------------------------------------------------------------------------------ copies */

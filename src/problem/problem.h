@@ -10,8 +10,7 @@
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
-struct problem_moduli;  /* material.c: makes one modulus of a caller's function of two */
-struct problem_carried; /* carry.c: the field of another solver */
+struct problem_moduli; /* material.c: makes one modulus of a caller's function of two */
 struct problem_region {
     char *group;                /* NULL: all cells that no other entry names */
     struct field *conductivity; /* diffusion */
@@ -67,7 +66,7 @@ struct problem {
     struct problem_contact *contacts;
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
-    struct problem_carried *carried;                   /* whose field the temperature is, or was; NULL */
+    struct facet_field *carried;                       /* the field that the temperature is, or was; NULL */
     struct field *tau;                                 /* of a solver */
 };
 struct facet_problem {
@@ -93,6 +92,8 @@ int problem_slot(struct problem *problem, int i, struct problem_slot *slot);
 facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what);
 facet_status problem_compile(const struct problem *p, int on_boundary, int n, const char *const *texts,
                              struct field **field);
+facet_status problem_create_function(const struct problem *p, int n, facet_function function, void *user,
+                                     struct field **field);
 /* Takes the fields over, also on failure; the region replaces an earlier one of the same group, whose name is
  * copied. */
 facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region);
@@ -105,8 +106,9 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
 
-/* carry.c: a field that is carried over goes with its copy. */
-void problem_carried_destroy(struct problem_carried **carried);
+/* carry.c: whether the field of a solver has so many components and dimensions; one that is carried over goes
+ * with its copy. */
+facet_status problem_check_carried(const struct facet_field *carried, int dim, int components);
 facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
 
 /* material.c: the function that both moduli of a region are made of goes with its copy. */
@@ -223,6 +225,7 @@ struct facet_solver {
     enum option_method method; /* that is used, and its preconditioner */
     enum option_preconditioner preconditioner;
     int solved;
+    unsigned n_solves; /* so that fields see when there is another solution */
     struct solve_report report;
     struct base_timers timers;
 
@@ -251,9 +254,16 @@ double solver_potential(const struct facet_solver *solver, int i);
 
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
+/* What whoever reads the results should know: why the tensor operators do not apply; why there is no
+ * geometric multigrid. NULL: nothing. */
+enum solver_note { SOLVER_NOTE_OPERATOR, SOLVER_NOTE_PMG, SOLVER_N_NOTES };
+const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
 /* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
+
+/* system.c: y = A x in arrays of the host, for an operator of any precision on any device. */
+facet_status problem_apply(const struct operator* A, const double *x, double *y);
 
 /* update.c: what functions of the cells give, as a number. */
 facet_status solver_digest(const struct facet_solver *solver, uint64_t *digest);
@@ -289,6 +299,19 @@ facet_status sample_find_field(const struct facet_solver *solver, const char *na
 #define SAMPLE_MAX_COMPONENTS 9
 /* The degree for which points must be prepared to give the field, and that of the field itself. */
 int sample_table_degree(const struct facet_solver *solver, enum hdg_field field);
+/* A field of a solution at points that are looked for: from one thread alone (here), or by all that the call
+ * has, the points of a device being fetched. */
+struct sample_field {
+    const struct facet_solver *from;
+    enum hdg_field field;
+    int components;
+    struct mesh_locator *locator;
+};
+facet_status sample_field_create(const struct facet_solver *from, const char *name, struct sample_field *f);
+void sample_field_destroy(struct sample_field *f); /* safe on a zeroed struct, and twice */
+facet_status sample_field_here(const struct sample_field *f, int64_t n, const double *x, double *values);
+facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_points, const double *x,
+                                   double *values);
 enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
 /* A field over the domain (n_on 0), cell groups, or boundary parts. component -1: all; values:
  * up to SAMPLE_MAX_COMPONENTS numbers, or one for the extremes, which are those of the magnitude when a

@@ -55,19 +55,23 @@ done:
     return status;
 }
 
-/* From n texts; equation: that it belongs to, or -1 for all. */
+/* From n texts or (NULL) a function; equation: that it belongs to, or -1 for all. */
 static facet_status set_share(facet_problem *problem, enum problem_share_kind kind, int equation,
-                              const char *group, int n, const char *const *texts) {
+                              const char *group, int n, const char *const *texts, facet_function function,
+                              void *user) {
     facet_status status = FACET_OK;
     struct field *field = NULL;
     const char *what = problem_share_names[kind];
     if (equation >= 0) TRY(problem_may_set(problem, (facet_equation)equation, what));
     int wanted =
         kind == SHARE_SOURCE ? physics_components(problem->data.physics, problem->data.mesh->dim) : 1;
+    if (texts == NULL) n = wanted;
     if (n != wanted)
         FAIL(FACET_ERROR_INPUT, "%s of '%s': %d components are given, but it has %d", what, group, n, wanted);
-    for (int i = 0; i < n; i++) REQUIRE(texts[i]);
-    TRY(base_wrap(problem_compile(&problem->data, 0, n, texts, &field), "%s of '%s'", what, group));
+    for (int i = 0; texts != NULL && i < n; i++) REQUIRE(texts[i]);
+    status = texts != NULL ? problem_compile(&problem->data, 0, n, texts, &field)
+                           : problem_create_function(&problem->data, n, function, user, &field);
+    TRY(base_wrap(status, "%s of '%s'", what, group));
     return put_share(problem, kind, group, field);
 done:
     return status;
@@ -78,27 +82,58 @@ facet_status facet_problem_set_group_source(facet_problem *problem, const char *
     REQUIRE(problem);
     REQUIRE(group);
     REQUIRE(texts);
-    return set_share(problem, SHARE_SOURCE, -1, group, n_texts, texts);
+    return set_share(problem, SHARE_SOURCE, -1, group, n_texts, texts, NULL, NULL);
 }
 
 facet_status facet_problem_set_group_reaction(facet_problem *problem, const char *group, const char *text) {
     REQUIRE(problem);
     REQUIRE(group);
     REQUIRE(text);
-    return set_share(problem, SHARE_REACTION, FACET_DIFFUSION, group, 1, &text);
+    return set_share(problem, SHARE_REACTION, FACET_DIFFUSION, group, 1, &text, NULL, NULL);
+}
+
+facet_status facet_problem_set_group_source_function(facet_problem *problem, const char *group,
+                                                     facet_function function, void *user) {
+    REQUIRE(problem);
+    REQUIRE(group);
+    REQUIRE(function);
+    return set_share(problem, SHARE_SOURCE, -1, group, 0, NULL, function, user);
+}
+
+facet_status facet_problem_set_group_reaction_function(facet_problem *problem, const char *group,
+                                                       facet_function function, void *user) {
+    REQUIRE(problem);
+    REQUIRE(group);
+    REQUIRE(function);
+    return set_share(problem, SHARE_REACTION, FACET_DIFFUSION, group, 0, NULL, function, user);
 }
 
 /* ------------------------------------------------------------------------------------------ heat */
 
-facet_status facet_problem_set_expansion(facet_problem *problem, const char *group, const char *text) {
+/* From a text or a function. */
+static facet_status set_expansion(facet_problem *problem, const char *group, const char *text,
+                                  facet_function function, void *user) {
     facet_status status = FACET_OK;
-    REQUIRE(problem);
-    REQUIRE(text);
-    if (group != NULL) return set_share(problem, SHARE_EXPANSION, FACET_ELASTICITY, group, 1, &text);
+    const char *const *texts = text != NULL ? &text : NULL;
+    if (group != NULL)
+        return set_share(problem, SHARE_EXPANSION, FACET_ELASTICITY, group, 1, texts, function, user);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "thermal.expansion"));
-    TRY(problem_set_field(problem, &problem->data.expansion, "thermal.expansion", 1, &text, NULL, NULL));
+    TRY(problem_set_field(problem, &problem->data.expansion, "thermal.expansion", 1, texts, function, user));
 done:
     return status;
+}
+
+facet_status facet_problem_set_expansion(facet_problem *problem, const char *group, const char *text) {
+    REQUIRE(problem);
+    REQUIRE(text);
+    return set_expansion(problem, group, text, NULL, NULL);
+}
+
+facet_status facet_problem_set_expansion_function(facet_problem *problem, const char *group,
+                                                  facet_function function, void *user) {
+    REQUIRE(problem);
+    REQUIRE(function);
+    return set_expansion(problem, group, NULL, function, user);
 }
 
 /* From a text or a function. */
@@ -110,7 +145,7 @@ static facet_status set_temperature(facet_problem *problem, const char *text, fa
     TRY(problem_set_field(problem, &p->reference, "thermal.reference", 1, &reference, NULL, NULL));
     TRY(problem_set_field(problem, &p->temperature, "thermal.temperature", 1, text != NULL ? &text : NULL,
                           function, user));
-    problem_carried_destroy(&p->carried);
+    facet_field_destroy(&p->carried);
 done:
     return status;
 }

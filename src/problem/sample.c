@@ -59,45 +59,118 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
     return s->backend->fetch != NULL ? s->backend->fetch(s, n, cells) : FACET_OK;
 }
 
-static facet_status locate(const struct facet_mesh *mesh, const struct mesh_locator *locator, const double *x,
-                           int32_t *cell, double xi[3]) {
-    char z[32] = "";
-    facet_status status = mesh_locate(locator, x, cell, xi);
-    if (status != FACET_OK || *cell >= 0) return status;
-    if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", x[2]);
-    return base_fail(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", x[0], x[1], z);
+/* The cells of points, and where they lie there. */
+static facet_status locate_some(const struct sample_field *f, int64_t n, const double *x, int32_t *cells,
+                                double *xi) {
+    const struct facet_mesh *mesh = f->from->problem->mesh;
+    for (int64_t i = 0; i < n; i++) {
+        const double *at = x + i * mesh->dim;
+        double found[3];
+        char z[32] = "";
+        facet_status status = mesh_locate(f->locator, at, &cells[i], found);
+        if (status != FACET_OK) return status;
+        if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", at[2]);
+        if (cells[i] < 0)
+            return base_fail(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", at[0], at[1],
+                             z);
+        memcpy(xi + i * mesh->dim, found, (size_t)mesh->dim * sizeof *xi);
+    }
+    return FACET_OK;
 }
 
-static facet_status evaluate(const struct facet_solver *s, const char *name, int64_t n_points,
-                             const double *x, double *values) {
+/* Points that follow one another mostly lie in one cell, and are evaluated together. */
+static facet_status evaluate_some(const struct sample_field *f, int64_t n, const int32_t *cells,
+                                  const double *xi, double *values) {
     facet_status status = FACET_OK;
+    const struct facet_solver *s = f->from;
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct mesh_locator *locator = NULL;
     struct backend_points points = {0};
-    enum hdg_field field;
-    int components;
+    int degree = sample_table_degree(s, f->field);
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && cells[end] == cells[begin];) end++;
+        TRY(s->backend->prepare(s, block_number(mesh, cells[begin]), degree, (int)(end - begin),
+                                xi + begin * mesh->dim, &points));
+        TRY(s->backend->evaluate(s, f->field, cells[begin], &points, values + begin * f->components));
+    }
+done:
+    backend_points_destroy(&points);
+    return status;
+}
+
+facet_status sample_field_create(const struct facet_solver *from, const char *name, struct sample_field *f) {
+    facet_status status = FACET_OK;
+    *f = (struct sample_field){.from = from};
+    TRY(sample_find_field(from, name, &f->field, &f->components));
+    TRY(mesh_locator_create(from->problem->mesh, &f->locator));
+done:
+    return status;
+}
+
+void sample_field_destroy(struct sample_field *f) {
+    mesh_locator_destroy(&f->locator);
+    *f = (struct sample_field){0};
+}
+
+facet_status sample_field_here(const struct sample_field *f, int64_t n, const double *x, double *values) {
+    facet_status status = FACET_OK;
     int32_t *cells = NULL;
-    double(*xi)[3] = NULL;
-    TRY(sample_find_field(s, name, &field, &components));
-    TRY(mesh_locator_create(mesh, &locator));
+    double *xi = NULL;
+    TRY(ALLOC(cells, n));
+    TRY(ALLOC(xi, n * f->from->problem->mesh->dim));
+    TRY(locate_some(f, n, x, cells, xi));
+    TRY(evaluate_some(f, n, cells, xi, values));
+done:
+    base_free(&cells);
+    base_free(&xi);
+    return status;
+}
+
+/* Points that one thread takes at a time. */
+#define PORTION 128
+
+facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_points, const double *x,
+                                   double *values) {
+    facet_status status = FACET_OK;
+    int dim = f->from->problem->mesh->dim;
+    int32_t *cells = NULL;
+    double *xi = NULL;
     TRY(ALLOC(cells, FETCHED));
-    TRY(ALLOC(xi, FETCHED));
+    TRY(ALLOC(xi, FETCHED * dim));
     for (int64_t first = 0; first < n_points; first += FETCHED) {
+        struct base_collector failures;
         int64_t n = n_points - first < FETCHED ? n_points - first : FETCHED;
-        for (int64_t i = 0; i < n; i++)
-            TRY(locate(mesh, locator, x + (first + i) * mesh->dim, &cells[i], xi[i]));
-        TRY(fetch(s, n, cells));
-        for (int64_t i = 0; i < n; i++) {
-            TRY(s->backend->prepare(s, block_number(mesh, cells[i]), sample_table_degree(s, field), 1, xi[i],
-                                    &points));
-            TRY(s->backend->evaluate(s, field, cells[i], &points, values + (first + i) * components));
+        int n_portions = (int)((n + PORTION - 1) / PORTION), threads = base_threads_for(1000 * n);
+        const double *from = x + first * dim;
+        double *to = values + first * f->components;
+        base_collector_init(&failures);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+        for (int p = 0; p < n_portions; p++) {
+            int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
+            base_collect(&failures, p, locate_some(f, m, from + at * dim, cells + at, xi + at * dim));
         }
+        TRY(base_collected(&failures));
+        TRY(fetch(f->from, n, cells));
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+        for (int p = 0; p < n_portions; p++) {
+            int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
+            base_collect(&failures, p,
+                         evaluate_some(f, m, cells + at, xi + at * dim, to + at * f->components));
+        }
+        TRY(base_collected(&failures));
+        TRY(base_check_interrupt());
     }
 done:
     base_free(&cells);
     base_free(&xi);
-    backend_points_destroy(&points);
-    mesh_locator_destroy(&locator);
+    return status;
+}
+
+static facet_status evaluate(const struct facet_solver *s, const char *name, int64_t n_points,
+                             const double *x, double *values) {
+    struct sample_field field;
+    facet_status status = sample_field_create(s, name, &field);
+    if (status == FACET_OK) status = sample_field_evaluate(&field, n_points, x, values);
+    sample_field_destroy(&field);
     return status;
 }
 

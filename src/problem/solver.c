@@ -393,6 +393,7 @@ static facet_status load(struct facet_solver *s, const double *source, int there
 /* From the data to u and q. */
 static facet_status solve_once(struct facet_solver *s, const double *source, int there) {
     facet_status status = FACET_OK;
+    s->n_solves++;
     PHASE(FACET_PHASE_LOAD, load(s, source, there));
     PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
     PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
@@ -422,6 +423,10 @@ static facet_status call_solve(struct facet_solver *s, const double *source, dou
     facet_status status;
     SOLVER_CALL(s, status, solve(s, source, u, there));
     if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
+    if (status == FACET_INTERRUPTED) {                                    /* wherever that was */
+        s->report.reason = "interrupted";
+        s->report.converged = 0;
+    }
     return status;
 }
 
@@ -514,10 +519,38 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                          .rate = s->report.rate,
                          .error = s->report.error,
                          .operator_name = operator_of(s),
-                         .conservation = conservation};
+                         .conservation = conservation,
+                         .discretization = discretization_of(s),
+                         .equation = s->problem->physics->name,
+                         .device = device_name(s->context->device),
+                         .degree = s->options.degree,
+                         .dim = s->problem->mesh->dim,
+                         .threads = s->threads,
+                         .n_notes = (s->why_mapped[0] != '\0') + (s->why_pmg[0] != '\0'),
+                         .memory_bytes = (double)base_peak_resident_bytes()};
     memcpy(full.seconds, s->timers.seconds, sizeof s->timers.seconds);
     memcpy(full.peak_bytes, s->timers.peak_bytes, sizeof s->timers.peak_bytes);
     return base_struct_write("facet_report", &full, report, sizeof full);
+}
+
+const char *solver_note(const struct facet_solver *s, enum solver_note which, char *text, size_t bytes) {
+    const char *why = which == SOLVER_NOTE_OPERATOR ? s->why_mapped : s->why_pmg;
+    if (why[0] == '\0') return NULL;
+    snprintf(text, bytes, "%s%s",
+             which == SOLVER_NOTE_OPERATOR ? "operator mapped: tensor needs "
+                                           : "preconditioner pmg instead of gmg: ",
+             why);
+    return text;
+}
+
+facet_status facet_solver_note(const facet_solver *s, int i, size_t bytes, char *text) {
+    REQUIRE_AS(s, "solver");
+    REQUIRE(text);
+    int seen = 0;
+    for (int which = 0; which < SOLVER_N_NOTES && bytes > 0; which++)
+        if (solver_note(s, (enum solver_note)which, text, bytes) != NULL && seen++ == i) return FACET_OK;
+    if (bytes > 0) text[0] = '\0';
+    return base_fail(FACET_ERROR_INPUT, "there is no note %d of %d, or no room for it", i, seen);
 }
 
 facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {

@@ -66,7 +66,7 @@ static void take_next(struct facet_solver *s) {
             s->own.regions[i].moduli[k] = s->next.regions[i].moduli[k];
             s->next.regions[i].moduli[k] = moduli;
         }
-    struct problem_carried *carried = s->own.carried; /* with their fields */
+    struct facet_field *carried = s->own.carried; /* with their fields */
     s->own.carried = s->next.carried;
     s->next.carried = carried;
     for (int i = 0; i < s->own.n_parameters; i++) s->own.parameters[i].value = s->next.parameters[i].value;
@@ -185,6 +185,7 @@ facet_status solver_renew(struct facet_solver *s, int look, int *changed) {
     if (s->has_next && s->next.t != s->own.t) look = 1;
     take_next(s);
     if (look) TRY(look_at_cells(s));
+    if (look) s->stale |= roles_of_functions(s) & FACET_TRACE;
     if (roles_of_functions(s) & FACET_LOAD) s->stale |= FACET_LOAD;
     int what = s->stale;
     *changed = what & (FACET_LOAD | FACET_TRACE | FACET_CELLS);

@@ -25,7 +25,7 @@ static facet_status use(const struct case_file *file) {
     facet_problem *problem = NULL;
     TRY(facet_context_create("ref", &context));
     TRY(run_mesh(file, context, 0, &mesh));
-    TRY(run_problem(file, context, mesh, &problem));
+    TRY(run_problem(file, context, mesh, NULL, &problem));
 done:
     facet_problem_destroy(&problem);
     facet_mesh_destroy(&mesh);
