@@ -206,8 +206,8 @@ static void products_agree(void **state) {
     mesh_destroy(&mesh);
 }
 
-/* p-multigrid, whose levels pick the lower degrees out of faces of two sizes, needs a few iterations, whatever
- * the mesh. */
+/* p-multigrid, whose levels pick the lower degrees out of faces of two sizes, needs a few iterations,
+ * whatever the mesh. */
 static void multigrid_does_not_feel_the_mesh(void **state) {
     (void)state;
     for (int degree = 1; degree <= 3; degree++)
@@ -237,9 +237,8 @@ static void orders(void **state) {
         for (int curved = 0; curved < 2; curved++) {
             facet_errors e[2];
             for (int level = 0; level < 2; level++) {
-                struct facet_mesh *mesh =
-                    remake(unit_box("prism", NULL, (degree < 3 ? 4 : 2) << level), curved ? degree + 1 : 1,
-                           map_wavy, 3);
+                struct facet_mesh *mesh = remake(unit_box("prism", NULL, (degree < 3 ? 4 : 2) << level),
+                                                 curved ? degree + 1 : 1, map_wavy, 3);
                 struct setup setup = {
                     .mesh = mesh, .degree = degree, .exact = "sin(x+2*y)*exp(z)", .tau = "10"};
                 struct solved s;

@@ -40,7 +40,7 @@ static facet_status trace_face(struct local *l, int32_t face, void *user) {
     facet_status status = FACET_OK;
     struct hdg *h = user;
     const struct hdg_adrift *p = piece_of_face(h, face);
-    if (p == NULL) return FACET_OK;
+    if (p == NULL || hdg_is_on_axis(&h->data, face)) return FACET_OK;
     const struct hdg_face_table *table = local_place_face(l, face);
     int dim = h->data.mesh->dim, m = table->m;
     double *moments = l->vector;
@@ -246,6 +246,7 @@ static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, cons
     int dim = h->data.mesh->dim;
     double works[WORKS], turning[3];
     for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[ADRIFT_MOTIONS] ? all[i] : 0.0;
+    if (h->space.revolved) works[0] = works[5] = 0.0; /* across its axis a body of revolution balances */
     for (int a = 0; a < 3; a++) turning[a] = works[3 + a] * p->size;
     if (dim == 2) {
         snprintf(force, sizeof force, "(%.6g, %.6g)", works[0], works[1]);

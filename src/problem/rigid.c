@@ -305,14 +305,16 @@ static facet_status decompose(const double A[9], double values[3], double vector
     return base_fail(FACET_ERROR_MACHINE, "the eigenvalues of a matrix of rigid motions were not found");
 }
 
-/* The motions of a piece that nothing holds: all translations, and the rotations that S leaves free. */
-static facet_status list_motions(int dim, const struct piece *p, const double S[9], struct hdg_adrift *to) {
+/* The motions of a piece that nothing holds: all translations, and the rotations that S leaves free; of a
+ * body of revolution the one along its axis. */
+static facet_status list_motions(int dim, int about_axis, const struct piece *p, const double S[9],
+                                 struct hdg_adrift *to) {
     facet_status status = FACET_OK;
     double part[9] = {0.0}, values[3], vectors[9];
-    for (int a = 0; a < dim; a++) to->motions[to->n++][a] = 1.0;
+    for (int a = about_axis; a < dim; a++) to->motions[to->n++][a] = 1.0;
     for (int i = dim == 2 ? 8 : 0; i < 9; i++) part[i] = S[i];
     TRY(decompose(part, values, vectors));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && !about_axis; i++) {
         double w[3] = {vectors[i], vectors[3 + i], vectors[6 + i]};
         if (values[i] > pow(SMALL_PATCH, 2) || (dim == 2 && fabs(w[2]) < 0.5)) continue;
         for (int a = 0; a < 3; a++) to->motions[to->n][3 + a] = w[a];
@@ -330,7 +332,7 @@ static facet_status add_adrift(const struct job *job, int index, const double S[
     struct problem_resolved *r = job->resolved;
     const struct facet_mesh *mesh = job->problem->mesh;
     struct hdg_adrift piece = {.alone = job->n_pieces == 1};
-    TRY(list_motions(mesh->dim, &job->pieces[index], S, &piece));
+    TRY(list_motions(mesh->dim, r->data.plane == HDG_AXISYMMETRIC, &job->pieces[index], S, &piece));
     snprintf(piece.text, sizeof piece.text, "%s", text);
     TRY(base_realloc(&r->adrift, (size_t)r->n_adrift + 1, sizeof *r->adrift));
     r->adrift[r->n_adrift++] = piece;
