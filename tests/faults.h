@@ -22,8 +22,9 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method; boxes of tets and of prisms; elasticity in both formulations; boxes whose conductivity jumps; vertex
- * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry; a chain. */
+ * condensed method; boxes of tets and of prisms; elasticity in both formulations; boxes whose conductivity
+ * jumps; vertex functions in pieces; a box that is solved directly; data by group; loads, springs and
+ * symmetry; a chain. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"

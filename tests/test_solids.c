@@ -1,6 +1,6 @@
 /* HDG on all shapes, in 3D too: polynomials are solved to rounding on affine simplices and on
- * multilinear quads, hexes and prisms in every orientation, the matrix is symmetric and (semi-)definite, curved cells
- * are conservative and keep their geometry under refinement, periodic boxes close. */
+ * multilinear quads, hexes and prisms in every orientation, the matrix is symmetric and (semi-)definite,
+ * curved cells are conservative and keep their geometry under refinement, periodic boxes close. */
 #include <lapacke.h>
 #include <stdio.h>
 
@@ -309,7 +309,8 @@ static void periodic_boxes_close(void **state) {
                 mesh_destroy(&mesh);
             }
             if (!(errors[0] < 1.3 * errors[1]))
-                fail_msg("%s %d: %.2e, open %.2e", k < 2 ? splits[k] : shapes[k + 1], which, errors[0], errors[1]);
+                fail_msg("%s %d: %.2e, open %.2e", k < 2 ? splits[k] : shapes[k + 1], which, errors[0],
+                         errors[1]);
         }
 }
 
