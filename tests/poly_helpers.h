@@ -16,7 +16,7 @@
 #include "poly/rule.h"
 
 static const enum shape all_shapes[] = {SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE, SHAPE_QUAD,
-                                        SHAPE_TET,   SHAPE_HEX,     SHAPE_PRISM};
+                                        SHAPE_TET,   SHAPE_HEX,     SHAPE_PRISM,    SHAPE_PYRAMID};
 #define N_SHAPES (int)(sizeof all_shapes / sizeof *all_shapes)
 
 static inline void ok(facet_status status) {
@@ -44,6 +44,8 @@ static inline double *sample(enum shape shape, int n) {
     for (int i = 0; i < n; i++)
         for (int d = 0; d < dim; d++)
             x[i * dim + d] = i < n_vertices ? shape_vertices(shape)[i * dim + d] : random_unit();
+    for (int i = n_vertices; i < n && shape == SHAPE_PYRAMID; i++) /* inside: u and v are not large */
+        for (int d = 0; d < 2; d++) x[i * dim + d] *= 1 - x[i * dim + 2];
     return x;
 }
 
@@ -62,6 +64,9 @@ static inline double monomial_integral(enum shape shape, const int *power) {
     }
     if (shape == SHAPE_PRISM)
         return monomial_integral(SHAPE_TRIANGLE, power) * monomial_integral(SHAPE_SEGMENT, power + 2);
+    if (shape == SHAPE_PYRAMID)
+        return factorial(power[2]) * factorial(power[0] + power[1] + 2) / factorial(sum) /
+               ((power[0] + 1) * (power[1] + 1));
     return shape_is_simplex(shape) ? simplex / factorial(sum) : tensor;
 }
 
@@ -75,7 +80,8 @@ static inline double monomial(int dim, const int *power, const double *x) {
 static inline int next_power(enum shape shape, int degree, int *power) {
     for (int d = 0; d < shape_dim(shape); d++) {
         power[d]++;
-        int size = shape_is_simplex(shape)         ? power[0] + power[1] + power[2]
+        int total = shape_is_simplex(shape) || shape == SHAPE_PYRAMID;
+        int size = total                           ? power[0] + power[1] + power[2]
                    : shape == SHAPE_PRISM && d < 2 ? power[0] + power[1]
                                                    : power[d];
         if (size <= degree) return 1;

@@ -11,7 +11,7 @@ static void test_orthonormal(void **state) {
     (void)state;
     for (int s = 0; s < N_SHAPES; s++) {
         enum shape shape = all_shapes[s];
-        int degree = shape == SHAPE_HEX || shape == SHAPE_PRISM ? 8 : 12, size = basis_size(shape, degree);
+        int degree = s >= 5 ? 8 : 12, size = basis_size(shape, degree);
         struct rule rule;
         ok(rule_create(shape, 2 * degree, &rule));
         double *values = numbers(rule.n * size);
@@ -79,6 +79,8 @@ static void test_hierarchy(void **state) {
     }
     assert_int_equal(basis_size(SHAPE_TET, 4), 35);
     assert_int_equal(basis_size(SHAPE_HEX, 4), 125);
+    assert_int_equal(basis_size(SHAPE_PRISM, 4), 75);
+    assert_int_equal(basis_size(SHAPE_PYRAMID, 4), 55);
     assert_int_equal(basis_size(SHAPE_POINT, 4), 1);
 }
 
@@ -175,6 +177,7 @@ static void test_lattices(void **state) {
         for (int order = 1; order <= (s >= 5 ? 5 : 10); order++) check_lattice(all_shapes[s], order);
     check_lattice(SHAPE_HEX, 9);
     check_lattice(SHAPE_PRISM, 9);
+    check_lattice(SHAPE_PYRAMID, 9);
 }
 
 /* On a face the functions of the nodes off it are zero, exactly, whatever the face's orientation and point.
@@ -214,8 +217,9 @@ static void check_faces(enum shape shape, int order) {
 
 static void test_faces(void **state) {
     (void)state;
-    static const enum shape shapes[] = {SHAPE_TRIANGLE, SHAPE_QUAD, SHAPE_TET, SHAPE_HEX, SHAPE_PRISM};
-    for (int s = 0; s < 5; s++)
+    static const enum shape shapes[] = {SHAPE_TRIANGLE, SHAPE_QUAD,  SHAPE_TET,
+                                        SHAPE_HEX,      SHAPE_PRISM, SHAPE_PYRAMID};
+    for (int s = 0; s < 6; s++)
         for (int order = 1; order <= (s >= 3 ? 4 : 9); order++) check_faces(shapes[s], order);
 }
 

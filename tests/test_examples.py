@@ -177,6 +177,15 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(values["heat"], heat, delta=1e-6)
         self.assertAlmostEqual(values["pipe_least"] - values["jacket_most"], heat / (4 * 1.5 * math.pi / 2), delta=1e-3)
 
+    def test_transition(self):
+        result = self.solve("transition")
+        self.assertEqual(result["mesh"]["shape"], "tet+hex+prism+pyramid")
+        self.assert_errors(result, u=2e-4, q=2e-3, u_star=1e-4)
+        self.assert_close(result["values"]["through_bottom"], math.sin(2) - math.sin(4) / 2, 1e-8)
+        self.assertLess(result["balance"], 1e-9)
+        table = self.run_facet("converge", case("transition"), "--refine", "0:1", "--degree", "2:3")
+        self.assertEqual(self.assert_orders(table, {"u": (1, 0.1), "q": (1, 0.35), "u_star": (2, 0.4)}), 6)
+
     def test_neumann(self):
         result = self.solve("neumann")
         self.assert_errors(result, u=5e-9, q=6e-9, u_star=6e-11)

@@ -64,8 +64,8 @@ static void test_outward(void **state) {
  * direction. */
 static void test_faces_close(void **state) {
     (void)state;
-    enum shape solids[] = {SHAPE_TET, SHAPE_HEX, SHAPE_PRISM};
-    for (int s = 0; s < 3; s++) {
+    enum shape solids[] = {SHAPE_TET, SHAPE_HEX, SHAPE_PRISM, SHAPE_PYRAMID};
+    for (int s = 0; s < 4; s++) {
         int runs[8][8] = {{0}};
         for (int f = 0; f < shape_n_faces(solids[s]); f++) {
             int n = shape_n_vertices(shape_face_shape(solids[s], f));

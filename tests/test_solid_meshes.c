@@ -1,6 +1,6 @@
 /* Meshes in 3D: the five and the six tets of a cube, curved tets and hexes from Gmsh in every format, and
- * what must be refused: pyramids, cells turned inside out, parts that touch without sharing faces,
- * and more than the memory holds. */
+ * what must be refused: incomplete prisms and pyramids, cells turned inside out, parts that touch without
+ * sharing faces, and more than the memory holds. */
 #include <stdio.h>
 
 #include "base/run.h"
@@ -199,11 +199,34 @@ static void text_refused(const char *text, const char *expected) {
     free(copy);
 }
 
-static void pyramids_are_counted(void **state) {
+static void incomplete_cells_are_counted(void **state) {
     (void)state;
-    const char *text = HEAD "$Nodes\n9\n" CUBE "9 .5 .5 2\n$EndNodes\n$Elements\n4\n1 5 0 1 2 3 4 5 6 7 8\n"
-                            "2 7 0 5 6 7 8 9\n3 6 0 1 2 3 5 6 7\n4 6 0 1 3 4 5 7 8\n$EndElements\n";
-    text_refused(text, "1 pyramid of order 1; use tets, hexahedra and prisms only");
+    text_refused(HEAD
+                 "$Nodes\n9\n" CUBE "9 .5 .5 2\n$EndNodes\n$Elements\n3\n1 5 0 1 2 3 4 5 6 7 8\n"
+                 "2 19 0 5 6 7 8 9 1 1 1 1 1 1 1 1\n3 18 0 1 2 3 5 6 7 1 1 1 1 1 1 1 1 1\n$EndElements\n",
+                 "1 incomplete prism of order 2, 1 incomplete pyramid of order 2; set "
+                 "Mesh.SecondOrderIncomplete = 0");
+}
+
+/* A pyramid on a hex, and on it the tets that the transition to them is for. */
+static void pyramids_stand_between_hexes_and_tets(void **state) {
+    (void)state;
+    char text[] = HEAD "$Nodes\n11\n" CUBE "9 .5 .5 2\n10 .5 -1 1.5\n11 2 .5 1.5\n$EndNodes\n$Elements\n5\n"
+                       "1 5 0 1 2 3 4 5 6 7 8\n2 7 0 5 6 7 8 9\n3 4 0 5 6 9 10\n4 4 0 6 7 9 11\n"
+                       "5 4 0 6 9 10 11\n$EndElements\n";
+    struct facet_mesh *mesh, *fine;
+    struct mesh_quality quality, again;
+    ok(gmsh_read_bytes("text", text, sizeof text - 1, &mesh));
+    assert_string_equal(mesh->shape_text, "tet+hex+pyramid");
+    assert_int_equal(mesh->n_cells, 5);
+    ok(mesh_measure_quality(mesh, &quality));
+    ok(mesh_refine(mesh, &fine));
+    assert_int_equal(fine->n_cells, 4 * 8 + 10); /* a pyramid becomes six, and four tets */
+    assert_int_equal(fine->n_boundary_faces, 4 * mesh->n_boundary_faces);
+    ok(mesh_measure_quality(fine, &again));
+    near(again.volume, quality.volume, 1e-13);
+    mesh_destroy(&fine);
+    mesh_destroy(&mesh);
 }
 
 /* Tets and hexes with all vertices in common; tets that cut the square between them in two ways. */
@@ -392,7 +415,8 @@ int main(void) {
         cmocka_unit_test(boxes_that_are_refused),
         cmocka_unit_test(formats_agree),
         cmocka_unit_test(curved_geometry_is_exact_at_its_nodes),
-        cmocka_unit_test(pyramids_are_counted),
+        cmocka_unit_test(incomplete_cells_are_counted),
+        cmocka_unit_test(pyramids_stand_between_hexes_and_tets),
         cmocka_unit_test(faces_that_overlap_are_refused),
         cmocka_unit_test(bodies_that_overlap_are_measured),
         cmocka_unit_test(one_body_does_not_overlap),

@@ -16,3 +16,4 @@ mesh bimetal 1
 mesh layers 4
 gmsh -v 1 sphere.geo -3 -order 3 -format msh41 -bin -o sphere.msh
 gmsh -v 1 tripod.geo -3 -format msh41 -bin -o tripod.msh
+gmsh -v 1 transition.geo -3 -format msh41 -o transition.msh

@@ -109,7 +109,9 @@ static const struct schema_entry table[] = {
     ROW("mesh.scale", SCHEMA_NUMBER,
         "What coordinates of the file or the box are multiplied by: 0.001 for a mesh in millimetres.",
         ABOVE(0), .fallback = "1"),
-    ROW("mesh.refine", SCHEMA_INTEGER, "How many times every cell is split in halves in each direction.",
+    ROW("mesh.refine", SCHEMA_INTEGER,
+        "How many times every cell is split in halves in each direction; a pyramid becomes six, and four "
+        "tets.",
         FROM_TO(0, 16), .fallback = "0"),
 
     ROW("conductivity[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),

@@ -28,7 +28,7 @@ static const struct lattice_frame frames[SHAPE_COUNT] = {
                      .n_triangles = 2,
                      .by_rows = 1,
                      .edges = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5}, {5, 3}, {0, 3}, {1, 4}, {2, 5}},
-                     .faces = {{0, 1, 2}, {3, 4, 5}, {0, 1, 4, 3}, {1, 2, 5, 4}, {0, 2, 5, 3}}},
+                     .faces = {{0, 1, 2}, {3, 4, 5}, {0, 1, 4, 3}, {1, 2, 5, 4}, {2, 0, 3, 5}}},
 };
 
 facet_status vtu_node_map(enum shape shape, int order, int *map) {

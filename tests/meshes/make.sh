@@ -22,6 +22,7 @@ done
 for order in 1 2 3 4 5 6; do
     mesh hex_$order.msh solid_hex.geo -3 -order $order -format msh41 -bin
     mesh prisms_$order.msh solid_hex.geo -3 -order $order -setnumber prism 1 -format msh41 -bin
+    mesh pyramids_$order.msh transition.geo -3 -order $order -setnumber n 1 -format msh41 -bin
 done
 for order in 1 2 3 4; do
     for solid in ball pipe; do
@@ -37,7 +38,6 @@ mesh parametric_22.msh annulus.geo -2 -order 2 -save_parametric -format msh22
 mesh serendipity_2.msh annulus.geo -2 -order 2 -setnumber Mesh.SecondOrderIncomplete 1 -format msh41
 mesh incomplete_3.msh annulus.geo -2 -order 3 -setnumber Mesh.SecondOrderIncomplete 1 -format msh41
 mesh prisms.msh solid_hex.geo -3 -order 2 -setnumber prism 1 -format msh22 -bin
-mesh pyramids.msh transition.geo -3 -order 2 -format msh22 -bin
 mesh partitioned.msh annulus.geo -2 -part 2 -format msh41
 mesh version_40.msh annulus.geo -2 -format msh40
 mesh order_10.msh annulus.geo -2 -order 10 -format msh22 -bin
