@@ -23,7 +23,8 @@
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
  * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps; vertex
- * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry; a chain. */
+ * functions in pieces; a box that is solved directly; data by group; loads, springs and symmetry; a chain;
+ * a body of revolution of an orthotropic material. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -115,6 +116,15 @@ static const char *const fault_cases[] = {
     "  - {name: stress, equation: elasticity, material: {E: 1, nu: 0.3}, thermal: {expansion: 1, "
     "temperature: {case: "
     "heat}}, boundary: [{on: rest, fixed: true}], discretization: {degree: 1}}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "cases:\n"
+    "  - {name: heat, equation: diffusion, plane: axisymmetric, source: 1, boundary: [{on: rest, dirichlet: "
+    "0}], "
+    "discretization: {degree: 1}}\n"
+    "  - {name: stress, equation: elasticity, plane: axisymmetric, material: {orthotropic: {E: [1, 2, 3 + "
+    "x], nu: "
+    "[0, 0, 0], G: [1, 1, 1], first: [1, 1]}}, boundary: [{on: ymin, roller: y}, {on: rest, pressure: 1}], "
+    "discretization: {degree: 1}}\n",
 };
 enum {
     BOX,
@@ -131,7 +141,8 @@ enum {
     PLAIN,
     GROUPS,
     LOADS,
-    CHAIN
+    CHAIN,
+    AXIS
 };
 static const struct {
     int which;
@@ -146,6 +157,7 @@ static const struct {
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
     {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
+    {AXIS, "direct", "auto"},      {AXIS, "cg", "amg"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 

@@ -110,7 +110,10 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
             else
                 stress_of_gradient(dim, mu, lambda, tensor, cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1),
                                    elastic_thermal_pressure(&h->data, mu, lambda, thermal), stress);
-            double across = voigt ? around : stress_across(&h->data, mu, lambda, stress, thermal);
+            double across = stress_across(&h->data, mu, lambda, stress, thermal);
+            if (voigt) status = elastic_voigt_across(&h->data, region, x + q * dim, stress, &across);
+            if (status != FACET_OK) return local_place(status, l);
+            if (h->space.revolved) across = around;
             if (field == HDG_VON_MISES)
                 values[q] = von_mises(dim, stress, across);
             else if (field == HDG_ACROSS)

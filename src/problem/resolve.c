@@ -15,6 +15,8 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->conductivity);
     base_free(&r->mu);
     base_free(&r->lambda);
+    base_free(&r->orthotropic);
+    base_free(&r->axes);
     for (int k = 0; k < N_SHARES; k++) base_free(&r->shares[k]);
     field_destroy(&r->one);
     field_destroy(&r->zero);
@@ -256,6 +258,23 @@ static void check_formulation(const struct problem *p, const struct options *o, 
         several |= !field_is_constant(data->mu[i], &mu) || (i > 0 && mu != first);
         if (i == 0) first = mu;
     }
+    for (int i = 0; i < data->n_regions; i++) {
+        const struct field *constants = data->orthotropic[i];
+        if (constants == NULL) continue;
+        if (data->equation->one_mu)
+            problem_add_error(errors, "material: an orthotropic one needs the formulation symmetric");
+        else if (data->expansion != NULL && data->expansion[i] != NULL)
+            problem_add_error(errors,
+                              "thermal: the expansion of an orthotropic material is not known; give its "
+                              "groups none");
+        else if (field_n_components(constants) == 4 && data->plane != HDG_PLANE_STRESS)
+            problem_add_error(errors,
+                              "material: the four constants E1, E2, nu12 and G12 are enough in plane: "
+                              "stress alone; give nine");
+        else
+            continue;
+        return;
+    }
     if (several)
         problem_add_error(errors,
                           "material: the formulation gradient needs one mu, the same number in the whole "
@@ -268,6 +287,8 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     facet_status status = FACET_OK;
     r->data.mu = r->mu;
     r->data.lambda = r->lambda;
+    r->data.orthotropic = r->orthotropic;
+    r->data.axes = r->axes;
     r->data.temperature = p->temperature;
     r->data.reference = p->reference;
     if (p->temperature != NULL) r->data.expansion = r->shares[SHARE_EXPANSION];
