@@ -102,6 +102,12 @@ static const char *const fault_cases[] = {
     "boundary: [{on: [inner], total_flux: 1}, {on: rest, neumann: 0}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: diffusion\n"
+    "plane: axisymmetric\n"
+    "source: 1\n"
+    "boundary: [{on: rest, robin: {a: 1, g: 0}}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "equation: elasticity\n"
     "material: {E: 1, nu: 0.3}\n"
     "thermal: {expansion: 1, temperature: x}\n"
@@ -117,14 +123,11 @@ static const char *const fault_cases[] = {
     "temperature: {case: "
     "heat}}, boundary: [{on: rest, fixed: true}], discretization: {degree: 1}}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
-    "cases:\n"
-    "  - {name: heat, equation: diffusion, plane: axisymmetric, source: 1, boundary: [{on: rest, dirichlet: "
-    "0}], "
-    "discretization: {degree: 1}}\n"
-    "  - {name: stress, equation: elasticity, plane: axisymmetric, material: {orthotropic: {E: [1, 2, 3 + "
-    "x], nu: "
-    "[0, 0, 0], G: [1, 1, 1], first: [1, 1]}}, boundary: [{on: ymin, roller: y}, {on: rest, pressure: 1}], "
-    "discretization: {degree: 1}}\n",
+    "equation: elasticity\n"
+    "plane: axisymmetric\n"
+    "material: {orthotropic: {E: [1, 2, 3 + x], nu: [0, 0, 0], G: [1, 1, 1], first: [1, 1]}}\n"
+    "boundary: [{on: ymin, roller: y}, {on: rest, pressure: 1}]\n"
+    "discretization: {degree: 1}\n",
 };
 enum {
     BOX,
@@ -140,9 +143,10 @@ enum {
     CHESS,
     PLAIN,
     GROUPS,
+    AXIS,
     LOADS,
     CHAIN,
-    AXIS
+    AXIS_ELASTIC
 };
 static const struct {
     int which;
@@ -157,7 +161,7 @@ static const struct {
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
     {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
-    {AXIS, "direct", "auto"},      {AXIS, "cg", "amg"},
+    {AXIS, "direct", "auto"},      {AXIS, "cg", "amg"},           {AXIS_ELASTIC, "direct", "auto"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -212,9 +216,10 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
         which == SOLID ? ", 0.7" : "", r->csv,
         which == CONDENSED || which == ELASTIC || which >= LOADS || which == NODES ? "u" : "u_star",
         is_elastic ? "traction" : "q",
-        is_elastic        ? ", on: xmin"
-        : which == GROUPS ? ", on: [inner, rest]"
-                          : "");
+        which == AXIS_ELASTIC ? ", on: xmax"
+        : is_elastic          ? ", on: xmin"
+        : which == GROUPS     ? ", on: [inner, rest]"
+                              : "");
     snprintf(r->settings[4], 256, "%ssolver.rtol=1e-8", prefix);
 }
 
