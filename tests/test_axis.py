@@ -124,6 +124,33 @@ values:
             self.near(list(out["values"].values()), wanted, 1e-9, str(way))
             self.assertLess(out["balance"], 1e-11)
 
+    def test_one_part_all_around(self):
+        """A part that touches the axis and goes on elsewhere has its condition elsewhere; a ring that repeats itself."""
+        lattice.write(self.path("body.msh"), "quad", [0, 0], [2, 1], [3, 3])
+        with open(self.path("body.msh")) as file:
+            text = file.read()
+        for name in ("xmin", "ymin", "ymax"):  # all become one part, with the number of xmax
+            number = next(line.split()[1] for line in text.split("\n") if line.endswith(f'"{name}"'))
+            wall = next(line.split()[1] for line in text.split("\n") if line.endswith('"xmax"'))
+            text = text.replace(f" 1 2 {number} {number} ", f" 1 2 {wall} {wall} ").replace(f'1 {number} "{name}"\n', "")
+        with open(self.path("body.msh"), "w") as file:
+            file.write(text.replace("$PhysicalNames\n5", "$PhysicalNames\n2"))
+        case = "mesh: {file: body.msh}\n" + AXIS + """equation: diffusion
+source: 2
+boundary: [{on: xmax, dirichlet: y^2 - x^2}]
+discretization: {degree: 2}
+values: [{name: u, field: u, at: [0, 0.5]}, {name: out, field: flux, take: integral, on: xmax}]
+"""
+        values = self.solve(case)["values"]
+        self.near([values["u"], values["out"]], [0.25, 8 * math.pi], 1e-9)
+        ring = box("triangle", (0, 0), (1, 1)).replace("triangle}", "triangle, periodic: [y]}") + AXIS + """equation: diffusion
+source: 4
+boundary: [{on: xmax, dirichlet: 0}]
+discretization: {degree: 2}
+values: [{name: u, field: u, at: [0, 0.5]}]
+"""
+        self.near(self.solve(ring)["values"]["u"], 1, 1e-9)
+
     def test_electrode(self):
         """A current of 8 pi out of a wire of radius 1 and length 4 into a tube of radius e: u = ln(e/r)."""
         values = self.solve(self.skewed("triangle", (1, 0), (math.e, 4), (4, 4)) + AXIS + """equation: diffusion
@@ -324,7 +351,7 @@ boundary: [{on: ymax, symmetry: true}, {on: xmin, traction: exact}]
 class Refused(Axis):
     def test_data(self):
         case = box("quad") + AXIS + "equation: diffusion\nexact: x\n"
-        self.refused(case + "boundary: [{on: xmin, dirichlet: 0}]\n", "'xmin' has faces on the axis x = 0", "leave")
+        self.refused(case + "boundary: [{on: xmin, dirichlet: 0}]\n", "'xmin' lies on the axis x = 0", "leave it out")
         self.refused(case.replace("[0, 0]", "[-1, 0]"), "x = -1", "move the mesh")
         self.refused(case.replace("exact: x", "source: 1\nboundary: [{on: xmax, dirichlet: 0}]"), "ymin, ymax")
         hollow = box("quad", (1, 0)) + AXIS + "equation: diffusion\nsource: 1\n"

@@ -40,6 +40,13 @@ static int is_on_axis(const struct problem_resolved *r, const struct mesh_group 
     return r->on_axis != NULL && r->on_axis[part->ids[i]];
 }
 
+/* Of all faces of a part: it has no condition then. Of others those that are have none. */
+static int lies_on_axis(const struct problem_resolved *r, const struct mesh_group *part) {
+    int32_t n = 0;
+    while (n < part->count && is_on_axis(r, part, n)) n++;
+    return part->count > 0 && n == part->count;
+}
+
 /* Assigns condition `index` to the faces of its part. */
 static void assign_part(const struct problem *p, int index, struct problem_resolved *r, struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
@@ -56,21 +63,22 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
                       part, names, mesh_group_hint(mesh, mesh->dim - 1, part, "rest", hint));
         return;
     }
+    if (lies_on_axis(r, group))
+        PROBLEM_ERROR(
+            errors,
+            "boundary: '%s' lies on the axis x = 0, where a body of revolution takes no condition; leave "
+            "it out",
+            part);
     for (int32_t k = 0; k < (mesh_is_box(mesh) ? 1 : group->count); k++) {
         struct mesh_group_face face = mesh_group_face(mesh, group, k);
         int32_t *condition = condition_of(mesh, r, group, k);
-        int axis = is_on_axis(r, group, k);
-        if (!face.is_inner && !axis && *condition < 0) {
+        if (is_on_axis(r, group, k)) continue;
+        if (!face.is_inner && *condition < 0) {
             *condition = index;
             continue;
         }
         mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
-        if (axis)
-            PROBLEM_ERROR(errors,
-                          "boundary: '%s' has faces on the axis x = 0, one at %s, where a body of revolution "
-                          "takes no condition; leave them out",
-                          part, place);
-        else if (face.is_inner)
+        if (face.is_inner)
             PROBLEM_ERROR(
                 errors,
                 "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
@@ -91,7 +99,7 @@ static void report_unnamed(const struct problem *p, struct problem_resolved *r, 
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != mesh->dim - 1 || group->count == 0) continue;
         if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) continue;
-        if (is_on_axis(r, group, 0)) continue;
+        if (lies_on_axis(r, group)) continue;
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
     }
