@@ -191,9 +191,11 @@ values: [{{name: mean, field: u, take: mean}}]
 class Elasticity(Axis):
     def test_polynomials(self):
         """Of degree k + 1, so that the stress is of degree k and A sigma = eps(u) holds as it stands."""
-        cases = ((1, "[x*y + 2*x, y^2 - x^2]"), (2, "[x^3 + x*y^2, x^2*y - y^3 + x^2]"))
+        warm = "thermal: {expansion: 0.5, reference: 1, temperature: x^2 + y}\n"
+        cases = ((1, "[x*y + 2*x, y^2 - x^2]", ""), (2, "[x^3 + x*y^2, x^2*y - y^3 + x^2]", ""),
+                 (2, "[x^3 + x*y^2, x^2*y - y^3 + x^2]", warm))
         for shape in SHAPES:
-            for degree, exact in cases:
+            for degree, exact, heat in cases:
                 for mesh in (box(shape), self.skewed(shape), self.skewed(shape, lower=(1, 0), upper=(2, 1))):
                     out = self.solve(mesh + AXIS + f"""equation: elasticity
 material: {{E: 3, nu: 0.3}}
@@ -201,7 +203,7 @@ exact: {exact}
 discretization: {{degree: {degree}}}
 boundary: [{{on: xmax, traction: exact}}, {{on: ymax, traction: exact, spring: 3}}]
 solver: {{method: direct}}
-""")
+{heat}""")
                     for field in ("u", "stress"):
                         self.assertLess(out["errors"][field]["L2"], 3e-10, f"{shape} {field}")
                     self.assertLess(out["balance"], 1e-11)
