@@ -140,8 +140,12 @@ static void report_condition(const struct case_file *file, const char *part, str
  */
 static int is_on_axis(const facet_mesh *mesh, const struct mesh_group *part, const struct case_file *file) {
     if (!file || file->options.plane != PLANE_AXISYMMETRIC || part->count == 0) return 0;
-    struct mesh_group_face face = mesh_group_face(mesh, part, 0);
-    return !face.is_inner && problem_is_on_axis(mesh, problem_axis_size(mesh), face.cell, face.local);
+    double size = problem_axis_size(mesh);
+    for (int32_t i = 0; i < part->count; i++) {
+        struct mesh_group_face face = mesh_group_face(mesh, part, i);
+        if (face.is_inner || !problem_is_on_axis(mesh, size, face.cell, face.local)) return 0;
+    }
+    return 1;
 }
 
 /* The groups of cells or of faces, a line each, with what the case (or NULL) says about them. */

@@ -394,6 +394,14 @@ FACET_API facet_status facet_problem_set_material(facet_problem *problem, const 
 FACET_API facet_status facet_problem_set_material_function(facet_problem *problem, const char *group,
                                                            const char *which, facet_function function,
                                                            void *user);
+/* An orthotropic material instead (formulation symmetric): E1, E2, E3, nu12, nu13, nu23, G12, G13, G23,
+ * positive definite, nu12 being minus the strain along axis 2 over that along axis 1 under a pull along 1; in
+ * plane stress E1, E2, nu12, G12 will do. axes (n_axes 0: those of the coordinates): in 2D the direction of
+ * axis 1, in 3D that and one in the plane of axes 1 and 2, of any length. About an axis of revolution 3 is
+ * around it. */
+FACET_API facet_status facet_problem_set_orthotropic(facet_problem *problem, const char *group, int n_texts,
+                                                     const char *const *texts, int n_axes,
+                                                     const char *const *axes);
 /* The body force f and the exact displacement; n_texts is dim. As facet_problem_set_source and _exact. */
 FACET_API facet_status facet_problem_set_vector_source(facet_problem *problem, int n_texts,
                                                        const char *const *texts);

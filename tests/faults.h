@@ -24,7 +24,7 @@
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
  * condensed method; boxes of tets and of prisms; elasticity in both formulations; boxes whose conductivity
  * jumps; vertex functions in pieces; a box that is solved directly; data by group; loads, springs and
- * symmetry; a chain. */
+ * symmetry; a body that nothing holds; a chain; bodies of revolution, one of an orthotropic material. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -108,6 +108,12 @@ static const char *const fault_cases[] = {
     "boundary: [{on: [inner], total_flux: 1}, {on: rest, neumann: 0}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: diffusion\n"
+    "plane: axisymmetric\n"
+    "source: 1\n"
+    "boundary: [{on: rest, robin: {a: 1, g: 0}}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
     "equation: elasticity\n"
     "material: {E: 1, nu: 0.3}\n"
     "thermal: {expansion: 1, temperature: x}\n"
@@ -127,6 +133,12 @@ static const char *const fault_cases[] = {
     "  - {name: stress, equation: elasticity, material: {E: 1, nu: 0.3}, thermal: {expansion: 1, "
     "temperature: {case: "
     "heat}}, boundary: [{on: rest, fixed: true}], discretization: {degree: 1}}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: elasticity\n"
+    "plane: axisymmetric\n"
+    "material: {orthotropic: {E: [1, 2, 3 + x], nu: [0, 0, 0], G: [1, 1, 1], first: [1, 1]}}\n"
+    "boundary: [{on: ymin, roller: y}, {on: rest, pressure: 1}]\n"
+    "discretization: {degree: 1}\n",
 };
 enum {
     BOX,
@@ -143,9 +155,11 @@ enum {
     CHESS,
     PLAIN,
     GROUPS,
+    AXIS,
     LOADS,
     AFLOAT,
-    CHAIN
+    CHAIN,
+    AXIS_ELASTIC
 };
 static const struct {
     int which;
@@ -161,6 +175,7 @@ static const struct {
     {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},     {GROUPS, "cg", "block"},
     {LOADS, "direct", "auto"},     {LOADS, "cg", "block"},        {CHAIN, "direct", "auto"},
     {PRISMS, "cg", "pmg"},         {AFLOAT, "direct", "auto"},    {AFLOAT, "cg", "amg"},
+    {AXIS, "direct", "auto"},      {AXIS, "cg", "amg"},           {AXIS_ELASTIC, "direct", "auto"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -215,9 +230,10 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
         which == SOLID || which == PRISMS ? ", 0.7" : "", r->csv,
         which == CONDENSED || which == ELASTIC || which >= LOADS || which == NODES ? "u" : "u_star",
         is_elastic ? "traction" : "q",
-        is_elastic        ? ", on: xmin"
-        : which == GROUPS ? ", on: [inner, rest]"
-                          : "");
+        which == AXIS_ELASTIC ? ", on: xmax"
+        : is_elastic          ? ", on: xmin"
+        : which == GROUPS     ? ", on: [inner, rest]"
+                              : "");
     snprintf(r->settings[4], 256, "%ssolver.rtol=1e-8", prefix);
 }
 

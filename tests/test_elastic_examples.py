@@ -174,12 +174,21 @@ class ElasticExamples(unittest.TestCase):
         self.assert_near(stress["inside"], hoop[0], 2e-3)
         self.assert_near(stress["outside"], hoop[1], 5e-4)
 
+    def test_ply(self):
+        values = self.solve("ply")
+        c, s = math.cos(math.pi / 6), math.sin(math.pi / 6)
+        stiff = 1 / (c**4 / 140 + s**4 / 10 + (1 / 5 - 0.6 / 140) * s * s * c * c)
+        shear = 2 * s * c * ((1.3 / 140 - 0.1) * c * c - (0.1 + 0.3 / 140 - 0.1) * s * s)
+        self.assert_near(values["end"][0], 0.2 / stiff, 1e-11)
+        self.assert_near(values["end"][1], 0.2 * shear, 1e-11)
+        self.assert_near(values["stress"][0], 0.1, 1e-9)
+
     def test_shell(self):
-        values = self.solve("shell")["values"]
-        self.assert_close(values["inside"], 0.8, 1e-4)
-        self.assert_close(values["outside"], 0.3, 1e-4)
-        self.assert_close(values["hoop"], 5 / 7, 1e-2)
-        self.assert_close(values["support"], -math.pi, 1e-5)
+        values = self.solve("shell")
+        self.assert_near(values["inside"], 0.8, 1e-4)
+        self.assert_near(values["outside"], 0.3, 1e-4)
+        self.assert_near(values["hoop"], 5 / 7, 1e-2)
+        self.assert_near(values["support"], -math.pi, 1e-5)
 
     def test_cook(self):
         values = self.solve("cook")

@@ -416,6 +416,44 @@ static void plane_belongs_to_2d(void **state) {
     bench_destroy(&b);
 }
 
+/* Constants and axes by the C interface: what is refused, and that a parameter reaches a solver that is
+ * there. A bar in plane stress, held so that only sigma_xx is not zero: u = sigma x / E1. */
+static void orthotropic_materials(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    struct bench b;
+    facet_options options;
+    facet_solver *solver;
+    const double x[2] = {1.0, 0.5};
+    double u[2];
+    const char *four[4] = {"E1", "10", "0", "3"}, *axes[2] = {"1", "0"};
+    facet_options_default(&options, sizeof options);
+    options.plane = "stress";
+    bench_create(make_box(2, "quad", 2, 0), &b);
+    ok(facet_problem_set_parameter(b.problem, "E1", 5.0));
+    refused(facet_problem_set_orthotropic(b.problem, NULL, 3, four, 0, NULL), FACET_ERROR_INPUT, "not 3");
+    refused(facet_problem_set_orthotropic(b.problem, NULL, 4, four, 1, axes), FACET_ERROR_INPUT, "axes");
+    refused(
+        facet_problem_set_orthotropic(b.problem, "west", 4, (const char *[]){"1", "0", "0", "3"}, 0, NULL),
+        FACET_ERROR_INPUT, "'west'");
+    ok(facet_problem_set_orthotropic(b.problem, NULL, 4, four, 2, axes));
+    ok(facet_problem_set_displacement(b.problem, "xmin", 2, (const char *[]){"0", NULL}));
+    ok(facet_problem_set_displacement(b.problem, "ymin", 2, (const char *[]){NULL, "0"}));
+    ok(facet_problem_set_traction(b.problem, "xmax", 2, (const char *[]){"2", "0"}));
+    ok(facet_problem_set_traction(b.problem, "ymax", 2, (const char *[]){"0", "0"}));
+    ok(facet_solver_create(b.problem, &options, &solver));
+    for (int step = 0; step < 2; step++) {
+        if (step == 1) ok(facet_solver_set_parameter(solver, "E1", 4.0));
+        ok(facet_solver_solve(solver, NULL, NULL));
+        ok(facet_solver_evaluate(solver, "u", 1, x, u));
+        near(u[0], step == 0 ? 0.4 : 0.5, 1e-12);
+        near(u[1], 0.0, 1e-12);
+    }
+    facet_solver_destroy(&solver);
+    bench_destroy(&b);
+    assert_int_equal(live_blocks(), before);
+}
+
 /* ------------------------------------------------------------------------------------------ solutions */
 
 /* u = (x^2 + y/2, x y): with mu = 1, lambda = 2 the stress is 2 eps + 2 (div u) I, and f = -div sigma. */
@@ -613,6 +651,7 @@ int main(void) {
         cmocka_unit_test(every_piece_is_held),
         cmocka_unit_test(gradient_pressure_holds_rotations),
         cmocka_unit_test(plane_belongs_to_2d),
+        cmocka_unit_test(orthotropic_materials),
         cmocka_unit_test(functions_do_what_expressions_do),
         cmocka_unit_test(errors_and_fields_by_formulation),
         cmocka_unit_test(allocation_faults),

@@ -66,6 +66,8 @@ struct case_material { /* on one group, on == NULL: everywhere */
     const char *on;
     const char *which;         /* "mu,lambda" or "E,nu" */
     struct case_text value[2]; /* the two, in this order */
+    int n_constants, n_axes;   /* > 0: orthotropic instead, as in facet_problem_set_orthotropic */
+    struct case_text constants[9], axes[6];
     struct case_place place, on_place;
 };
 struct case_region_value { /* conductivity on one group, on == NULL: everywhere */

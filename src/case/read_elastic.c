@@ -73,6 +73,58 @@ static void check_moduli(struct reader *r, const struct tree_node *map, const ch
                    second ? row + strlen("material") : "", fault);
 }
 
+/* The expressions of a key behind those that are there: a list of them, or one. */
+static facet_status read_constants(struct reader *r, const struct tree_node *map, const char *row,
+                                   const char *name, struct case_text *to, int *n) {
+    facet_status status = FACET_OK;
+    const struct tree_node *node = reader_get(map, row);
+    struct reader_constant constant;
+    char full[NAME_BYTES];
+    snprintf(full, sizeof full, "%s.%s", name, schema_key(schema_find(row)));
+    *n = node == NULL || node->kind == TREE_MAP ? 0 : node->kind == TREE_LIST ? node->n : 1;
+    for (int i = 0; i < *n && i < 3; i++)
+        TRY(reader_copy_expression(r, node->kind == TREE_LIST ? node->items[i] : node, NULL, full, &to[i],
+                                   &constant));
+done:
+    return status;
+}
+
+/* All of them in the order of facet_problem_set_orthotropic. */
+static facet_status read_orthotropic(struct reader *r, const struct tree_node *map, const char *outer,
+                                     struct case_material *m) {
+    static const char *const rows[5] = {"material.orthotropic.E", "material.orthotropic.nu",
+                                        "material.orthotropic.G", "material.orthotropic.first",
+                                        "material.orthotropic.second"};
+    facet_status status = FACET_OK;
+    char name[NAME_BYTES];
+    int n[5];
+    snprintf(name, sizeof name, "%s.orthotropic", outer);
+    for (int i = 0; i < 3; i++) {
+        TRY(read_constants(r, map, rows[i], name, m->constants + m->n_constants, &n[i]));
+        m->n_constants += n[i] <= 3 ? n[i] : 3;
+    }
+    for (int i = 3; i < 5; i++) {
+        TRY(read_constants(r, map, rows[i], name, m->axes + m->n_axes, &n[i]));
+        m->n_axes += n[i] <= 3 ? n[i] : 3;
+        if (n[i] > 0 && r->dim > 0 && n[i] != r->dim)
+            issues_add(r->issues, reader_get(map, rows[i]),
+                       "%s.%s: has %d components, but the box has %d dimensions", name,
+                       schema_key(schema_find(rows[i])), n[i], r->dim);
+    }
+    if (n[0] == 0 || n[1] == 0 || n[2] == 0) return FACET_OK; /* refused already */
+    if (!(n[0] == 3 && n[1] == 3 && n[2] == 3) && !(n[0] == 2 && n[1] == 1 && n[2] == 1 && r->dim != 3))
+        issues_add(r->issues, map, "%s: needs E, nu and G of three%s", name,
+                   r->dim == 3 ? "" : ", or in plane: stress E of two, and one nu and G");
+    if (n[4] > 0 && (n[3] == 0 || r->dim == 2))
+        issues_add(r->issues, map, "%s.second: %s", name,
+                   r->dim == 2 ? "belongs to 3D; in 2D axis 2 is across the first"
+                               : "comes together with first");
+    if (n[3] > 0 && n[4] == 0 && r->dim == 3)
+        issues_add(r->issues, map, "%s.first: comes together with second", name);
+done:
+    return status;
+}
+
 static facet_status read_moduli(struct reader *r, const struct tree_node *map, const char *name,
                                 struct case_material *material) {
     static const char *const keys[4] = {"mu", "lambda", "E", "nu"};
@@ -82,10 +134,16 @@ static facet_status read_moduli(struct reader *r, const struct tree_node *map, c
     int lame = 0, young = 0, one = 0;
     for (int i = 0; i < 4; i++)
         if (tree_find(map, keys[i])) *(i < 2 ? &lame : &young) += 1, one = i;
+    const struct tree_node *orthotropic = reader_get(map, "material.orthotropic");
+    if (tree_find(map, "orthotropic") && lame + young > 0)
+        issues_add(r->issues, map, "%s: mixes orthotropic with mu, lambda, E or nu; keep one", name);
+    if (tree_find(map, "orthotropic"))
+        return orthotropic && orthotropic->kind == TREE_MAP ? read_orthotropic(r, orthotropic, name, material)
+                                                            : FACET_OK;
     if (lame > 0 && young > 0)
         issues_add(r->issues, map, "%s: mixes mu, lambda with E, nu; keep one pair", name);
     else if (lame + young == 0)
-        issues_add(r->issues, map, "%s: needs mu and lambda, or E and nu", name);
+        issues_add(r->issues, map, "%s: needs mu and lambda, or E and nu, or orthotropic", name);
     else if (lame + young == 1)
         issues_add(r->issues, map, "%s: %s comes together with %s", name, keys[one], keys[one ^ 1]);
     material->which = young > 0 ? "E,nu" : "mu,lambda";

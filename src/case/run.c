@@ -291,8 +291,13 @@ static facet_status set_conductivity(const struct case_file *file, facet_problem
 static facet_status set_material(const struct case_file *file, facet_problem *problem) {
     for (int i = 0; i < file->n_material; i++) {
         const struct case_material *m = &file->material[i];
-        const char *texts[2] = {m->value[0].text, m->value[1].text};
-        facet_status status = facet_problem_set_material(problem, m->on, m->which, texts);
+        const char *texts[9] = {m->value[0].text, m->value[1].text}, *axes[6];
+        for (int k = 0; k < m->n_constants; k++) texts[k] = m->constants[k].text;
+        for (int k = 0; k < m->n_axes; k++) axes[k] = m->axes[k].text;
+        facet_status status =
+            m->n_constants > 0
+                ? facet_problem_set_orthotropic(problem, m->on, m->n_constants, texts, m->n_axes, axes)
+                : facet_problem_set_material(problem, m->on, m->which, texts);
         if (status != FACET_OK) return at_place(status, file, m->place);
     }
     return FACET_OK;

@@ -47,7 +47,8 @@ static const struct schema_entry table[] = {
         "Diffusion.",
         FROM(0), .fallback = "0"),
     ROW("material", SCHEMA_MAP | SCHEMA_LIST,
-        "The elastic moduli: `mu` and `lambda`, or `E` and `nu`. By group: a list of these with `on`. "
+        "The elastic moduli: `mu` and `lambda`, or `E` and `nu`, or `orthotropic`. By group: a list of these "
+        "with `on`. "
         "Required by elasticity."),
     ROW("thermal", SCHEMA_MAP,
         "Elasticity: heat. Without stress the body is stretched by expansion (temperature - reference) in "
@@ -130,6 +131,21 @@ static const struct schema_entry table[] = {
     ROW("material.nu", SCHEMA_EXPRESSION,
         "Poisson's ratio, with `E`: above -1, and so far below 0.5 that lambda is at most 1e6 mu.",
         ABOVE(-1)),
+
+    ROW("material.orthotropic", SCHEMA_MAP,
+        "Nine constants instead, along three axes: `E`, `nu` and `G`, lists of three; needs `formulation: "
+        "symmetric`. In `plane: stress` `E: [E1, E2]` and the numbers `nu` and `G` are enough. About an axis "
+        "of revolution the third axis is around it."),
+    ROW("material.orthotropic.E", SCHEMA_VECTOR, "E1, E2, E3.", REQUIRED),
+    ROW("material.orthotropic.nu", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+        "nu12, nu13, nu23; nu12 is minus the strain along axis 2 over that along axis 1 under a pull along "
+        "axis 1: E1 nu21 = E2 nu12.",
+        REQUIRED),
+    ROW("material.orthotropic.G", SCHEMA_EXPRESSION | SCHEMA_VECTOR, "G12, G13, G23.", REQUIRED),
+    ROW("material.orthotropic.first", SCHEMA_VECTOR,
+        "The direction of axis 1, of any length; by default x, y and z are the axes."),
+    ROW("material.orthotropic.second", SCHEMA_VECTOR,
+        "3D, with `first`: a direction in the plane of axes 1 and 2. Axis 2 is what of it is across axis 1."),
 
     ROW("thermal.expansion", SCHEMA_EXPRESSION | SCHEMA_LIST,
         "The strain by unit of temperature. By group: a list of `on`, `value`; zero in groups that are not "

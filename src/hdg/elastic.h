@@ -151,6 +151,9 @@ int elastic_is_voigt(const struct hdg_data *data, int32_t region);
 int elastic_is_uniform(const struct hdg_data *data, int32_t region);
 facet_status elastic_stiffness(const struct hdg_data *data, int32_t region, int n, const double *x,
                                double *C);
+/* Of an orthotropic region in plane strain the stress across the plane, else 0. */
+facet_status elastic_voigt_across(const struct hdg_data *data, int32_t region, const double *x,
+                                  const double *stress, double *across);
 /* The stress (dim x dim, and across the plane) of u and its gradient at a point, less beta in all directions.
  */
 void elastic_voigt_stress(int dim, int rows, const double *C, const double *x, const double *u,

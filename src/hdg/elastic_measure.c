@@ -68,6 +68,28 @@ static void vorticity_of(int dim, const double *H, double *values) {
 
 /* -------------------------------------------------------------------------------------- fields */
 
+/* What a field says of the stress at point q of the geometry at hand; around: that around an axis. */
+static facet_status put_stress(const struct local *l, enum hdg_field field, int q, const double *stress,
+                               double around, double *values) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    const struct elastic_local *e = l->elastic;
+    int dim = data->mesh->dim;
+    int32_t region = local_region(data, l->block, l->cell);
+    double across = around;
+    if (field == HDG_STRESS) {
+        memcpy(values, stress, (size_t)(dim * dim) * sizeof *stress);
+        goto done;
+    }
+    if (!elastic_is_voigt(data, region))
+        across = stress_across(data, e->mu[q], e->lambda[q], stress, e->strain[q]);
+    else if (data->plane != HDG_AXISYMMETRIC)
+        TRY(elastic_voigt_across(data, region, l->geometry.x + q * dim, stress, &across));
+    values[0] = field == HDG_ACROSS ? across : von_mises(dim, stress, across);
+done:
+    return status;
+}
+
 facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enum hdg_field field,
                               const struct hdg_points *points, double *values) {
     const struct hdg *h = l->hdg;
@@ -110,13 +132,9 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
             else
                 stress_of_gradient(dim, mu, lambda, tensor, cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1),
                                    elastic_thermal_pressure(&h->data, mu, lambda, thermal), stress);
-            double across = voigt ? around : stress_across(&h->data, mu, lambda, stress, thermal);
-            if (field == HDG_VON_MISES)
-                values[q] = von_mises(dim, stress, across);
-            else if (field == HDG_ACROSS)
-                values[q] = across;
-            else
-                memcpy(values + q * size, stress, (size_t)size * sizeof *stress);
+            int components = field == HDG_STRESS ? size : 1;
+            status = put_stress(l, field, q, stress, around, values + q * components);
+            if (status != FACET_OK) return local_place(status, l);
         }
     }
     return FACET_OK;

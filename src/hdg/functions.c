@@ -152,7 +152,7 @@ const double *local_chi(struct local *l, const struct hdg_table *table, const do
     int dim = h->data.mesh->dim, degree = h->space.degree + 1;
     *row = eb->physical ? eb->Nu : table->N;
     if (!eb->physical) return table->phi;
-    if (h->data.mesh->blocks[l->block].affine[l->cell]) {
+    if (h->data.mesh->blocks[l->block].affine[l->cell] && !h->space.revolved) {
         if (compact != NULL) return compact;
         physical_functions(eb, shape, degree, table->n, table->xi, e->chi, NULL, 0);
         return e->chi;

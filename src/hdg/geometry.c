@@ -42,6 +42,9 @@ static double invert(int dim, const double *J, double *inverse) {
     return det;
 }
 
+/* Where a cell is affine up to the digits of a file, one map must serve all that is to cancel: J alone of
+ * plane integrals, the map at every point of a revolved space, whose weights contain x. */
+
 /* One Jacobian serves all points: x = x_0 + J (xi - xi_0) at those of a rule, which are inside; points
  * without weights may lie on faces, where mesh_cell_map is exact. dim is a constant where this is inlined. */
 static inline __attribute__((always_inline)) void affine_geometry(int dim, const struct mesh_block *block,
@@ -83,7 +86,7 @@ void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, c
                        struct hdg_geometry *g) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int dim = table->dim, n = table->n;
-    if (!b->affine[cell] || n == 0)
+    if (!b->affine[cell] || n == 0 || space->revolved)
         curved_geometry(b, cell, table, g);
     else if (dim == 2)
         affine_geometry(2, b, cell, table, g);
@@ -135,7 +138,7 @@ void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, i
     int dim = space->mesh->dim, n = table->rule.n;
     int orientation = b->orientations[(int64_t)cell * space->blocks[block].n_faces + face];
     const struct hdg_table *side = &table->side[face][orientation];
-    if (b->affine[cell] && n > 0 && side->w == NULL)
+    if (b->affine[cell] && n > 0 && side->w == NULL && !space->revolved)
         affine_face(b, cell, side, table->rule.w, reference, x, normal);
     else
         curved_face(space, block, cell, side, table->rule.w, reference, scratch, x, normal);

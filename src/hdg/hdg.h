@@ -94,6 +94,11 @@ struct hdg_data {
     enum hdg_plane plane;    /* 2D */
     /* Elasticity, instead of the conductivity. */
     const struct field *const *mu, *const *lambda; /* one component for each region; lambda > -2 mu/3 */
+    /* Orthotropic regions, and their axes, where these are not those of the coordinates; each NULL in other
+     * regions, and no arrays: there are none. Constants: E1 E2 E3 nu12 nu13 nu23 G12 G13 G23, or in plane
+     * stress E1 E2 nu12 G12. Axes: dim components of the first, in 3D as many of a vector in the plane of the
+     * first two, of any length. mu is what tau follows there. */
+    const struct field *const *orthotropic, *const *axes;
     /* Elasticity that knows heat: the strain expansion (temperature - reference) in all directions without
      * stress. One expansion per region, NULL: none there; or no array, and none of the others. */
     const struct field *const *expansion;
@@ -108,6 +113,9 @@ struct hdg_data {
     struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
                                    z, but its components, as `fixed` counts them, those of the unknowns */
 };
+
+/* What is wrong with the constants (9, or 4) of an orthotropic material, as a sentence; NULL: nothing. */
+const char *hdg_orthotropic_fault(int n, const double *constants);
 
 /* A boundary face without a condition lies on the axis. */
 static inline int hdg_is_on_axis(const struct hdg_data *data, int64_t face) {

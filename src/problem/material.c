@@ -149,6 +149,55 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------ orthotropy */
+
+/* The constants, the axes, and what tau follows: the shear modulus of the plane, or in space the mean of all.
+ */
+static facet_status make_orthotropic(const struct problem *p, int n, const char *const *texts, int n_axes,
+                                     const char *const *axes, struct problem_region *region) {
+    facet_status status = FACET_OK;
+    struct text mu = {0};
+    double constants[9];
+    int dim = p->mesh->dim;
+    if (n != 9 && !(n == 4 && dim == 2))
+        FAIL(FACET_ERROR_INPUT, "an orthotropic material has %s, not %d",
+             dim == 2 ? "the constants E1, E2, nu12, G12 (plane: stress), or nine" : "nine constants", n);
+    if (n_axes != 0 && n_axes != (dim == 2 ? 2 : 6))
+        FAIL(FACET_ERROR_INPUT, "the axes of an orthotropic material are %s, not %d numbers",
+             dim == 2 ? "the direction of the first, 2 numbers" : "two directions, 6 numbers", n_axes);
+    TRY(problem_compile(p, 0, n, texts, &region->orthotropic));
+    if (field_is_constant(region->orthotropic, constants) && hdg_orthotropic_fault(n, constants) != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s", hdg_orthotropic_fault(n, constants));
+    if (n_axes > 0) TRY(base_wrap(problem_compile(p, 0, n_axes, axes, &region->axes), "the axes"));
+    if (dim == 2)
+        text_printf(&mu, "%s", texts[n == 4 ? 3 : 6]);
+    else
+        text_printf(&mu, "((%s)+(%s)+(%s))/3", texts[6], texts[7], texts[8]);
+    TRY(mu.status);
+    TRY(problem_compile(p, 0, 1, (const char *const *)&mu.data, &region->mu));
+    TRY(field_create_constants(1, (const double[]){0.0}, &region->lambda));
+done:
+    text_free(&mu);
+    return status;
+}
+
+facet_status facet_problem_set_orthotropic(facet_problem *problem, const char *group, int n_texts,
+                                           const char *const *texts, int n_axes, const char *const *axes) {
+    facet_status status = FACET_OK;
+    struct problem_region region = {0};
+    REQUIRE(problem);
+    REQUIRE(texts);
+    if (n_axes > 0) REQUIRE(axes);
+    for (int i = 0; i < n_texts && i < 9; i++) REQUIRE(texts[i]);
+    for (int i = 0; i < n_axes && i < 6; i++) REQUIRE(axes[i]);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
+    TRY(wrap_group(make_orthotropic(&problem->data, n_texts, texts, n_axes, axes, &region), group));
+    return problem_set_region(problem, group, region);
+done:
+    problem_region_clear(&region);
+    return status;
+}
+
 facet_status problem_copy_moduli(const struct problem_region *from, struct problem_region *copy) {
     facet_status status = FACET_OK;
     for (int i = 0; i < 2 && from->moduli[i] != NULL; i++) {
@@ -190,6 +239,7 @@ facet_status problem_check_moduli(const struct problem *p, const struct problem_
         const struct problem_region *region = &p->regions[r];
         int constant = field_is_constant(region->mu, NULL) && field_is_constant(region->lambda, NULL),
             seen = 0;
+        if (region->orthotropic != NULL) continue; /* is looked at with every cell */
         for (int32_t c = 0; c < mesh->n_cells; c++) {
             const struct mesh_block *block = mesh_block_of(mesh, c);
             const double *nodes = block->nodes + (int64_t)(c - block->first) * block->n_nodes * dim;

@@ -190,6 +190,16 @@ static facet_status fill_modes(void *hdg, double *modes) {
     return hdg_rigid_modes(hdg, modes);
 }
 
+/* Rows of faces on an axis are empty, and cannot be scaled into few bits. That such faces hold vertices of
+ * coarse levels at zero hardly counts: in space a line has no capacity. */
+static int has_axis(const struct facet_solver *s) {
+    return s->resolved.data.plane == HDG_AXISYMMETRIC;
+}
+
+static enum pmg_precision precision_of(const struct facet_solver *s) {
+    return has_axis(s) ? PMG_DOUBLE : (enum pmg_precision)s->options.precision;
+}
+
 static facet_status make_pmg(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct pmg_options options;
@@ -200,7 +210,7 @@ static facet_status make_pmg(struct facet_solver *s) {
     options.n_modes = hdg_n_rigid_modes(s->hdg);
     options.fill_modes = fill_modes;
     options.modes_data = s->hdg;
-    options.precision = (enum pmg_precision)s->options.precision;
+    options.precision = precision_of(s);
     options.degree = s->options.smoother_degree;
     options.smoother = s->options.smoother == SMOOTHER_FACES   ? PMG_FACES
                        : s->options.smoother == SMOOTHER_CELLS ? PMG_CELLS
@@ -218,7 +228,7 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
     int full = o->cycle == CYCLE_FULL;
     *options = (struct gmg_options){.singular = is_singular(s),
                                     .full = full,
-                                    .precision = (enum pmg_precision)o->precision,
+                                    .precision = precision_of(s),
                                     .smoother = (enum gmg_smoother)o->smoother,
                                     .degrees = (enum gmg_degrees)o->degrees,
                                     .steps = o->smoother_degree,
@@ -317,11 +327,6 @@ static int has_turns(const struct facet_solver *s) {
     return s->resolved.data.extras.n_turns > 0;
 }
 
-/* Nor do they know faces without unknowns. */
-static int has_axis(const struct facet_solver *s) {
-    return s->resolved.data.plane == HDG_AXISYMMETRIC;
-}
-
 /* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -349,7 +354,7 @@ facet_status solver_make_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct operator own = s->M;
-    int hybrid = s->hdg->data.equation->by_faces && !has_turns(s) && !has_axis(s);
+    int hybrid = s->hdg->data.equation->by_faces && !has_turns(s);
     s->M = (struct operator){0};
     TRY(solver_make_exact_judge(s));
     if (s->judge.apply != NULL) goto done;
@@ -400,8 +405,8 @@ facet_status solver_check_method(const struct facet_solver *s) {
     if (o.method == METHOD_DIRECT)
         o.preconditioner = PRECONDITIONER_NONE;
     else if (o.preconditioner == PRECONDITIONER_AUTO)
-        o.preconditioner = has_turns(s) || has_axis(s) ? without_faces(s)
-                           : !equation->by_faces       ? PRECONDITIONER_AMG
+        o.preconditioner = has_turns(s)          ? without_faces(s)
+                           : !equation->by_faces ? PRECONDITIONER_AMG
                            : equation->easy_gmg && wants_gmg(&o) && prefers_gmg(s->problem->mesh)
                                ? PRECONDITIONER_GMG
                                : PRECONDITIONER_PMG;
@@ -422,7 +427,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     const struct hdg *hdg = s->hdg;
     double contrast, stretch, skew, work;
     *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
-    if (!hdg->data.equation->easy_gmg) goto done;
+    if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
     TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
     o->easy = contrast <= LARGE_CONTRAST;
@@ -456,7 +461,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     const struct base_monitor *monitor = &s->context->monitor;
     const struct options *o = &s->options;
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
-        turned = has_turns(s) || has_axis(s);
+        turned = has_turns(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
     int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
                 o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);

@@ -256,8 +256,8 @@ static const struct refusal {
      "the preconditioner %w does not know oblique planes of symmetry; use amg or block, or a roller on "
      "planes "
      "across an axis"},
-    {KEY(PRECONDITIONER), MULTIGRIDS, AT_AXIS, ALONE,
-     "the preconditioner %w does not know plane: axisymmetric; use amg or block"},
+    {KEY(PRECISION), BIT(PRECISION_MIXED), AT_AXIS, ALONE,
+     "plane: axisymmetric, whose faces on the axis have empty rows, has no single precision; use double"},
     {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),
      "the method multigrid takes the preconditioner amg, pmg or gmg, not %o"},
     {KEY(CYCLE), ANY, AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),

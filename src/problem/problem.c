@@ -139,6 +139,8 @@ void problem_region_clear(struct problem_region *region) {
     field_destroy(&region->conductivity);
     field_destroy(&region->mu);
     field_destroy(&region->lambda);
+    field_destroy(&region->orthotropic);
+    field_destroy(&region->axes);
     for (int i = 0; i < 2; i++) {
         field_destroy(&region->given[i]);
         base_free(&region->moduli[i]);
@@ -361,7 +363,7 @@ static facet_status copy_name(const char *name, char **copy) {
 }
 
 int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
-    enum { WHOLE = 7, REGION = 5, CONDITION = CONDITION_FIELDS };
+    enum { WHOLE = 7, REGION = 7, CONDITION = CONDITION_FIELDS };
     struct field **const whole[WHOLE] = {&p->reaction,  &p->source,      &p->exact,    &p->tau,
                                          &p->expansion, &p->temperature, &p->reference};
     static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION,
@@ -378,8 +380,8 @@ int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
     i -= WHOLE;
     if (i < p->n_regions * REGION) {
         struct problem_region *r = &p->regions[i / REGION];
-        struct field **const fields[REGION] = {&r->conductivity, &r->mu, &r->lambda, &r->given[0],
-                                               &r->given[1]};
+        struct field **const fields[REGION] = {&r->conductivity, &r->mu,          &r->lambda, &r->given[0],
+                                               &r->given[1],     &r->orthotropic, &r->axes};
         *slot = (struct problem_slot){fields[i % REGION], FACET_CELLS | PROBLEM_DEEP, r->group};
         return 1;
     }

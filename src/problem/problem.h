@@ -12,10 +12,11 @@
 
 struct problem_moduli; /* material.c: makes one modulus of a caller's function of two */
 struct problem_region {
-    char *group;                /* NULL: all cells that no other entry names */
-    struct field *conductivity; /* diffusion */
-    struct field *mu, *lambda;  /* elasticity */
-    struct field *given[2];     /* E and nu, where these were given */
+    char *group;                      /* NULL: all cells that no other entry names */
+    struct field *conductivity;       /* diffusion */
+    struct field *mu, *lambda;        /* elasticity */
+    struct field *given[2];           /* E and nu, where these were given */
+    struct field *orthotropic, *axes; /* as in struct hdg_data; mu is then the shear modulus, and lambda 0 */
     struct problem_moduli *moduli[2];
 };
 /* What groups of cells may have of their own beside the coefficient; others have what is given for all. */
@@ -127,7 +128,7 @@ facet_status problem_check_moduli(const struct problem *problem, const struct pr
 struct problem_resolved {
     struct hdg_data data;
     int n_regions; /* cells whose data are the same in all of these: */
-    const struct field **conductivity, **mu, **lambda;
+    const struct field **conductivity, **mu, **lambda, **orthotropic, **axes;
     const struct field **shares[N_SHARES]; /* NULL: there are none of this kind */
     int32_t *coefficient;                  /* of a region: problem.regions */
     struct field *one;                     /* conductivity where none was given */

@@ -315,12 +315,16 @@ static facet_status collect_fields(const struct problem *p, const struct tuple *
     TRY(CALLOC(r->conductivity, r->n_regions));
     TRY(CALLOC(r->mu, r->n_regions));
     TRY(CALLOC(r->lambda, r->n_regions));
+    TRY(CALLOC(r->orthotropic, r->n_regions));
+    TRY(CALLOC(r->axes, r->n_regions));
     if (p->n_regions == 0) TRY(field_create_constants(1, (const double[]){1.0}, &r->one));
     for (int i = 0; i < r->n_regions; i++) {
         int32_t from = r->coefficient[i] = tuples[i].of[N_SHARES];
         r->conductivity[i] = from < p->n_regions && from >= 0 ? p->regions[from].conductivity : r->one;
         r->mu[i] = from < p->n_regions && from >= 0 ? p->regions[from].mu : NULL;
         r->lambda[i] = from < p->n_regions && from >= 0 ? p->regions[from].lambda : NULL;
+        r->orthotropic[i] = from < p->n_regions && from >= 0 ? p->regions[from].orthotropic : NULL;
+        r->axes[i] = from < p->n_regions && from >= 0 ? p->regions[from].axes : NULL;
     }
     for (int k = 0; k < N_SHARES; k++) {
         int any = whole_of(p, k) != NULL;

@@ -15,6 +15,8 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->conductivity);
     base_free(&r->mu);
     base_free(&r->lambda);
+    base_free(&r->orthotropic);
+    base_free(&r->axes);
     for (int k = 0; k < N_SHARES; k++) base_free(&r->shares[k]);
     field_destroy(&r->one);
     field_destroy(&r->zero);
@@ -42,6 +44,13 @@ static int is_on_axis(const struct problem_resolved *r, const struct mesh_group 
     return r->on_axis != NULL && r->on_axis[part->ids[i]];
 }
 
+/* Of all faces of a part: it has no condition then. Of others those that are have none. */
+static int lies_on_axis(const struct problem_resolved *r, const struct mesh_group *part) {
+    int32_t n = 0;
+    while (n < part->count && is_on_axis(r, part, n)) n++;
+    return part->count > 0 && n == part->count;
+}
+
 /* Assigns condition `index` to the faces of its part. */
 static void assign_part(const struct problem *p, int index, struct problem_resolved *r, struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
@@ -58,21 +67,22 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
                       part, names, mesh_group_hint(mesh, mesh->dim - 1, part, "rest", hint));
         return;
     }
+    if (lies_on_axis(r, group))
+        PROBLEM_ERROR(
+            errors,
+            "boundary: '%s' lies on the axis x = 0, where a body of revolution takes no condition; leave "
+            "it out",
+            part);
     for (int32_t k = 0; k < (mesh_is_box(mesh) ? 1 : group->count); k++) {
         struct mesh_group_face face = mesh_group_face(mesh, group, k);
         int32_t *condition = condition_of(mesh, r, group, k);
-        int axis = is_on_axis(r, group, k);
-        if (!face.is_inner && !axis && *condition < 0) {
+        if (is_on_axis(r, group, k)) continue;
+        if (!face.is_inner && *condition < 0) {
             *condition = index;
             continue;
         }
         mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
-        if (axis)
-            PROBLEM_ERROR(errors,
-                          "boundary: '%s' has faces on the axis x = 0, one at %s, where a body of revolution "
-                          "takes no condition; leave them out",
-                          part, place);
-        else if (face.is_inner)
+        if (face.is_inner)
             PROBLEM_ERROR(
                 errors,
                 "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
@@ -93,7 +103,7 @@ static void report_unnamed(const struct problem *p, struct problem_resolved *r, 
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != mesh->dim - 1 || group->count == 0) continue;
         if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) continue;
-        if (is_on_axis(r, group, 0)) continue;
+        if (lies_on_axis(r, group)) continue;
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
     }
@@ -261,6 +271,23 @@ static void check_formulation(const struct problem *p, const struct options *o, 
         several |= !field_is_constant(data->mu[i], &mu) || (i > 0 && mu != first);
         if (i == 0) first = mu;
     }
+    for (int i = 0; i < data->n_regions; i++) {
+        const struct field *constants = data->orthotropic[i];
+        if (constants == NULL) continue;
+        if (data->equation->one_mu)
+            problem_add_error(errors, "material: an orthotropic one needs the formulation symmetric");
+        else if (data->expansion != NULL && data->expansion[i] != NULL)
+            problem_add_error(errors,
+                              "thermal: the expansion of an orthotropic material is not known; give its "
+                              "groups none");
+        else if (field_n_components(constants) == 4 && data->plane != HDG_PLANE_STRESS)
+            problem_add_error(errors,
+                              "material: the four constants E1, E2, nu12 and G12 are enough in plane: "
+                              "stress alone; give nine");
+        else
+            continue;
+        return;
+    }
     if (several)
         problem_add_error(errors,
                           "material: the formulation gradient needs one mu, the same number in the whole "
@@ -273,6 +300,8 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     facet_status status = FACET_OK;
     r->data.mu = r->mu;
     r->data.lambda = r->lambda;
+    r->data.orthotropic = r->orthotropic;
+    r->data.axes = r->axes;
     r->data.temperature = p->temperature;
     r->data.reference = p->reference;
     if (p->temperature != NULL) r->data.expansion = r->shares[SHARE_EXPANSION];
