@@ -108,7 +108,7 @@ static struct amg_options amg_of(const struct coarse_matrix *m, const struct coa
     amg.n_kernel = m->singular ? m->n_modes : 0;
     if (m->classical) {
         amg.aggregation = AMG_CLASSICAL;
-        amg.cycle = MG_V;
+        amg.cycle = options->cycle == MG_W ? MG_W : MG_V;
     }
     return amg;
 }
