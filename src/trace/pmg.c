@@ -263,6 +263,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                              &(struct coarse_options){.wish = b.o.last,
                                                       .unknowns = b.scalar_constants ? FEW_CONSTANTS : 0,
                                                       .fine_bytes = trace_operator_bytes(A),
+                                                      .solid = space->mesh->dim == 3 && !b.tensor,
                                                       .locking = b.o.coarse >= PMG_FLUXES,
                                                       .cycle = b.chains ? MG_W : MG_K}));
     TRY(multigrid_finish(b.mg));
