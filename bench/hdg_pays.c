@@ -1,10 +1,13 @@
 /* What HDG costs and what it gives: error against seconds of u and u*, of the condensed and of the continuous
  * method on the same cells, each with its fastest solver, set up beforehand. Seconds are those of a whole
  * solve of one thread: from the source at the Gauss points to u (u*) in the cells; the case is separable, so
- * that direct solvers apply to all. Two solutions: one that the cells resolve at once, and a rough one. */
+ * that direct solvers apply to all. Two solutions: one that the cells resolve at once, and a rough one. Then
+ * whole runs on triangles, tets and a curved sphere, beside NGSolve and deal.II where these are installed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "bench/ceiling.h"
@@ -235,7 +238,36 @@ done:
     return status;
 }
 
-facet_status bench_hdg_pays(const struct bench_options *options) {
+/* ------------------------------------------------------------------------------------------ other programs
+ */
+
+/* Whole runs by turns with other programs are a script's, which lies in the source tree. */
+static facet_status run_families(const struct bench_options *options) {
+    static const char script[] = "bench/peers/ngsolve/precision.py";
+    char threads[16], self[4096];
+    int result = 0;
+    if (options->output == NULL || access(script, R_OK) != 0) {
+        printf("2D, tets and the sphere beside NGSolve and deal.II: from the source tree, with --output\n");
+        return FACET_OK;
+    }
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    snprintf(threads, sizeof threads, "%d", base_threads());
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (length > 0) setenv("FACET", self, 0);
+        execlp("python3", "python3", script, options->output, "--threads", threads, "--seconds",
+               options->quick ? "60" : "360", (char *)NULL);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &result, 0) != child || !WIFEXITED(result) || WEXITSTATUS(result) != 0)
+        return base_fail(FACET_ERROR_MACHINE, "python3 %s failed", script);
+    printf("written: %s/precision.md and hdg-pays-*.dat\n", options->output);
+    return FACET_OK;
+}
+
+static facet_status run_boxes(const struct bench_options *options) {
     facet_status status = FACET_OK;
     struct bench_options one = *options;
     static const struct {
@@ -263,4 +295,9 @@ facet_status bench_hdg_pays(const struct bench_options *options) {
 done:
     base_set_threads(options->threads);
     return status;
+}
+
+facet_status bench_hdg_pays(const struct bench_options *options) {
+    facet_status status = run_boxes(options);
+    return status != FACET_OK ? status : run_families(options);
 }

@@ -6,6 +6,7 @@
 #include "solid_helpers.h"
 #include "solve/amg.h"
 #include "solve/internal.h"
+#include "solve/jumps.h"
 #include "trace/coarse.h"
 #include "trace/pmg.h"
 
@@ -543,6 +544,63 @@ static void pieces_sum_up_to_the_vertices(void **state) {
     }
 }
 
+/* Seven stiff cells in a row round a vertex, whose ends a soft one joins, and a wall behind the first or
+ * none: parts of at most three cells, of equal length, the wall's being the first two cells. */
+static void long_chains_are_cut(void **state) {
+    (void)state;
+    enum { N = 9, WALL = 8, SOFT = 7 };
+    for (int wall = 0; wall < 2; wall++) {
+        double values[N], peaks[N];
+        int32_t neighbours[N * 3], work[2 * N], pieces[N];
+        for (int i = 0; i < N; i++) {
+            values[i] = i == WALL ? INFINITY : i == SOFT ? 1.0 : 1e6;
+            neighbours[3 * i] = i < SOFT ? i + 1 : i == SOFT ? 0 : -1;
+            neighbours[3 * i + 1] = i > 0 && i <= SOFT ? i - 1 : i == 0 ? SOFT : -1;
+            neighbours[3 * i + 2] = wall && i == 0 ? WALL : -1;
+        }
+        solve_star_jump(N, values, 3, neighbours, work, peaks, pieces);
+        for (int i = 0; i < WALL; i++) assert_int_equal(pieces[i], wall ? pieces[WALL] : pieces[0]);
+        solve_star_cut(N, values, 3, neighbours, 2, work, pieces);
+        int n_parts = 0, cut = 0;
+        for (int i = 0; i < N; i++) n_parts += pieces[i] == i;
+        for (int i = 0; i + 3 < SOFT; i++) assert_int_not_equal(pieces[i], pieces[i + 3]);
+        for (int i = 0; i + 1 < SOFT; i++) cut += pieces[i] != pieces[i + 1];
+        assert_int_equal(cut, 2);
+        assert_int_equal(n_parts, wall ? 3 : 4); /* the wall is one */
+        assert_int_equal(pieces[1] == pieces[WALL], wall);
+        assert_int_equal(pieces[2] == pieces[WALL], 0);
+        assert_true(pieces[SOFT] == pieces[0] || pieces[SOFT] == pieces[SOFT - 1]);
+    }
+}
+
+/* Parts of chains sum up to the continuous function of their vertex as well, but where a wall held it. */
+static void parts_sum_up_to_the_vertices(void **state) {
+    (void)state;
+    char K[160];
+    struct solved s;
+    struct trace_nodes whole, cut;
+    struct trace_pieces pieces;
+    double jump;
+    jumping(0, 3, 4, "1e6", sizeof K, K);
+    struct setup setup = {.mesh = unit_box("tet", NULL, 4), .degree = 1, .n_K = 1, .K = {K}, .source = "1"};
+    setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
+    solve(&setup, &s);
+    const struct hdg *h = s.solver->hdg;
+    ok(trace_pieces_create(&h->trace, &h->matrices, &jump, &pieces));
+    assert_true(pieces.chains);
+    ok(trace_continuous_nodes(&h->trace, 0, NULL, &whole));
+    ok(trace_continuous_nodes(&h->trace, 0, &pieces, &cut));
+    assert_true(cut.n > whole.n);
+    for (int64_t row = 0; row < h->trace.n_free; row++)
+        for (int64_t j = 0; j < whole.n; j++)
+            near(column_sum(&cut, row, whole.vertices[j]), column_sum(&whole, row, whole.vertices[j]), 1e-15);
+    trace_pieces_destroy(&pieces);
+    trace_nodes_destroy(&whole);
+    trace_nodes_destroy(&cut);
+    release(&s);
+    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+}
+
 /* Single precision keeps the flux through cells of large K, since products take their constants off. */
 static void single_precision_follows_jumps(void **state) {
     (void)state;
@@ -802,6 +860,8 @@ int main(void) {
         cmocka_unit_test(iterations_do_not_grow),
         cmocka_unit_test(iterations_do_not_see_jumps),
         cmocka_unit_test(pieces_sum_up_to_the_vertices),
+        cmocka_unit_test(long_chains_are_cut),
+        cmocka_unit_test(parts_sum_up_to_the_vertices),
         cmocka_unit_test(single_precision_follows_jumps),
         cmocka_unit_test(row_modes_cure_small_tau),
         cmocka_unit_test(variants_solve),

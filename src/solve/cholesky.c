@@ -42,6 +42,14 @@ struct cholesky {
     double operations;
 };
 
+/* OpenBLAS tells whether its threads are those of OpenMP; another BLAS may not have the call. */
+extern int openblas_get_parallel(void) __attribute__((weak));
+#    define OPENBLAS_OPENMP 2
+
+static int blas_is_openmp(void) {
+    return openblas_get_parallel != NULL && openblas_get_parallel() == OPENBLAS_OPENMP;
+}
+
 static facet_status cholmod_failure(struct cholesky *c, const char *what) {
     if (c->common.status == CHOLMOD_OUT_OF_MEMORY || c->common.status == CHOLMOD_TOO_LARGE)
         return base_fail(FACET_ERROR_MACHINE,
@@ -177,13 +185,13 @@ double cholesky_operations(const struct cholesky *c) {
 
 /* Factors what fill_matrix has copied. */
 static facet_status factor_matrix(struct cholesky *c) {
-    int own = omp_get_max_threads(), threads = begin_wide(c->operations, c->common.lnz);
-    int levels = omp_get_max_active_levels();
-    omp_set_num_threads(threads);                   /* of this thread: CHOLMOD has loops of its own, */
-    if (threads == 1) omp_set_max_active_levels(0); /* of four threads whatever is said, unless none may be */
+    int levels = omp_get_max_active_levels(), threads = begin_wide(c->operations, c->common.lnz);
+    /* CHOLMOD has loops of its own between its calls of the BLAS, of four threads whatever is said, unless
+     * none may be; and threads that wait for the next loop hold the processors that those of the BLAS want.
+     */
+    if (threads == 1 || !blas_is_openmp()) omp_set_max_active_levels(0);
     int done = cholmod_l_factorize(c->matrix, c->factor, &c->common);
     omp_set_max_active_levels(levels);
-    omp_set_num_threads(own);
     base_blas_end_wide(threads);
     if (!done) return cholmod_failure(c, "factorisation");
     if (c->common.status == CHOLMOD_NOT_POSDEF)

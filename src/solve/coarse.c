@@ -9,6 +9,12 @@
 /* A factor may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
 #define SMALL_FACTOR 3.2e7
+/* On the vertices of a solid a factor saves one or two of a dozen iterations: so many operations for each
+ * byte that a product on the finest level passes, and no more. Few are always worth it. The factor of n
+ * vertices takes so many times n^2 of them at least. */
+#define SOLID_OPERATIONS 4.0
+#define FEW_OPERATIONS   5e7
+#define SOLID_SQUARES    3.0
 /* Where aggregates would lock, it may take this part of the memory. */
 #define FACTOR_MEMORY_SHARE 0.3
 /* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
@@ -47,13 +53,19 @@ done:
 
 /* ------------------------------------------------------------------------------ a factor */
 
+static int has_few_operations(const struct coarse_options *o, double operations) {
+    return !o->solid || o->locking || operations <= fmax(SOLID_OPERATIONS * o->fine_bytes, FEW_OPERATIONS);
+}
+
 int coarse_is_worth_ordering(const struct coarse_options *o, int64_t n, double entries) {
     if (n > cholesky_reasonable_size() || (o->unknowns > 0 && n > o->unknowns)) return 0;
+    if (!has_few_operations(o, SOLID_SQUARES * (double)n * (double)n)) return 0;
     return o->locking || o->fine_bytes == 0.0 || entries <= SMALL_ENTRIES ||
            ORDERING_BYTES * entries <= ORDERING_PRODUCTS * o->fine_bytes;
 }
 
-static int is_cheap(const struct coarse_options *o, double bytes) {
+static int is_cheap(const struct coarse_options *o, double bytes, double operations) {
+    if (!has_few_operations(o, operations)) return 0;
     if (o->locking) return bytes <= FACTOR_MEMORY_SHARE * base_available_bytes();
     return o->fine_bytes == 0.0 || bytes <= fmax(FACTOR_SHARE * o->fine_bytes, SMALL_FACTOR);
 }
@@ -70,7 +82,7 @@ static facet_status try_factor(const struct device *device, struct coarse_matrix
     if (o->wish == COARSE_AUTO && !coarse_is_worth_ordering(o, n, (double)m->csr.offsets[n])) goto done;
     TRY(complete(m, 0));
     TRY(cholesky_analyze(&m->csr, m->n_nodes, m->offsets, m->singular ? 0 : -1, &cholesky, bytes));
-    if (o->wish == COARSE_AUTO && !is_cheap(o, *bytes)) goto done;
+    if (o->wish == COARSE_AUTO && !is_cheap(o, *bytes, cholesky_operations(cholesky))) goto done;
     TRY(cholesky_factor_last(cholesky, &m->csr));
     TRY(operator_create_cholesky(device, n, &cholesky, M));
 done:
@@ -108,7 +120,7 @@ static struct amg_options amg_of(const struct coarse_matrix *m, const struct coa
     amg.n_kernel = m->singular ? m->n_modes : 0;
     if (m->classical) {
         amg.aggregation = AMG_CLASSICAL;
-        amg.cycle = MG_V;
+        amg.cycle = options->cycle == MG_W ? MG_W : MG_V;
     }
     return amg;
 }

@@ -35,8 +35,10 @@ struct coarse_options {
     enum coarse_wish wish;
     int64_t unknowns;
     double fine_bytes;
-    int locking;         /* aggregates would lock: AUTO takes any factor that memory allows */
-    enum mg_cycle cycle; /* how the levels of algebraic multigrid are visited: V, W or K */
+    int solid;   /* the unknowns are those of vertices of tets: AUTO weighs the operations of a factor too */
+    int locking; /* aggregates would lock: AUTO takes any factor that memory allows */
+    enum mg_cycle cycle; /* how the levels of algebraic multigrid are visited: V, W or K; classical ones: V
+                            instead of K */
 };
 
 /* Whether AUTO orders a matrix of n unknowns and so many entries to see what its factor costs: to be asked

@@ -19,5 +19,10 @@
  * given to one that it can be reached from without a rise. */
 double solve_star_jump(int n, const double *values, int width, const int32_t *neighbours, int32_t *work,
                        double *peaks, int32_t *pieces);
+/* The same pieces cut into parts whose stiff cells are at most `reach` faces apart: a piece that is a long
+ * chain of cells conducts little from end to end, and one number does not follow what varies along it. An
+ * infinite value is a wall, whose part ends so many cells behind it. */
+void solve_star_cut(int n, const double *values, int width, const int32_t *neighbours, int reach,
+                    int32_t *work, int32_t *pieces);
 
 #endif

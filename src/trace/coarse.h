@@ -57,7 +57,7 @@ void trace_nodes_destroy(struct trace_nodes *nodes);
 struct trace_pieces {
     double *values;      /* of every cell: what stands for K */
     int32_t n, *corners; /* of every corner of a cell its piece, -1: held by a wall; NULL: not cut */
-    int scattered;       /* most vertices that are not held have several pieces */
+    int chains;          /* tets, and most vertices that are not held have several pieces: chains of cells */
     int64_t first[MESH_MAX_BLOCKS]; /* among the corners: of a block, cell after cell */
 };
 void trace_pieces_destroy(struct trace_pieces *pieces); /* safe on a zeroed struct, and twice */

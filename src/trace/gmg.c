@@ -129,6 +129,10 @@ static facet_status append(struct builder *b, struct stage *s, const struct oper
         s->given = 1;
     }
     TRY(trace_level_append(b->mg, &level));
+    /* Below the second level twice: these are small, and iterations do not grow with their number. A GPU
+     * waits for every small level, so that it goes through them once. */
+    if (s->space != b->finest && !device_has_memory(b->device) && !device_has_memory(b->coarse_device))
+        multigrid_visit(b->mg, MG_W, 1.0);
     base_memory_read(&after);
     multigrid_describe(b->mg, 0, (double)(after.live_bytes - before.live_bytes));
 done:

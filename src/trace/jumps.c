@@ -7,7 +7,11 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "trace/coarse.h"
+#include "trace/levels.h"
 #include "trace/sides.h"
+
+/* Where chains of cells are cut: docs/pmg.md has the iterations. */
+#define CHAIN_REACH 2
 
 /* The corners of all cells, sorted by vertex. */
 struct corners {
@@ -161,9 +165,10 @@ static int32_t number_pieces(int n, const int64_t *corners, struct star *s, int3
     return count;
 }
 
-/* *jump: the largest; pieces: NULL, or of every corner, from 0 on at each vertex, which has `counts`. */
+/* *jump: the largest; pieces: NULL, or of every corner, from 0 on at each vertex, which has `counts`. reach:
+ * where chains of cells are cut, 0: nowhere. */
 static facet_status walk(const struct trace_space *space, const struct corners *c, const double *values,
-                         double *jump, int32_t *pieces, int32_t *counts) {
+                         int reach, double *jump, int32_t *pieces, int32_t *counts) {
     const struct facet_mesh *mesh = space->mesh;
     struct base_collector failures;
     double largest = 1.0;
@@ -181,6 +186,8 @@ static facet_status walk(const struct trace_space *space, const struct corners *
             look_around(space, c, values, n, corners, &s);
             largest = fmax(largest, solve_star_jump(n + 1, s.values, SHAPE_MAX_FACES, s.neighbours, s.work,
                                                     s.peaks, pieces != NULL ? s.pieces : NULL));
+            if (reach > 0)
+                solve_star_cut(n + 1, s.values, SHAPE_MAX_FACES, s.neighbours, reach, s.work, s.pieces);
             if (pieces != NULL) counts[v] = number_pieces(n, corners, &s, pieces);
         }
         star_destroy(&s);
@@ -203,15 +210,18 @@ static facet_status cut_vertices(const struct trace_space *space, const struct c
     TRY(ALLOC(counts, c->n_vertices));
     TRY(ALLOC(p->corners, c->n));
     for (int b = 0; b < space->mesh->n_blocks; b++) p->first[b] = c->first[b];
-    TRY(walk(space, c, p->values, &jump, p->corners, counts));
+    TRY(walk(space, c, p->values, 0, &jump, p->corners, counts));
+    for (int32_t v = 0; v < c->n_vertices; v++) {
+        n_free += counts[v] > 0;
+        n_cut += counts[v] > 1;
+    }
+    p->chains = 2 * n_cut > n_free && space->mesh->dim == 3 && !trace_has_tensor_cells(space->mesh);
+    if (p->chains) TRY(walk(space, c, p->values, CHAIN_REACH, &jump, p->corners, counts));
     for (int32_t v = 0; v < c->n_vertices; v++) {
         for (int64_t i = c->starts[v]; i < c->starts[v + 1]; i++)
             if (p->corners[c->sorted[i]] >= 0) p->corners[c->sorted[i]] += p->n;
         p->n += counts[v];
-        n_free += counts[v] > 0;
-        n_cut += counts[v] > 1;
     }
-    p->scattered = 2 * n_cut > n_free;
 done:
     base_free(&counts);
     return status;
@@ -229,7 +239,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     *jump = 1.0;
     if (!(contrast(space->mesh->n_cells, p->values) > SOLVE_LARGE_JUMP)) goto done;
     TRY(corners_create(space->mesh, &c));
-    TRY(walk(space, &c, p->values, jump, NULL, NULL));
+    TRY(walk(space, &c, p->values, 0, jump, NULL, NULL));
     if (*jump > SOLVE_LARGE_JUMP) TRY(cut_vertices(space, &c, p));
 done:
     trace_summary_close(&summary);

@@ -17,9 +17,11 @@
 #define TRIANGLE_DEGREE  3.0 /* on triangles that are not stretched */
 #define LEAST_ROW_DEGREE 3.0
 #define LARGEST_DEGREE   12.0
-/* As many times more on tets where K jumps from cell to cell, since the pieces of a vertex are chains of
- * cells there; the level k = 1 is visited twice. */
+/* As many times more on tets where K jumps from cell to cell, up to degree 2 and beyond: a stiff cell between
+ * soft ones is left to the blocks of its faces; the level k = 1 is visited twice. */
+#define CHAINS_LOW  2
 #define CHAINS_WORK 1.5
+#define CHAINS_MORE 2.0
 /* Row modes come in when there is much work without them, and so many times less with them. */
 #define ROWS_GAIN 3.0
 /* Beyond such a jump of moduli single precision loses the rotations of cells, which products do not take off
@@ -73,7 +75,7 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     double more, degree = b->o.coarse == PMG_ROWS ? LEAST_ROW_DEGREE : LEAST_DEGREE;
     facet_status status = trace_extra_work(space, matrices, &more);
     if (status != FACET_OK) return status;
-    degree *= b->chains ? CHAINS_WORK * more : more;
+    degree *= b->chains ? (space->degree <= CHAINS_LOW ? CHAINS_WORK : CHAINS_MORE) * more : more;
     if (b->o.coarse == PMG_RIGID && b->o.incompressible) degree *= RIGID_WORK;
     if (space->mesh->dim == 2 && !b->tensor && more == 1.0) degree = TRIANGLE_DEGREE;
     if (b->tensor) degree = fmax(degree, TRACE_TENSOR_WORK * sqrt(constant));
@@ -134,7 +136,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         TRY(choose_coarse(b, space, matrices, &constant));
     else if (o->coarse == PMG_PIECES)
         TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
-    b->chains = o->coarse == PMG_PIECES && space->mesh->dim == 3 && !b->tensor && b->pieces.scattered;
+    b->chains = o->coarse == PMG_PIECES && b->pieces.chains;
     TRY(trace_choose_single(space, matrices, o->precision, &b->single));
     if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
@@ -261,8 +263,9 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                              &(struct coarse_options){.wish = b.o.last,
                                                       .unknowns = b.scalar_constants ? FEW_CONSTANTS : 0,
                                                       .fine_bytes = trace_operator_bytes(A),
+                                                      .solid = space->mesh->dim == 3 && !b.tensor,
                                                       .locking = b.o.coarse >= PMG_FLUXES,
-                                                      .cycle = MG_K}));
+                                                      .cycle = b.chains ? MG_W : MG_K}));
     TRY(multigrid_finish(b.mg));
 done:
     if (!b.owned) trace_matrices_destroy(&linear);
