@@ -25,7 +25,7 @@ facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
         TRY(make(h, count * nc * h->functions[b].Nu, &s->u[b]));
         if (h->data.equation->flux != NULL) TRY(make(h, flux * nc * mesh->dim, &s->q[b]));
         if (equation_has_field(h->data.equation, HDG_P)) TRY(CALLOC(s->p[b], flux));
-        TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
+        TRY(make(h, trace_n_batches(h->device, mesh, b) * N * lanes, &s->loads[b]));
     }
     TRY(make(h, system.n_all, &s->trace));
 done:
