@@ -16,7 +16,9 @@ done:
 }
 
 void facet_context_destroy(facet_context **context) {
-    if (context != NULL) base_free(context);
+    if (context == NULL) return;
+    if (*context != NULL) device_settle((*context)->device); /* no thread of ours outlives it */
+    base_free(context);
 }
 
 facet_status facet_context_set_threads(facet_context *context, int n) {

@@ -86,6 +86,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         h->n_eliminated[b] = equation_components(equation, data->mesh->dim) * h->functions[b].Nu;
     }
     TRY(CALLOC(eliminated, data->mesh->n_faces));
+#pragma omp parallel for num_threads(base_threads_for(data->mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
         eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);

@@ -6,9 +6,11 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
-/* n numbers; what a device brings is written before it is read, as far as it is wanted. */
+/* n numbers; what a device brings is written before it is read, as far as it is wanted: often of a few cells
+ * alone. */
 static facet_status make(const struct hdg *h, int64_t n, double **array) {
-    return h->resident != NULL ? ALLOC(*array, n) : CALLOC(*array, n);
+    if (h->resident == NULL) return CALLOC(*array, n);
+    return base_alloc_sparse(array, (size_t)n, sizeof **array);
 }
 
 facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
