@@ -78,6 +78,15 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->maker = maker != NULL ? maker : hdg_default_rule;
     h->device = device;
     h->lanes = device_lanes(device);
+    int robin = 0;
+#pragma omp parallel for num_threads(base_threads_for(data->mesh->n_faces)) schedule(static)                 \
+    reduction(|                                                                                              \
+              : robin)
+    for (int32_t f = 0; f < data->mesh->n_faces; f++) {
+        const int32_t c = data->face_condition[f];
+        robin |= c >= 0 && data->conditions[c].kind == HDG_ROBIN;
+    }
+    h->has_robin = robin;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {

@@ -132,6 +132,7 @@ struct hdg {
     double heaviest, lightest; /* tau h / K, from the sample */
     struct hdg_weak weak;
     struct hdg_resident *resident; /* resident.h, or NULL */
+    int has_robin;                 /* some face has a condition of that kind */
 };
 
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in

@@ -260,12 +260,14 @@ void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction) {
 /* Where the unknowns of every face begin in the trace. */
 static void number_faces(const struct hdg *h, int64_t *first) {
     const struct trace_space *t = &h->trace;
-    int64_t next = t->n_free;
-    for (int64_t f = 0; f < t->n_faces; f++) {
-        first[f] = t->face_free[f] >= 0 ? t->face_free[f] : next;
-        if (t->face_free[f] < 0) next += t->face_first[f + 1] - t->face_first[f];
+    const int64_t m = h->space.blocks[0].m; /* of all faces: is_eligible */
+#pragma omp parallel for num_threads(base_threads_for(t->n_faces)) schedule(static)
+    for (int64_t f = 0; f < t->n_faces; f++) first[f] = t->face_free[f];
+    for (int64_t f = 0, k = 0, next = t->n_free; next < t->n_all; f++) {
+        const int64_t end = k < t->n_free_faces ? t->free_faces[k++] : t->n_faces;
+        for (; f < end; f++, next += m) first[f] = next; /* what lies between two free faces */
     }
-    h->resident->n_eliminated = next - t->n_free;
+    h->resident->n_eliminated = t->n_all - t->n_free;
 }
 
 static facet_status put_maps(const struct hdg *h, int block, const int64_t *first,
@@ -376,7 +378,10 @@ static facet_status load_block(const struct hdg *h, int block, int *finite) {
         device_table_apply(device, lanes, many, N, table->n, 1, phi, values, r->loads + first * N * lanes);
     }
     TRY(device_download(device, sums, totals, (size_t)(n * 2 * lanes) * sizeof *sums));
-    for (int64_t i = 0; i < n * 2 * lanes; i++) *finite &= isfinite(sums[i]) != 0;
+    int all = 1;
+#pragma omp parallel for num_threads(base_threads_for(n * 2 * lanes)) schedule(static) reduction(& : all)
+    for (int64_t i = 0; i < n * 2 * lanes; i++) all &= isfinite(sums[i]) != 0;
+    *finite &= all;
 done:
     expr_program_destroy(&program);
     device_free(device, &points);
@@ -409,14 +414,15 @@ done:
 /* Whether a face of the boundary has a value, or a load. */
 static int has_boundary_data(const struct hdg *h) {
     const struct trace_space *t = &h->trace;
+    int found = 0;
+#pragma omp parallel for num_threads(base_threads_for(t->n_faces)) schedule(static) reduction(| : found)
     for (int64_t f = 0; f < t->n_faces; f++) {
         const int64_t size = t->face_first[f + 1] - t->face_first[f];
         const double *data =
             t->face_free[f] < 0 ? h->eliminated + t->face_first[f] : h->boundary + t->face_free[f];
-        for (int64_t i = 0; h->data.face_condition[f] >= 0 && i < size; i++)
-            if (data[i] != 0.0) return 1;
+        for (int64_t i = 0; h->data.face_condition[f] >= 0 && i < size; i++) found |= data[i] != 0.0;
     }
-    return 0;
+    return found;
 }
 
 /* F = what boundary data contribute. */
@@ -496,9 +502,13 @@ facet_status hdg_resident_take(const struct hdg *h, const struct vector *x) {
     if (r->n_eliminated == 0) goto done;
     TRY(ALLOC(host, r->n_eliminated));
     to = host;
-    for (int64_t f = 0; f < t->n_faces; f++)
-        for (int64_t i = t->face_first[f]; t->face_free[f] < 0 && i < t->face_first[f + 1]; i++)
-            *to++ = h->eliminated[i];
+    for (int64_t f = 0, k = 0; f < t->n_faces; f++) {
+        const int64_t end = k < t->n_free_faces ? t->free_faces[k++] : t->n_faces, n = f < end ? end - f : 0;
+        const int64_t size = t->face_first[f + n] - t->face_first[f];
+        if (size > 0) memcpy(to, h->eliminated + t->face_first[f], (size_t)size * sizeof *to);
+        to += size;
+        f = end;
+    }
     TRY(device_upload(h->device, r->trace + t->n_free, host, (size_t)r->n_eliminated * sizeof *host));
 done:
     base_free(&host);

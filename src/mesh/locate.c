@@ -25,6 +25,18 @@ struct mesh_locator {
     double *lattices[MESH_MAX_BLOCKS]; /* n_nodes x dim */
 };
 
+/* Whether a point is far from the box of the nodes of a cell: by more than its own size. */
+static int is_far(const struct facet_mesh *mesh, const struct mesh_block *block, int32_t c,
+                  const double *target) {
+    const int dim = mesh->dim;
+    double box[6], size = 0;
+    mesh_bounds(block->n_nodes, dim, block->nodes + (int64_t)c * block->n_nodes * dim, box, box + dim);
+    for (int a = 0; a < dim; a++) size = fmax(size, box[dim + a] - box[a]);
+    for (int a = 0; a < dim; a++)
+        if (target[a] < box[a] - 2 * size || target[a] > box[dim + a] + 2 * size) return 1;
+    return 0;
+}
+
 /* The box around a cell, 2 dim numbers. Curved cells may bulge out of the box of their nodes, a parabola by
  * an eighth of it. */
 static void cell_box(const struct facet_mesh *mesh, const struct mesh_block *block, int32_t c, double *box) {
@@ -324,6 +336,7 @@ static facet_status visit_all(const struct mesh_locator *locator, struct search 
             double box[6];
             int holds = 1;
             int64_t at;
+            if (is_far(mesh, block, c, search->target)) continue;
             cell_box(mesh, block, c, box);
             for (int a = 0; a < dim; a++)
                 holds &= search->target[a] >= box[a] && search->target[a] <= box[dim + a];
