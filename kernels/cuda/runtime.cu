@@ -203,6 +203,12 @@ const char *cuda_start(void) {
     return nullptr;
 }
 
+int cuda_is_starting(void) {
+    if (started) return 0;
+    std::lock_guard<std::mutex> lock(starting);
+    return starter != nullptr && !started;
+}
+
 const char *cuda_settle(void) {
     is_ready();
     return lost ? loss : nullptr;

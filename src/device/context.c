@@ -39,7 +39,13 @@ void facet_context_interrupt(facet_context *context) {
     if (context != NULL) base_owner_interrupt(&context->owner);
 }
 
+/* A thread that starts the device has a processor of its own, or all others would wait for the one that
+ * shares it. */
 void context_call_begin(struct facet_context *context, int threads, struct base_call *call) {
+    if (threads == 0 && device_is_starting(context->device)) {
+        const int all = facet_context_threads(context);
+        threads = all > 2 ? all - 1 : all;
+    }
     base_call_begin(call, &context->owner, threads);
 }
 

@@ -181,6 +181,14 @@ facet_status device_check(const struct device *device) {
     return FACET_OK;
 }
 
+int device_is_starting(const struct device *device) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return cuda_is_starting();
+#endif
+    (void)device;
+    return 0;
+}
+
 facet_status device_settle(const struct device *device) {
 #ifdef FACET_HAVE_CUDA
     const char *lost = device->place == GPU ? cuda_settle() : NULL;

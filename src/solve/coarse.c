@@ -102,7 +102,7 @@ done:
  * factor below 2 and Galerkin's matrices two visits from zero have a spectrum in (0, 1], so that the cycle
  * stays positive definite however many levels there are. (Classical interpolation takes an iteration or two
  * fewer, but much longer to set up: docs/gpu.md.) */
-#define GPU_SCALE 1.8
+#define GPU_SCALE 1.9
 
 static struct amg_options amg_of(const struct device *device, const struct coarse_matrix *m,
                                  const struct coarse_options *options) {
