@@ -20,6 +20,7 @@ std::atomic<bool> started;
 // The start takes some tenths of a second, in which the host has other things to do.
 std::thread *starter;
 std::mutex &starting = *new std::mutex;
+std::atomic<bool> awaited; // somebody waits for it
 // What no solver survives: an error that stays when it has been told.
 std::atomic<bool> lost;
 char loss[512];
@@ -106,13 +107,14 @@ bool start_now(char *reason, size_t bytes) {
     n_multiprocessors = properties.multiProcessorCount;
     snprintf(description, sizeof description, "%s, %d multiprocessors, %.1f GiB", properties.name,
              n_multiprocessors, (double)properties.totalGlobalMem / 1073741824.0);
-    have_pieces();
+    if (!awaited) have_pieces();
     return true;
 }
 
 // Waits for a start that is under way; a GPU that did not start is lost, and says why.
 bool is_ready() {
     if (started) return true;
+    awaited = true;
     std::lock_guard<std::mutex> lock(starting);
     if (starter != nullptr) starter->join();
     delete starter;
