@@ -78,6 +78,23 @@ static void run_cell_lower(struct arena *a, int64_t size) {
     test_free(cells);
 }
 
+/* P'K P of cells with random hats. */
+static void run_cell_corners(struct arena *a, int64_t size) {
+    const int lanes = device_lanes(a->device), dim = 2 + (int)(size % 2), m = dim + (int)(size % 5),
+              c = dim + 1;
+    const int64_t n_cells = 1 + 3 * size, n_K = (int64_t)c * m * (c * m + 1) / 2;
+    const int64_t n_batches = n_batches_on(a->device, n_cells), n = n_batches * lanes;
+    uint8_t *orientations = test_malloc((size_t)(n * c));
+    for (int64_t i = 0; i < n; i++)
+        for (int f = 0; f < c; f++)
+            orientations[lane_of(a->device, c, i) + f * lanes] = (uint8_t)((i + 3 * f) % 8);
+    double *corners = put_nan_lanes(a, n_cells, c * (c + 1) / 2);
+    device_cell_corners(a->device, lanes, n_batches, dim, m, put(a, orientations, n * c, 1),
+                        put_random(a, c * 8 * dim * c, 41), put_random_lanes(a, n_cells, n_K, 42), corners);
+    take_lanes(a, corners, n_cells, c * (c + 1) / 2);
+    test_free(orientations);
+}
+
 /* Random cells near the reference one, in 2 and 3 dimensions, with three regions or one, and all kinds of
  * tau. */
 struct straight {

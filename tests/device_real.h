@@ -109,6 +109,35 @@ static void NAME(run_parts)(struct arena *a, int64_t size) {
     NAME(take)(a, coarse, size * low);
 }
 
+/* Random faces between `size` vertices, some of them without one; vertices have any number of faces. */
+static void NAME(run_corners)(struct arena *a, int64_t size) {
+    const int dim = 2 + (int)(size % 2);
+    const int64_t n_faces = 3 * size, n = n_faces * dim;
+    uint32_t seed = 8;
+    double hats[9];
+    int32_t *corners = test_malloc(((size_t)n + 1) * sizeof *corners),
+            *places = test_malloc(((size_t)n + 1) * sizeof *places);
+    int64_t *starts = test_malloc(((size_t)size + 1) * sizeof *starts), count = 0;
+    for (int i = 0; i < 9; i++) hats[i] = 0.3 * i - 1.0;
+    for (int64_t i = 0; i < n; i++) corners[i] = i % 7 == 3 ? -1 : (int32_t)random_below(size, &seed);
+    for (int64_t v = 0; v < size; v++) {
+        starts[v] = count;
+        for (int64_t i = 0; i < n && size < 1000; i++)
+            if (corners[i] == v) places[count++] = (int32_t)i;
+    }
+    starts[size] = count;
+    REAL *fine = NAME(put_random)(a, n, 1), *coarse = NAME(put_random)(a, size, 2);
+    device_corner_prolong(a->device, PRECISION, n_faces, dim, put(a, corners, n, sizeof *corners), hats,
+                          coarse, fine);
+    NAME(take)(a, fine, n);
+    device_corner_restrict(a->device, PRECISION, size, dim, put(a, starts, size + 1, sizeof *starts),
+                           put(a, places, count, sizeof *places), hats, fine, coarse);
+    NAME(take)(a, coarse, size);
+    test_free(corners);
+    test_free(places);
+    test_free(starts);
+}
+
 /* Rows of 0 .. 12 entries. */
 static void NAME(run_csr)(struct arena *a, int64_t n) {
     uint32_t seed = 5;

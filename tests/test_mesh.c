@@ -671,8 +671,9 @@ static void test_locate(void **state) {
         for (int order = 1; order <= 3; order++)
             for (int closed = 0; closed < 2; closed++) {
                 struct facet_mesh *mesh = make(10, 4, kind, order, closed ? ring : wavy, closed, 23);
-                struct mesh_locator *locator;
+                struct mesh_locator *locator, *without_tree;
                 must(mesh_locator_create(mesh, &locator));
+                must(mesh_locator_create_for(mesh, 1, &without_tree));
                 assert_non_null(locator);
                 static const double at[7][2] = {{0, 0},   {1, 0},     {0, 1},    {0.5, 0},
                                                 {0, 0.5}, {0.2, 0.3}, {0.7, 0.1}};
@@ -684,6 +685,8 @@ static void test_locate(void **state) {
                         must(mesh_locate(locator, x, &found, xi));
                         assert_true(found >= 0);
                         if (k >= 5) assert_int_equal(found, c);
+                        must(mesh_locate(without_tree, x, &found, xi));
+                        assert_true(k >= 5 ? found == c : found >= 0);
                         map_point(mesh, found, xi, y, J);
                         assert_true(hypot(x[0] - y[0], x[1] - y[1]) < 1e-13);
                     }
@@ -691,10 +694,13 @@ static void test_locate(void **state) {
                 int32_t found;
                 must(mesh_locate(locator, far, &found, xi));
                 assert_int_equal(found, -1);
+                must(mesh_locate(without_tree, far, &found, xi));
+                assert_int_equal(found, -1);
                 must(mesh_locate(locator, hole, &found, xi));
                 if (closed) assert_int_equal(found, -1);
                 assert_int_equal(mesh_locate(locator, broken, &found, xi), FACET_ERROR_INPUT);
                 mesh_locator_destroy(&locator);
+                mesh_locator_destroy(&without_tree);
                 mesh_destroy(&mesh);
             }
 }

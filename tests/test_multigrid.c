@@ -405,6 +405,64 @@ static void continuous_functions_contain_the_constant(void **state) {
     }
 }
 
+/* What devices do with the vertices of faces is what P does, and its transpose. */
+static void corners_are_the_same_functions(void **state) {
+    (void)state;
+    const struct device *device;
+    ok(device_find("debug", &device));
+    for (int k = 0; k < 4; k += 2) {
+        struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 3), 1, map_bent, 12u);
+        struct trace_space space;
+        struct trace_nodes nodes, others;
+        struct mg_link link;
+        struct vector coarse = {0}, fine = {0};
+        int32_t *corners;
+        uint32_t seed = 5;
+        uint8_t *given = calloc((size_t)mesh->n_faces, 1);
+        for (int32_t f = 0; f < mesh->n_faces; f++) given[f] = mesh->face_cells[2 * f + 1] < 0 && f % 3 == 0;
+        ok(trace_space_create(mesh, 1, 1, given, &space));
+        ok(trace_continuous_nodes(&space, 0, NULL, &nodes));
+        ok(trace_corner_nodes(&space, &others, &corners));
+        assert_true(nodes.n > 0 && nodes.n < mesh->n_vertices);
+        assert_int_equal(nodes.n, others.n);
+        assert_memory_equal(nodes.columns, others.columns, (size_t)mesh->n_vertices * sizeof(int32_t));
+        ok(trace_corner_link(device, &space, others.n, corners, &link));
+        ok(vector_create(device, nodes.n, &coarse));
+        ok(vector_create(device, space.n_free, &fine));
+        double *x = malloc((size_t)nodes.n * sizeof *x), *y = malloc((size_t)space.n_free * sizeof *y),
+               *down = malloc((size_t)nodes.n * sizeof *down), *sums = calloc((size_t)nodes.n, sizeof *sums);
+        noise(&seed, nodes.n, x);
+        ok(vector_upload(&coarse, x));
+        vector_fill(&fine, 0.0);
+        link.prolong(&link, &coarse, &fine);
+        link.restrict_(&link, &fine, &coarse);
+        ok(vector_download(&fine, y));
+        ok(vector_download(&coarse, down));
+        for (int64_t i = 0; i < space.n_free; i++) {
+            double sum = 0.0;
+            for (int64_t e = nodes.P.offsets[i]; e < nodes.P.offsets[i + 1]; e++) {
+                sum += nodes.P.values[e] * x[nodes.P.columns[e]];
+                sums[nodes.P.columns[e]] += nodes.P.values[e] * y[i];
+            }
+            near(y[i], sum, 1e-14);
+        }
+        for (int64_t i = 0; i < nodes.n; i++) near(down[i], sums[i], 1e-13);
+        mg_link_destroy(&link);
+        vector_destroy(&coarse);
+        vector_destroy(&fine);
+        trace_nodes_destroy(&nodes);
+        trace_nodes_destroy(&others);
+        base_free(&corners);
+        trace_space_destroy(&space);
+        free(x);
+        free(y);
+        free(down);
+        free(sums);
+        free(given);
+        mesh_destroy(&mesh);
+    }
+}
+
 static int count_within(double symmetry, const struct solved *s, const struct pmg_options *options,
                         int64_t *held) {
     struct facet_solver *v = s->solver;
@@ -856,6 +914,7 @@ int main(void) {
         cmocka_unit_test(levels_live_on_other_devices_and_in_single_precision),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(coarse_matrices_are_galerkin_products),
+        cmocka_unit_test(corners_are_the_same_functions),
         cmocka_unit_test(continuous_functions_contain_the_constant),
         cmocka_unit_test(iterations_do_not_grow),
         cmocka_unit_test(iterations_do_not_see_jumps),

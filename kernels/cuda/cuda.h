@@ -13,8 +13,12 @@
 extern "C" {
 #endif
 
-/* NULL when there is a GPU to work on; else a sentence that says why not. */
+/* NULL when there is a GPU to work on, or seems to be one, which is then started while the caller goes on;
+ * else a sentence that says why not. Everything below that needs the GPU waits for the start. */
 const char *cuda_start(void);
+int cuda_is_starting(void);
+/* After that: waits for it. NULL, or why the GPU cannot be used (any more). */
+const char *cuda_settle(void);
 /* "NVIDIA H200, 132 multiprocessors, 139.8 GiB"; after cuda_start. */
 const char *cuda_describe(void);
 /* Address, or NULL when there is no room; *available: the bytes that are free. */

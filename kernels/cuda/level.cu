@@ -176,6 +176,106 @@ __global__ void restrict_parts(int64_t n, unsigned m, unsigned low, const R *__r
     if (number < n) coarse[number] = fine[number / low * m + number % low];
 }
 
+// Up to 3 x 3 numbers, passed by value.
+struct hat_matrix {
+    double of[9];
+};
+hat_matrix hats_of(int dim, const double *hats) {
+    hat_matrix h = {};
+    for (int i = 0; i < dim * dim; i++) h.of[i] = hats[i];
+    return h;
+}
+
+// A thread has a number of a face.
+template <typename R, int DIM>
+__global__ void prolong_corners(int64_t n, const int32_t *__restrict__ corners,
+                                const __grid_constant__ hat_matrix hats, const R *__restrict__ coarse,
+                                R *fine) {
+    const int64_t number = number_of_thread(), face = number / DIM;
+    const int i = (int)(number % DIM);
+    if (number >= n) return;
+    R sum = 0;
+#pragma unroll
+    for (int j = 0; j < DIM; j++) {
+        const int32_t v = corners[face * DIM + j];
+        if (v >= 0) sum += (R)hats.of[i * DIM + j] * coarse[v];
+    }
+    fine[number] += sum;
+}
+
+// Eight threads have a vertex: it has some 70 faces in three dimensions.
+constexpr int SHARE = 8;
+template <typename R, int DIM>
+__global__ void restrict_corners(int64_t n_vertices, const int64_t *__restrict__ starts,
+                                 const int32_t *__restrict__ places, const __grid_constant__ hat_matrix hats,
+                                 const R *__restrict__ fine, R *coarse) {
+    const int64_t v = number_of_thread() / SHARE;
+    const int share = (int)(number_of_thread() % SHARE);
+    R sum = 0;
+    if (v < n_vertices)
+        for (int64_t k = starts[v] + share; k < starts[v + 1]; k += SHARE) {
+            const int32_t place = places[k];
+            const R *at = fine + (int64_t)(place / DIM) * DIM;
+            const int j = place % DIM;
+#pragma unroll
+            for (int i = 0; i < DIM; i++) sum += (R)hats.of[i * DIM + j] * at[i];
+        }
+    for (int far = SHARE / 2; far > 0; far /= 2) sum += __shfl_down_sync(0xffffffffu, sum, far, SHARE);
+    if (v < n_vertices && share == 0) coarse[v] = sum;
+}
+
+template <typename R>
+void prolong_from_corners(int64_t n_faces, int dim, const int32_t *corners, const double *hats,
+                          const R *coarse, R *fine) {
+    const int64_t n = n_faces * dim;
+    if (n == 0 || !may_launch()) return;
+    (dim == 2 ? prolong_corners<R, 2> : prolong_corners<R, 3>)<<<blocks_of(n), THREADS>>>(
+        n, corners, hats_of(dim, hats), coarse, fine);
+    launched("corner_prolong");
+}
+
+template <typename R>
+void restrict_to_corners(int64_t n_vertices, int dim, const int64_t *starts, const int32_t *places,
+                         const double *hats, const R *fine, R *coarse) {
+    if (n_vertices == 0 || !may_launch()) return;
+    (dim == 2 ? restrict_corners<R, 2> : restrict_corners<R, 3>)<<<blocks_of(n_vertices * SHARE), THREADS>>>(
+        n_vertices, starts, places, hats_of(dim, hats), fine, coarse);
+    launched("corner_restrict");
+}
+
+// A thread has a cell. K P is made row by row, so that an entry of K is read twice.
+template <int DIM>
+__global__ void corner_matrices(int64_t n_cells, int m, const uint8_t *__restrict__ orientations,
+                                const double *__restrict__ hats, const double *__restrict__ matrices,
+                                double *corners) {
+    constexpr int C = DIM + 1;
+    const int64_t cell = number_of_thread(), batch = cell / L, lane = cell % L;
+    if (cell >= n_cells) return;
+    const double *K = matrices + batch * row_of(C * m) * L + lane, *P[C];
+    double sums[C * (C + 1) / 2] = {};
+#pragma unroll
+    for (int f = 0; f < C; f++) P[f] = hats + (f * 8 + orientations[(batch * C + f) * L + lane]) * DIM * C;
+#pragma unroll
+    for (int f = 0; f < C; f++)
+        for (int i = 0; i < DIM; i++) {
+            double row[C] = {};
+#pragma unroll
+            for (int g = 0; g < C; g++)
+                for (int j = 0; j < DIM; j++) {
+                    const double e = K[entry(f * m + i, g * m + j) * L];
+#pragma unroll
+                    for (int b = 0; b < C; b++) row[b] += e * P[g][j * C + b];
+                }
+#pragma unroll
+            for (int a = 0, at = 0; a < C; a++)
+#pragma unroll
+                for (int b = 0; b <= a; b++, at++) sums[at] += P[f][i * C + a] * row[b];
+        }
+#pragma unroll
+    for (int at = 0; at < C * (C + 1) / 2; at++)
+        corners[(batch * (C * (C + 1) / 2) + at) * L + lane] = sums[at];
+}
+
 template <typename R> void prolong(int64_t n_parts, int m, int low, const R *coarse, R *fine) {
     const int64_t n = n_parts * low;
     if (n == 0 || !may_launch()) return;
@@ -201,6 +301,14 @@ using namespace facet;
     }                                                                                                        \
     void NAME(part_restrict)(int64_t n_parts, int m, int low, const REAL *fine, REAL *coarse) {              \
         restrict_to(n_parts, m, low, fine, coarse);                                                          \
+    }                                                                                                        \
+    void NAME(corner_prolong)(int64_t n_faces, int dim, const int32_t *corners, const double *hats,          \
+                              const REAL *coarse, REAL *fine) {                                              \
+        prolong_from_corners(n_faces, dim, corners, hats, coarse, fine);                                     \
+    }                                                                                                        \
+    void NAME(corner_restrict)(int64_t n_vertices, int dim, const int64_t *starts, const int32_t *places,    \
+                               const double *hats, const REAL *fine, REAL *coarse) {                         \
+        restrict_to_corners(n_vertices, dim, starts, places, hats, fine, coarse);                            \
     }
 PART_KERNELS(double, DOUBLE_NAME)
 PART_KERNELS(float, SINGLE_NAME)
@@ -269,6 +377,15 @@ void cell_lower_cuda(int lanes, int64_t n_batches, int n_parts, int from, int to
     if (n == 0 || !may_launch()) return;
     lower_matrices<<<blocks_of(n), THREADS>>>(n, n_parts, from, to, matrices, lower);
     launched("cell_lower");
+}
+
+void cell_corners_cuda(int lanes, int64_t n_batches, int dim, int m, const uint8_t *orientations,
+                       const double *hats, const double *matrices, double *corners) {
+    (void)lanes;
+    if (n_batches == 0 || !may_launch()) return;
+    (dim == 2 ? corner_matrices<2> : corner_matrices<3>)<<<blocks_of(n_batches * L), THREADS>>>(
+        n_batches * L, m, orientations, hats, matrices, corners);
+    launched("cell_corners");
 }
 
 void cell_summary_cuda(int lanes, int64_t n_batches, int n_faces, int n_components, int n,

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "kernels/cuda/internal.cuh"
@@ -16,6 +17,10 @@ namespace {
 char description[320];
 int n_multiprocessors;
 std::atomic<bool> started;
+// The start takes some tenths of a second, in which the host has other things to do.
+std::thread *starter;
+std::mutex &starting = *new std::mutex;
+std::atomic<bool> awaited; // somebody waits for it
 // What no solver survives: an error that stays when it has been told.
 std::atomic<bool> lost;
 char loss[512];
@@ -68,6 +73,55 @@ void *room_of(int which, size_t bytes) {
     return r.address;
 }
 
+// Two pieces of memory that the GPU reaches by itself, for large copies; false: there are none.
+constexpr size_t PIECE = (size_t)32 << 20, STAGED = 2 * PIECE;
+char *pieces[2];
+cudaEvent_t piece_done[2];
+bool have_pieces() {
+    for (int i = 0; i < 2 && pieces[i] == nullptr; i++)
+        if (cudaMallocHost(&pieces[i], PIECE) != cudaSuccess ||
+            cudaEventCreate(&piece_done[i]) != cudaSuccess) {
+            cudaGetLastError(); // the plain way is left
+            pieces[i] = nullptr;
+            return false;
+        }
+    return pieces[0] != nullptr && pieces[1] != nullptr;
+}
+
+// The context and what belongs to it; false, and why not.
+bool start_now(char *reason, size_t bytes) {
+    int n = 0;
+    cudaError_t error = cudaGetDeviceCount(&n);
+    if (error != cudaSuccess || n == 0) {
+        snprintf(reason, bytes, "there is no GPU to work on (%s)",
+                 error != cudaSuccess ? cudaGetErrorString(error) : "none found");
+        return false;
+    }
+    cudaDeviceProp properties;
+    error = cudaGetDeviceProperties(&properties, 0);
+    if (error == cudaSuccess) error = cudaFree(nullptr); // makes the context
+    if (error != cudaSuccess) {
+        snprintf(reason, bytes, "the GPU cannot be used (%s)", cudaGetErrorString(error));
+        return false;
+    }
+    n_multiprocessors = properties.multiProcessorCount;
+    snprintf(description, sizeof description, "%s, %d multiprocessors, %.1f GiB", properties.name,
+             n_multiprocessors, (double)properties.totalGlobalMem / 1073741824.0);
+    if (!awaited) have_pieces();
+    return true;
+}
+
+// Waits for a start that is under way; a GPU that did not start is lost, and says why.
+bool is_ready() {
+    if (started) return true;
+    awaited = true;
+    std::lock_guard<std::mutex> lock(starting);
+    if (starter != nullptr) starter->join();
+    delete starter;
+    starter = nullptr;
+    return started;
+}
+
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -84,7 +138,7 @@ bool good(cudaError_t error, const char *what) {
     return may_launch();
 }
 bool may_launch() {
-    return !failed && !lost;
+    return is_ready() && !failed && !lost;
 }
 int multiprocessors() {
     return n_multiprocessors;
@@ -124,39 +178,54 @@ using facet::good;
 
 extern "C" {
 
+// Where a driver is to be seen nobody waits: what is wrong is then told by those who want to use the GPU.
 const char *cuda_start(void) {
     static thread_local char reason[512];
     if (started) return nullptr;
-    std::lock_guard<std::mutex> lock(once);
-    if (started) return nullptr;
-    int n = 0;
-    cudaError_t error = cudaGetDeviceCount(&n);
-    if (error != cudaSuccess || n == 0) {
-        snprintf(reason, sizeof reason, "there is no GPU to work on (%s)",
-                 error != cudaSuccess ? cudaGetErrorString(error) : "none found");
-        return reason;
+    std::lock_guard<std::mutex> lock(starting);
+    if (started || starter != nullptr) return nullptr;
+    if (access("/dev/nvidiactl", F_OK) != 0) {
+        started = start_now(reason, sizeof reason);
+        return started ? nullptr : reason;
     }
-    cudaDeviceProp properties;
-    error = cudaGetDeviceProperties(&properties, 0);
-    if (error == cudaSuccess) error = cudaFree(nullptr); // makes the context
-    if (error != cudaSuccess) {
-        snprintf(reason, sizeof reason, "the GPU cannot be used (%s)", cudaGetErrorString(error));
-        return reason;
+    try {
+        starter = new std::thread([] {
+            char why[384];
+            if (!start_now(why, sizeof why)) {
+                snprintf(loss, sizeof loss, "the device 'cuda' cannot be used: %s", why);
+                lost = true;
+            }
+            started = true;
+        });
+    } catch (...) { // no more threads are to be had
+        starter = nullptr;
+        started = start_now(reason, sizeof reason);
+        return started ? nullptr : reason;
     }
-    n_multiprocessors = properties.multiProcessorCount;
-    snprintf(description, sizeof description, "%s, %d multiprocessors, %.1f GiB", properties.name,
-             n_multiprocessors, (double)properties.totalGlobalMem / 1073741824.0);
-    started = true;
     return nullptr;
 }
 
+int cuda_is_starting(void) {
+    if (started) return 0;
+    std::lock_guard<std::mutex> lock(starting);
+    return starter != nullptr && !started;
+}
+
+const char *cuda_settle(void) {
+    is_ready();
+    return lost ? loss : nullptr;
+}
+
 const char *cuda_describe(void) {
+    is_ready();
     return description;
 }
 
 void *cuda_alloc(size_t bytes, size_t *available) {
     void *address = nullptr;
     size_t total;
+    *available = 0;
+    if (!is_ready() || lost) return nullptr;
     if (cudaMalloc(&address, bytes) == cudaSuccess) return address;
     cudaGetLastError(); // no room is not a failure of the device
     if (cudaMemGetInfo(available, &total) != cudaSuccess) *available = 0;
@@ -165,6 +234,7 @@ void *cuda_alloc(size_t bytes, size_t *available) {
 
 int cuda_owns(const void *address) {
     cudaPointerAttributes attributes;
+    is_ready();
     if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
         cudaGetLastError(); // not a failure of the device
         return 0;
@@ -178,13 +248,12 @@ void cuda_free(void *address) {
 
 double cuda_free_bytes(void) {
     size_t available = 0, total = 0;
-    good(cudaMemGetInfo(&available, &total), "a question about memory");
+    if (facet::may_launch()) good(cudaMemGetInfo(&available, &total), "a question about memory");
     return (double)available;
 }
 
-// Large copies go through two pieces of memory that the GPU reaches by itself, one being filled (or emptied)
-// by several threads while the other is on its way.
-constexpr size_t PIECE = (size_t)32 << 20, STAGED = 2 * PIECE;
+// Large copies go through two pieces of memory, one being filled (or emptied) by several threads while the
+// other is on its way.
 constexpr int HELPERS = 8;
 
 static void copy_here(char *to, const char *from, size_t bytes) {
@@ -203,30 +272,22 @@ static void copy_here(char *to, const char *from, size_t bytes) {
 
 static bool copy_staged(char *to, const char *from, size_t bytes, bool up) {
     static std::mutex &turn = *new std::mutex;
-    static char *pieces[2];
-    static cudaEvent_t done[2];
     std::lock_guard<std::mutex> lock(turn);
-    for (int i = 0; i < 2 && pieces[i] == nullptr; i++)
-        if (cudaMallocHost(&pieces[i], PIECE) != cudaSuccess || cudaEventCreate(&done[i]) != cudaSuccess) {
-            cudaGetLastError(); // the plain way is left
-            pieces[i] = nullptr;
-            return false;
-        }
-    if (pieces[0] == nullptr || pieces[1] == nullptr) return false;
+    if (!have_pieces()) return false;
     const size_t n = (bytes + PIECE - 1) / PIECE;
     auto size = [=](size_t i) { return i + 1 < n ? PIECE : bytes - i * PIECE; };
     for (size_t i = 0; i < n + 1; i++) { // up: fill i, then send it; else: ask for i, then empty i - 1
         const int k = (int)(i % 2);
         if (i < n) {
-            if (i >= 2 && up && !good(cudaEventSynchronize(done[k]), "a copy")) return true;
+            if (i >= 2 && up && !good(cudaEventSynchronize(piece_done[k]), "a copy")) return true;
             if (up) copy_here(pieces[k], from + i * PIECE, size(i));
             good(cudaMemcpyAsync(up ? to + i * PIECE : pieces[k], up ? pieces[k] : from + i * PIECE, size(i),
                                  up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost),
                  "a copy");
-            if (!good(cudaEventRecord(done[k]), "a copy")) return true;
+            if (!good(cudaEventRecord(piece_done[k]), "a copy")) return true;
         }
         if (!up && i > 0) {
-            if (!good(cudaEventSynchronize(done[1 - k]), "a copy")) return true;
+            if (!good(cudaEventSynchronize(piece_done[1 - k]), "a copy")) return true;
             copy_here(to + (i - 1) * PIECE, pieces[1 - k], size(i - 1));
         }
     }
@@ -260,7 +321,7 @@ void cuda_duplicate(void *to, const void *from, size_t bytes) {
 // An error of a call that could not be done (no room, a launch that asked for too much) belongs to the thread
 // that made the call. One of a kernel that ran is told to all and again and again: then the GPU is lost.
 const char *cuda_failure(void) {
-    if (!started) return nullptr;
+    if (!started) return nullptr; // nothing has been done yet
     if (!lost) good(cudaDeviceSynchronize(), "a kernel");
     if (failed && !lost) {
         cudaGetLastError();

@@ -187,6 +187,9 @@ struct kernels make_table() {
     ONE(cell_gather);
     BOTH(part_prolong);
     BOTH(part_restrict);
+    BOTH(corner_prolong);
+    BOTH(corner_restrict);
+    ONE(cell_corners);
     ONE(cell_lower);
     ONE(cell_summary);
     ONE(cell_extract);

@@ -85,6 +85,28 @@ void cell_lower_ref(int lanes, int64_t n_batches, int n_parts, int from, int to,
                                  lane];
 }
 
+void cell_corners_ref(int lanes, int64_t n_batches, int dim, int m, const uint8_t *orientations,
+                      const double *hats, const double *matrices, double *corners) {
+    const int c = dim + 1, n = c * dim;
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int lane = 0; lane < lanes; lane++) {
+            const double *K = matrices + batch * at(c * m, 0) * lanes + lane, *P[12];
+            double *to = corners + batch * at(c, 0) * lanes + lane;
+            for (int i = 0; i < n; i++) {
+                const int f = i / dim, o = orientations[(batch * c + f) * lanes + lane];
+                P[i] = hats + ((f * 8 + o) * dim + i % dim) * c;
+            }
+            for (int a = 0; a < c; a++)
+                for (int b = 0; b <= a; b++) to[at(a, b) * lanes] = 0.0;
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++) {
+                    const double entry = K[at(i / dim * m + i % dim, j / dim * m + j % dim) * lanes];
+                    for (int a = 0; a < c; a++)
+                        for (int b = 0; b <= a; b++) to[at(a, b) * lanes] += P[i][a] * entry * P[j][b];
+                }
+        }
+}
+
 void cell_summary_ref(int lanes, int64_t n_batches, int n_faces, int n_components, int n,
                       const double *matrices, double *summary) {
     for (int64_t batch = 0; batch < n_batches; batch++)

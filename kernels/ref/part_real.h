@@ -10,3 +10,26 @@ void NAME(part_restrict)(int64_t n_parts, int m, int low, const REAL *fine, REAL
     for (int64_t p = 0; p < n_parts; p++)
         for (int i = 0; i < low; i++) coarse[p * low + i] = fine[p * m + i];
 }
+
+void NAME(corner_prolong)(int64_t n_faces, int dim, const int32_t *corners, const double *hats,
+                          const REAL *coarse, REAL *fine) {
+    for (int64_t f = 0; f < n_faces; f++)
+        for (int i = 0; i < dim; i++) {
+            REAL sum = 0;
+            for (int j = 0; j < dim; j++)
+                if (corners[f * dim + j] >= 0) sum += (REAL)hats[i * dim + j] * coarse[corners[f * dim + j]];
+            fine[f * dim + i] += sum;
+        }
+}
+
+void NAME(corner_restrict)(int64_t n_vertices, int dim, const int64_t *starts, const int32_t *places,
+                           const double *hats, const REAL *fine, REAL *coarse) {
+    for (int64_t v = 0; v < n_vertices; v++) {
+        REAL sum = 0;
+        for (int64_t k = starts[v]; k < starts[v + 1]; k++) {
+            const int64_t face = places[k] / dim;
+            for (int i = 0; i < dim; i++) sum += (REAL)hats[i * dim + places[k] % dim] * fine[face * dim + i];
+        }
+        coarse[v] = sum;
+    }
+}

@@ -171,6 +171,15 @@ static void clear(void *to, size_t bytes) {
     }
 }
 
+facet_status base_alloc_sparse(void *pointer, size_t n, size_t size) {
+    facet_status status = base_alloc(pointer, n, size);
+#ifdef MADV_NOHUGEPAGE
+    char *block = get_pointer(pointer);
+    if (status == FACET_OK && n * size >= LARGE) madvise(block - BASE_ALIGNMENT, n * size, MADV_NOHUGEPAGE);
+#endif
+    return status;
+}
+
 facet_status base_calloc(void *pointer, size_t n, size_t size) {
     facet_status status = base_alloc(pointer, n, size);
     void *p = get_pointer(pointer);

@@ -18,6 +18,8 @@
  * any object pointer. Fails with FACET_ERROR_MACHINE, naming the bytes that were wanted; *pointer is then
  * NULL. */
 facet_status base_alloc(void *pointer, size_t n, size_t size);
+/* The same for arrays of which a few numbers here and there will be touched: no huge pages. */
+facet_status base_alloc_sparse(void *pointer, size_t n, size_t size);
 /* The same, filled with zeros. */
 facet_status base_calloc(void *pointer, size_t n, size_t size);
 /* Grows or shrinks *pointer (NULL: allocates) and keeps the contents; on failure *pointer is unchanged. */

@@ -235,6 +235,7 @@ static facet_status check_names(const struct case_file *file, const struct facet
     facet_status status = FACET_OK;
     struct text errors = {0};
     struct mesh_locator *locator = NULL;
+    int64_t n_points = 0;
     for (int i = 0; i < file->n_conductivity; i++) check_region(file, mesh, &file->conductivity[i], &errors);
     for (int i = 0; i < file->n_material; i++)
         gather(&errors, check_group(mesh, "material: ", file->material[i].on), file,
@@ -256,9 +257,11 @@ static facet_status check_names(const struct case_file *file, const struct facet
         gather(&errors, check_vector(mesh, "force", &b->force), file, b->force.place);
         gather(&errors, check_support(mesh, b), file, b->place);
     }
-    for (int i = 0; i < file->n_values && locator == NULL; i++)
-        if (file->values[i].take == CASE_AT || file->values[i].take == CASE_ALONG)
-            TRY(mesh_locator_create(mesh, &locator));
+    for (int i = 0; i < file->n_values; i++)
+        n_points += file->values[i].take == CASE_AT      ? 1
+                    : file->values[i].take == CASE_ALONG ? file->values[i].n_points
+                                                         : 0;
+    if (n_points > 0) TRY(mesh_locator_create_for(mesh, n_points, &locator));
     for (int i = 0; i < file->n_values; i++) {
         facet_status found = check_value(mesh, locator, &file->values[i]);
         if (found == FACET_ERROR_MACHINE) TRY(found);

@@ -16,7 +16,9 @@ done:
 }
 
 void facet_context_destroy(facet_context **context) {
-    if (context != NULL) base_free(context);
+    if (context == NULL) return;
+    if (*context != NULL) device_settle((*context)->device); /* no thread of ours outlives it */
+    base_free(context);
 }
 
 facet_status facet_context_set_threads(facet_context *context, int n) {
@@ -37,7 +39,13 @@ void facet_context_interrupt(facet_context *context) {
     if (context != NULL) base_owner_interrupt(&context->owner);
 }
 
+/* A thread that starts the device has a processor of its own, or all others would wait for the one that
+ * shares it. */
 void context_call_begin(struct facet_context *context, int threads, struct base_call *call) {
+    if (threads == 0 && device_is_starting(context->device)) {
+        const int all = facet_context_threads(context);
+        threads = all > 2 ? all - 1 : all;
+    }
     base_call_begin(call, &context->owner, &context->monitor, threads);
 }
 

@@ -135,7 +135,7 @@ const char *device_name(const struct device *device) {
 
 const char *device_list(void) {
 #ifdef FACET_HAVE_CUDA
-    if (cuda_start() == NULL) return "cpu, ref, debug, cuda";
+    if (cuda_start() == NULL && cuda_settle() == NULL) return "cpu, ref, debug, cuda";
 #endif
     return "cpu, ref, debug";
 }
@@ -181,6 +181,23 @@ facet_status device_check(const struct device *device) {
     return FACET_OK;
 }
 
+int device_is_starting(const struct device *device) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return cuda_is_starting();
+#endif
+    (void)device;
+    return 0;
+}
+
+facet_status device_settle(const struct device *device) {
+#ifdef FACET_HAVE_CUDA
+    const char *lost = device->place == GPU ? cuda_settle() : NULL;
+    if (lost != NULL) return base_fail(FACET_ERROR_MACHINE, "%s", lost);
+#endif
+    (void)device;
+    return FACET_OK;
+}
+
 int device_has(const struct device *device, const char *kernel) {
     for (int i = 0; i < device_n_kernels(); i++)
         if (strcmp(kernel, device_kernel_name(i)) == 0) return device_support(device, i) != DEVICE_NONE;
@@ -214,6 +231,8 @@ static facet_status gpu_alloc(void *pointer, size_t count, size_t size) {
     if (size > 0 && count > SIZE_MAX / size)
         return base_fail(FACET_ERROR_MACHINE, "more bytes than can be counted");
     address = cuda_alloc(count * size, &available);
+    const char *lost = address == NULL ? cuda_settle() : NULL;
+    if (lost != NULL) return base_fail(FACET_ERROR_MACHINE, "%s", lost);
     if (address == NULL)
         return base_fail(
             FACET_ERROR_MACHINE, "the GPU has no room for %.3f GiB (%zu bytes) more; %.3f GiB are free",

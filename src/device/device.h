@@ -51,6 +51,9 @@ struct device_copies device_copies(const struct device *device);
 /* FACET_OK, or what first went wrong on the device in this thread since it last asked, which is then
  * forgotten, unless the device is lost for good. Kernels return nothing: solvers ask at their end. */
 facet_status device_check(const struct device *device);
+/* Whether a thread is at work to start the device. Waits for it; why it cannot be used. */
+int device_is_starting(const struct device *device);
+facet_status device_settle(const struct device *device);
 int device_has(const struct device *device, const char *kernel); /* whether it has it, by any code */
 /* Refuses a device that lacks one of the kernels (a list that ends with NULL), by name. what: "the method
  * continuous". */

@@ -90,6 +90,7 @@ void batch_tables_destroy(struct hdg *hdg, int block) {
 int batch_has_robin(const struct hdg *h, int block, int32_t cell) {
     const struct hdg_data *data = &h->data;
     int n_faces = h->space.blocks[block].n_faces;
+    if (!h->has_robin) return 0;
     for (int f = 0; f < n_faces; f++) {
         int32_t condition =
             data->face_condition[data->mesh->blocks[block].faces[(int64_t)cell * n_faces + f]];
@@ -119,7 +120,8 @@ facet_status batch_find_fast(struct hdg *h, int block, batch_fits fits) {
     int constant = !h->space.revolved && (data->tau == NULL || field_is_constant(data->tau, NULL)) &&
                    !shape_faces_differ(data->mesh->blocks[block].shape);
     facet_status status = CALLOC(h->ways[block], n);
-    for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
+#pragma omp parallel for num_threads(base_threads_for(n * h->lanes)) schedule(static)
+    for (int64_t batch = 0; batch < (status == FACET_OK && constant ? n : 0); batch++)
         h->ways[block][batch] = all_fast(h, block, fits, batch) ? BATCH_FAST : BATCH_SINGLE;
     return status;
 }

@@ -89,6 +89,15 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->maker = maker != NULL ? maker : revolved ? revolved_rule : hdg_default_rule;
     h->device = device;
     h->lanes = device_lanes(device);
+    int robin = 0;
+#pragma omp parallel for num_threads(base_threads_for(data->mesh->n_faces)) schedule(static)                 \
+    reduction(|                                                                                              \
+              : robin)
+    for (int32_t f = 0; f < data->mesh->n_faces; f++) {
+        const int32_t c = data->face_condition[f];
+        robin |= c >= 0 && data->conditions[c].kind == HDG_ROBIN;
+    }
+    h->has_robin = robin;
     for (int b = 0; b < data->mesh->n_blocks; b++)
         if (shape_faces_differ(data->mesh->blocks[b].shape) && device_has_memory(device))
             FAIL(FACET_ERROR_INPUT, "cells of shape %s are not on the device %s; use the device cpu",
@@ -102,6 +111,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         h->n_eliminated[b] = equation_components(equation, data->mesh->dim) * h->functions[b].Nu;
     }
     TRY(CALLOC(eliminated, data->mesh->n_faces));
+#pragma omp parallel for num_threads(base_threads_for(data->mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
         eliminated[f] =

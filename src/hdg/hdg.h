@@ -176,6 +176,7 @@ struct hdg {
     double heaviest, lightest; /* tau h / K, from the sample */
     struct hdg_weak weak;
     struct hdg_resident *resident; /* resident.h, or NULL */
+    int has_robin;                 /* some face has a condition of that kind */
 };
 
 /* Whether the stress has a component around the axis. */

@@ -8,9 +8,11 @@
 #include "hdg/contact.h"
 #include "hdg/general.h"
 
-/* n numbers; what a device brings is written before it is read, as far as it is wanted. */
+/* n numbers; what a device brings is written before it is read, as far as it is wanted: often of a few cells
+ * alone. */
 static facet_status make(const struct hdg *h, int64_t n, double **array) {
-    return h->resident != NULL ? ALLOC(*array, n) : CALLOC(*array, n);
+    if (h->resident == NULL) return CALLOC(*array, n);
+    return base_alloc_sparse(array, (size_t)n, sizeof **array);
 }
 
 facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
@@ -27,7 +29,7 @@ facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
         TRY(make(h, count * nc * h->functions[b].Nu, &s->u[b]));
         if (h->data.equation->flux != NULL) TRY(make(h, flux * nc * mesh->dim, &s->q[b]));
         if (equation_has_field(h->data.equation, HDG_P) || hdg_has_hoop(h)) TRY(CALLOC(s->p[b], flux));
-        TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
+        TRY(make(h, trace_n_batches(h->device, mesh, b) * N * lanes, &s->loads[b]));
     }
     int64_t n_seconds = h->contacts != NULL ? h->contacts->seen.n_all - h->trace.n_all : 0;
     if (n_seconds > 0) TRY(CALLOC(s->kept, n_seconds));

@@ -13,11 +13,11 @@
 #define MOST_PART 0.25
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
-    double **arrays[] = {&b->corners, &b->coefficients, &b->loads, &b->u, &b->q, &b->normals, &b->moments};
-    for (int i = 0; i < 7; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&b->corners, &b->coefficients, &b->loads,   &b->u,
+                         &b->q,       &b->normals,      &b->moments, &b->det};
+    for (int i = 0; i < 8; i++) device_free(device, arrays[i]);
     device_free(device, &b->maps);
     device_free(device, &b->sides);
-    base_free(&b->det);
 }
 
 void hdg_resident_destroy(struct hdg *h) {
@@ -51,8 +51,9 @@ static int is_one(const struct hdg *h, const struct field *const *fields, const 
 }
 
 static int is_eligible(const struct hdg *h) {
-    static const char *const kernels[] = {"affine_coefficients", "cell_source", "affine_balance", "face_sums",
-                                          "affine_solve",        "cell_gather", "table_apply"};
+    static const char *const kernels[] = {
+        "affine_coefficients", "cell_source", "affine_balance", "face_sums",    "affine_solve",
+        "cell_gather",         "table_apply", "put_entries",    "cell_extract", "tile_extremes"};
     const struct equation *e = h->data.equation;
     const struct field *reaction;
     if (!is_one(h, h->data.reaction, &reaction)) return 0;
@@ -164,6 +165,27 @@ done:
     return status;
 }
 
+/* Lanes without a cell have no volume; adds that of the others. */
+static facet_status weigh_cells(struct hdg *h, int block, double unit) {
+    facet_status status = FACET_OK;
+    double *det = h->resident->blocks[block].det, *ones = NULL;
+    const int64_t count = h->data.mesh->blocks[block].count,
+                  n = trace_n_batches(h->device, h->data.mesh, block) * h->lanes, n_empty = n - count;
+    int64_t *empty = NULL, *there = NULL;
+    TRY(ALLOC(empty, n_empty));
+    for (int64_t i = 0; i < n_empty; i++) empty[i] = count + i;
+    TRY(device_copy(h->device, &there, empty, (size_t)n_empty, sizeof *empty));
+    device_put_entries(h->device, n_empty, there, NULL, det);
+    TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
+    device_fill(h->device, F64, n, 1.0, ones);
+    h->resident->volume += unit * device_dot(h->device, F64, n, det, ones);
+done:
+    base_free(&empty);
+    device_free(h->device, &there);
+    device_free(h->device, &ones);
+    return status;
+}
+
 static facet_status make_coefficients(struct hdg *h, int block, const double *K) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
@@ -171,14 +193,13 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
     const int dim = h->data.mesh->dim;
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
     struct cell_words words = {0};
-    double *det = NULL, tau = 0.0;
+    double tau = 0.0;
     TRY(put_corners(h, block, r));
     TRY(put_words(h, block, &words));
     TRY(device_copy(h->device, &r->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
-    TRY(device_alloc(h->device, &det, (size_t)(n * h->lanes), sizeof *det));
-    TRY(ALLOC(r->det, n * h->lanes));
+    TRY(device_alloc(h->device, &r->det, (size_t)(n * h->lanes), sizeof *r->det));
     if (h->data.tau != NULL) field_is_constant(h->data.tau, &tau);
     struct straight_cells cells = {.lanes = h->lanes,
                                    .dim = dim,
@@ -195,12 +216,9 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
                                    .tau = tau,
                                    .tau_hat = h->data.tau_hat,
                                    .length = h->space.length};
-    device_affine_coefficients(h->device, &cells, n, r->coefficients, det);
-    TRY(device_download(h->device, r->det, det, (size_t)(n * h->lanes) * sizeof *det));
-    for (int64_t i = 0; i < h->data.mesh->blocks[block].count; i++)
-        h->resident->volume += r->det[i] * cells.volume;
+    device_affine_coefficients(h->device, &cells, n, r->coefficients, r->det);
+    TRY(weigh_cells(h, block, cells.volume));
 done:
-    device_free(h->device, &det);
     device_free(h->device, &words.orientations);
     device_free(h->device, &words.regions);
     return status;
@@ -243,12 +261,14 @@ void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction) {
 /* Where the unknowns of every face begin in the trace. */
 static void number_faces(const struct hdg *h, int64_t *first) {
     const struct trace_space *t = &h->trace;
-    int64_t next = t->n_free;
-    for (int64_t f = 0; f < t->n_faces; f++) {
-        first[f] = t->face_free[f] >= 0 ? t->face_free[f] : next;
-        if (t->face_free[f] < 0) next += t->face_first[f + 1] - t->face_first[f];
+    const int64_t m = h->space.blocks[0].m; /* of all faces: is_eligible */
+#pragma omp parallel for num_threads(base_threads_for(t->n_faces)) schedule(static)
+    for (int64_t f = 0; f < t->n_faces; f++) first[f] = t->face_free[f];
+    for (int64_t f = 0, k = 0, next = t->n_free; next < t->n_all; f++) {
+        const int64_t end = k < t->n_free_faces ? t->free_faces[k++] : t->n_faces;
+        for (; f < end; f++, next += m) first[f] = next; /* what lies between two free faces */
     }
-    h->resident->n_eliminated = next - t->n_free;
+    h->resident->n_eliminated = t->n_all - t->n_free;
 }
 
 static facet_status put_maps(const struct hdg *h, int block, const int64_t *first,
@@ -359,7 +379,10 @@ static facet_status load_block(const struct hdg *h, int block, int *finite) {
         device_table_apply(device, lanes, many, N, table->n, 1, phi, values, r->loads + first * N * lanes);
     }
     TRY(device_download(device, sums, totals, (size_t)(n * 2 * lanes) * sizeof *sums));
-    for (int64_t i = 0; i < n * 2 * lanes; i++) *finite &= isfinite(sums[i]) != 0;
+    int all = 1;
+#pragma omp parallel for num_threads(base_threads_for(n * 2 * lanes)) schedule(static) reduction(& : all)
+    for (int64_t i = 0; i < n * 2 * lanes; i++) all &= isfinite(sums[i]) != 0;
+    *finite &= all;
 done:
     expr_program_destroy(&program);
     device_free(device, &points);
@@ -375,6 +398,10 @@ done:
 static facet_status load_by_host(const struct hdg *h, const double *source, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     TRY(hdg_solution_need(h, s));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (s->loads[b] != NULL)
+            memset(s->loads[b], 0,
+                   (size_t)(h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N) * sizeof(double));
     TRY(hdg_load_cells(h, source, s));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N);
@@ -388,14 +415,15 @@ done:
 /* Whether a face of the boundary has a value, or a load. */
 static int has_boundary_data(const struct hdg *h) {
     const struct trace_space *t = &h->trace;
+    int found = 0;
+#pragma omp parallel for num_threads(base_threads_for(t->n_faces)) schedule(static) reduction(| : found)
     for (int64_t f = 0; f < t->n_faces; f++) {
         const int64_t size = t->face_first[f + 1] - t->face_first[f];
         const double *data =
             t->face_free[f] < 0 ? h->eliminated + t->face_first[f] : h->boundary + t->face_free[f];
-        for (int64_t i = 0; h->data.face_condition[f] >= 0 && i < size; i++)
-            if (data[i] != 0.0) return 1;
+        for (int64_t i = 0; h->data.face_condition[f] >= 0 && i < size; i++) found |= data[i] != 0.0;
     }
-    return 0;
+    return found;
 }
 
 /* F = what boundary data contribute. */
@@ -475,9 +503,13 @@ facet_status hdg_resident_take(const struct hdg *h, const struct vector *x) {
     if (r->n_eliminated == 0) goto done;
     TRY(ALLOC(host, r->n_eliminated));
     to = host;
-    for (int64_t f = 0; f < t->n_faces; f++)
-        for (int64_t i = t->face_first[f]; t->face_free[f] < 0 && i < t->face_first[f + 1]; i++)
-            *to++ = h->eliminated[i];
+    for (int64_t f = 0, k = 0; f < t->n_faces; f++) {
+        const int64_t end = k < t->n_free_faces ? t->free_faces[k++] : t->n_faces, n = f < end ? end - f : 0;
+        const int64_t size = t->face_first[f + n] - t->face_first[f];
+        if (size > 0) memcpy(to, h->eliminated + t->face_first[f], (size_t)size * sizeof *to);
+        to += size;
+        f = end;
+    }
     TRY(device_upload(h->device, r->trace + t->n_free, host, (size_t)r->n_eliminated * sizeof *host));
 done:
     base_free(&host);

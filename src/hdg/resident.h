@@ -27,15 +27,20 @@ facet_status hdg_resident_recover(const struct hdg *h);
 /* A number no smaller than the largest of u and the trace, and no more than the root of their number times
  * it; infinite where it is not known. */
 double hdg_resident_size(const struct hdg *h);
-/* Brings trace, u and loads to the host, and q once somebody wants it; or trace, u and q of n cells alone. */
+/* Brings trace, u and loads to the host, and q once somebody wants it; or trace, u and q of n cells alone:
+ * all others are left as they were. */
 facet_status hdg_resident_fetch(const struct hdg *h, struct hdg_solution *solution);
 void hdg_resident_want_flux(const struct hdg *h);
 facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32_t *cells,
                                      struct hdg_solution *solution);
 /* The same and u*, made there, once. */
 facet_status hdg_resident_star(const struct hdg *h, struct hdg_solution *solution);
-/* hdg_conservation; of all cells the integral of u and the volume. */
+/* hdg_conservation; of all cells the integral of u and the volume; their sums. */
 facet_status hdg_resident_balance(const struct hdg *h, double *imbalance);
 facet_status hdg_resident_integrals(const struct hdg *h, double *values);
+facet_status hdg_resident_total(const struct hdg *h, double values[2]);
+/* The least and the greatest u at the lattice of this order, by parts of the mesh: n_pairs of them, at most
+ * as many as cells. */
+facet_status hdg_resident_range(const struct hdg *h, int order, double *values, int64_t *n_pairs);
 
 #endif

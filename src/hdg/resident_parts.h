@@ -14,7 +14,7 @@ struct resident_block {
     int64_t *sides;                 /* of the free faces: the kernel face_sums */
     double *loads, *u, *q;
     double *normals, *moments; /* of the reference cell: struct balance_cells */
-    double *det;               /* on the host: batch x LANES */
+    double *det;               /* batch x LANES: of the Jacobian, 0 in lanes without a cell */
 };
 
 struct hdg_resident {

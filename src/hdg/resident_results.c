@@ -62,6 +62,42 @@ done:
     return status;
 }
 
+/* The trace on the faces of n cells of a block. */
+static facet_status fetch_faces(const struct hdg *h, int block, int64_t n, const int64_t *cells,
+                                struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct trace_space *t = &h->trace;
+    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->space.blocks[block].m;
+    const int64_t n_batches = (n + lanes - 1) / lanes, size = n_batches * n_faces * lanes;
+    int64_t *maps = NULL, *there = NULL;
+    double *picked = NULL, *host = NULL;
+    TRY(ALLOC(maps, size));
+    TRY(ALLOC(host, size * m));
+    for (int64_t i = 0; i < n_batches * lanes; i++)
+        for (int f = 0; f < n_faces; f++)
+            maps[(i / lanes * n_faces + f) * lanes + i % lanes] =
+                i < n ? t->face_free[t->faces[block][cells[i] * n_faces + f]] : -1;
+    TRY(device_copy(h->device, &there, maps, (size_t)size, sizeof *maps));
+    TRY(device_alloc(h->device, &picked, (size_t)(size * m), sizeof *picked));
+    device_cell_gather(h->device, lanes, n_batches, n_faces, m, there, h->resident->trace, picked);
+    TRY(device_download(h->device, host, picked, (size_t)(size * m) * sizeof *host));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t f = 0; f < n_faces; f++) {
+            const int32_t face = t->faces[block][cells[i] * n_faces + f];
+            const int64_t first = t->face_first[face];
+            const double *from = host + ((i / lanes * n_faces + f) * m) * lanes + i % lanes;
+            for (int k = 0; k < m; k++)
+                s->trace[first + k] =
+                    t->face_free[face] >= 0 ? from[(int64_t)k * lanes] : h->eliminated[first + k];
+        }
+done:
+    device_free(h->device, &there);
+    device_free(h->device, &picked);
+    base_free(&maps);
+    base_free(&host);
+    return status;
+}
+
 /* `size` numbers of n cells of a block to their places. */
 static facet_status fetch_few(const struct hdg *h, int64_t n, const int64_t *cells, const int64_t *there,
                               int64_t size, const double *from, double *to) {
@@ -84,8 +120,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
     const struct hdg_resident *r = h->resident;
     int64_t *mine = NULL, *there = NULL;
     TRY(hdg_solution_need(h, s));
-    TRY(fetch_trace(h, s));
-    if (r->has_u && r->has_q) goto done;
+    if (r->has_u && r->has_q) goto done; /* and the trace with them */
     TRY(ALLOC(mine, n));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
@@ -97,6 +132,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
         if (count == 0) continue;
         device_free(h->device, &there);
         TRY(device_copy(h->device, &there, mine, (size_t)count, sizeof *mine));
+        if (!r->has_trace) TRY(fetch_faces(h, b, count, mine, s));
         TRY(fetch_few(h, count, mine, there, N, r->blocks[b].u, s->u[b]));
         TRY(fetch_few(h, count, mine, there, h->data.mesh->dim * N, r->blocks[b].q, s->q[b]));
     }
@@ -201,39 +237,157 @@ done:
     return status;
 }
 
-/* phi_0 is 1 over the root of the measure, and all others have no integral. */
+/* The first number of u of all cells of a block, on the device: phi_0 is 1 over the root of the measure, and
+ * all other functions have no integral. */
+static facet_status first_numbers(const struct hdg *h, int block, double **there) {
+    facet_status status = FACET_OK;
+    const int N = h->space.blocks[block].N;
+    const int64_t n = h->matrices.n_batches[block];
+    double *table = NULL, *first = NULL;
+    TRY(CALLOC(first, N));
+    first[0] = 1.0;
+    TRY(device_copy(h->device, &table, first, (size_t)N, sizeof *first));
+    TRY(device_alloc(h->device, there, (size_t)(n * h->lanes), sizeof **there));
+    device_table_apply(h->device, h->lanes, n, 1, N, 1, table, h->resident->blocks[block].u, *there);
+done:
+    device_free(h->device, &table);
+    base_free(&first);
+    return status;
+}
+
 facet_status hdg_resident_integrals(const struct hdg *h, double *values) {
     facet_status status = FACET_OK;
-    const struct device *device = h->device;
-    const int lanes = h->lanes;
-    double *table = NULL, *there = NULL, *host = NULL, *first = NULL;
+    double *there = NULL, *u = NULL, *det = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const int64_t n = h->matrices.n_batches[b];
-        const int N = h->space.blocks[b].N;
+        const int64_t n = h->matrices.n_batches[b] * h->lanes;
         const double volume = shape_measure(block->shape);
         if (n == 0) continue;
-        device_free(device, &table);
-        device_free(device, &there);
-        base_free(&host);
-        base_free(&first);
-        TRY(CALLOC(first, N));
-        first[0] = 1.0;
-        TRY(ALLOC(host, n * lanes));
-        TRY(device_copy(device, &table, first, (size_t)N, sizeof *first));
-        TRY(device_alloc(device, &there, (size_t)(n * lanes), sizeof *there));
-        device_table_apply(device, lanes, n, 1, N, 1, table, h->resident->blocks[b].u, there);
-        TRY(device_download(device, host, there, (size_t)(n * lanes) * sizeof *host));
+        device_free(h->device, &there);
+        base_free(&u);
+        base_free(&det);
+        TRY(ALLOC(u, n));
+        TRY(ALLOC(det, n));
+        TRY(first_numbers(h, b, &there));
+        TRY(device_download(h->device, u, there, (size_t)n * sizeof *u));
+        TRY(device_download(h->device, det, h->resident->blocks[b].det, (size_t)n * sizeof *det));
         for (int64_t i = 0; i < block->count; i++) {
-            const double det = h->resident->blocks[b].det[i];
-            values[2 * (block->first + i)] = det * sqrt(volume) * host[i];
-            values[2 * (block->first + i) + 1] = det * volume;
+            values[2 * (block->first + i)] = det[i] * sqrt(volume) * u[i];
+            values[2 * (block->first + i) + 1] = det[i] * volume;
         }
     }
 done:
-    device_free(device, &table);
-    device_free(device, &there);
-    base_free(&host);
-    base_free(&first);
+    device_free(h->device, &there);
+    base_free(&u);
+    base_free(&det);
+    return status;
+}
+
+facet_status hdg_resident_total(const struct hdg *h, double values[2]) {
+    facet_status status = FACET_OK;
+    double *there = NULL;
+    values[0] = 0.0;
+    values[1] = h->resident->volume;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const int64_t n = h->matrices.n_batches[b] * h->lanes;
+        if (n == 0) continue;
+        device_free(h->device, &there);
+        TRY(first_numbers(h, b, &there));
+        values[0] += sqrt(shape_measure(h->data.mesh->blocks[b].shape)) *
+                     device_dot(h->device, F64, n, h->resident->blocks[b].det, there);
+    }
+    TRY(device_check(h->device));
+done:
+    device_free(h->device, &there);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ extremes */
+
+/* The functions of a block at a lattice: as rows of points (a table of the kernel table_apply). */
+static facet_status lattice_table(const struct hdg *h, int block, int order, int *n_points, double **table) {
+    facet_status status = FACET_OK;
+    const enum shape shape = h->data.mesh->blocks[block].shape;
+    const int dim = h->data.mesh->dim, N = h->space.blocks[block].N, n = shape_n_nodes(shape, order);
+    struct hdg_table at = {0};
+    double *xi = NULL;
+    *n_points = n;
+    TRY(ALLOC(xi, n * dim));
+    TRY(ALLOC(*table, (int64_t)N * n));
+    shape_nodes(shape, order, xi);
+    TRY(hdg_table_create(shape, h->space.degree, h->data.mesh->order, n, xi, &at));
+    for (int64_t i = 0; i < (int64_t)N * n; i++) (*table)[i] = at.phi[i % n * at.N + i / n];
+done:
+    hdg_table_destroy(&at);
+    base_free(&xi);
+    return status;
+}
+
+/* Of the cells of a batch that is not full, on the host. */
+static facet_status range_of_last(const struct hdg *h, int block, int n_points, const double *table,
+                                  double range[2]) {
+    facet_status status = FACET_OK;
+    const int lanes = h->lanes, N = h->space.blocks[block].N;
+    const int64_t count = h->data.mesh->blocks[block].count, batch = count / lanes;
+    double *u = NULL;
+    TRY(ALLOC(u, N * lanes));
+    TRY(device_download(h->device, u, h->resident->blocks[block].u + batch * N * lanes,
+                        (size_t)(N * lanes) * sizeof *u));
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
+    for (int64_t lane = 0; lane < count - batch * lanes; lane++)
+        for (int p = 0; p < n_points; p++) {
+            double value = 0.0;
+            for (int64_t i = 0; i < N; i++) value += table[i * n_points + p] * u[i * lanes + lane];
+            range[0] = fmin(range[0], value);
+            range[1] = fmax(range[1], value);
+        }
+done:
+    base_free(&u);
+    return status;
+}
+
+/* A pair for each full batch, and one for the rest. */
+static facet_status range_of_block(const struct hdg *h, int block, int order, double *pairs,
+                                   int64_t *n_pairs) {
+    facet_status status = FACET_OK;
+    const int lanes = h->lanes, N = h->space.blocks[block].N;
+    const int64_t n_full = h->data.mesh->blocks[block].count / lanes;
+    double *table = NULL, *there = NULL, *values = NULL, *extremes = NULL;
+    int n_points;
+    TRY(lattice_table(h, block, order, &n_points, &table));
+    int64_t most = RESIDENT_NUMBERS / (n_points * lanes);
+    most = most < 1 ? 1 : most < n_full ? most : n_full;
+    TRY(device_copy(h->device, &there, table, (size_t)N * (size_t)n_points, sizeof *table));
+    TRY(device_alloc(h->device, &values, (size_t)(most * n_points * lanes), sizeof *values));
+    TRY(device_alloc(h->device, &extremes, (size_t)(2 * n_full), sizeof *extremes));
+    for (int64_t first = 0; first < n_full; first += most) {
+        const int64_t many = n_full - first < most ? n_full - first : most;
+        device_table_apply(h->device, lanes, many, n_points, N, 1, there,
+                           h->resident->blocks[block].u + first * N * lanes, values);
+        device_tile_extremes(h->device, many, (int64_t)n_points * lanes, 1, 0, values, extremes + 2 * first);
+    }
+    TRY(device_download(h->device, pairs, extremes, (size_t)(2 * n_full) * sizeof *pairs));
+    *n_pairs = n_full;
+    if (n_full * lanes < h->data.mesh->blocks[block].count)
+        TRY(range_of_last(h, block, n_points, table, pairs + 2 * (*n_pairs)++));
+done:
+    base_free(&table);
+    device_free(h->device, &there);
+    device_free(h->device, &values);
+    device_free(h->device, &extremes);
+    return status;
+}
+
+facet_status hdg_resident_range(const struct hdg *h, int order, double *values, int64_t *n_pairs) {
+    facet_status status = FACET_OK;
+    *n_pairs = 0;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        int64_t n;
+        if (h->data.mesh->blocks[b].count == 0) continue;
+        TRY(range_of_block(h, b, order, values + 2 * *n_pairs, &n));
+        *n_pairs += n;
+    }
+done:
     return status;
 }

@@ -219,20 +219,17 @@ done:
     return status;
 }
 
-/* Volume over boundary is the length that a long or thin domain has across; on the unit square and cube it
- * is 1. Without a boundary: the smallest extent. */
-static facet_status domain_length(const struct hdg_space *space, double *length) {
+/* Of the faces begin .. end - 1 that have one cell. */
+static facet_status boundary_area(const struct hdg_space *space, int64_t begin, int64_t end, double *area) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
-    struct mesh_quality quality;
     struct hdg_geometry scratch = {0};
     int dim = mesh->dim, points = hdg_max_points(space);
-    double *x = NULL, *normal = NULL, area = 0.0, largest = 0.0, smallest = INFINITY;
+    double *x = NULL, *normal = NULL;
     TRY(hdg_geometry_create(points, dim, &scratch));
     TRY(ALLOC(x, points * dim));
     TRY(ALLOC(normal, points * dim));
-    TRY(mesh_measure_size(mesh, &quality));
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
+    for (int64_t f = begin; f < end; f++) {
         if (mesh->face_cells[2 * f + 1] >= 0) continue;
         const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * f]);
         int b = (int)(block - mesh->blocks);
@@ -242,18 +239,41 @@ static facet_status domain_length(const struct hdg_space *space, double *length)
         for (int q = 0; q < table->rule.n; q++) {
             double square = 0.0;
             for (int a = 0; a < dim; a++) square += normal[q * dim + a] * normal[q * dim + a];
-            area += sqrt(square);
+            *area += sqrt(square);
         }
     }
+done:
+    hdg_geometry_destroy(&scratch);
+    base_free(&x);
+    base_free(&normal);
+    return status;
+}
+
+/* Volume over boundary is the length that a long or thin domain has across; on the unit square and cube it
+ * is 1. Without a boundary: the smallest extent. */
+static facet_status domain_length(const struct hdg_space *space, double *length) {
+    enum { PARTS = 64 };
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = space->mesh;
+    struct mesh_quality quality;
+    struct base_collector failures;
+    int dim = mesh->dim;
+    double areas[PARTS] = {0}, area = 0.0, largest = 0.0, smallest = INFINITY;
+    TRY(mesh_measure_size(mesh, &quality));
+    base_collector_init(&failures);
+#pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(dynamic)
+    for (int p = 0; p < PARTS; p++) /* which do not depend on the number of threads */
+        base_collect(&failures, p,
+                     boundary_area(space, (int64_t)mesh->n_faces * p / PARTS,
+                                   (int64_t)mesh->n_faces * (p + 1) / PARTS, &areas[p]));
+    TRY(base_collected(&failures));
+    for (int p = 0; p < PARTS; p++) area += areas[p];
     for (int a = 0; a < dim; a++) {
         largest = fmax(largest, quality.upper[a] - quality.lower[a]);
         smallest = fmin(smallest, quality.upper[a] - quality.lower[a]);
     }
     *length = area > 0.0 ? fmin(largest, 2.0 * dim * quality.volume / area) : smallest;
 done:
-    hdg_geometry_destroy(&scratch);
-    base_free(&x);
-    base_free(&normal);
     return status;
 }
 

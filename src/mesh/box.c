@@ -282,6 +282,16 @@ done:
 
 /* ------------------------------------------------------------------------------------------ sides */
 
+/* Whether a brick has a face on a side of the box. */
+static int is_at_side(const struct generator *g, int64_t brick) {
+    for (int a = 0; a < g->dim; a++) {
+        const int64_t n = g->box->cells[a], i = brick % n;
+        if (i == 0 || i == n - 1) return 1;
+        brick /= n;
+    }
+    return 0;
+}
+
 /* Visits the faces that lie on a side; with room given, writes their vertices. */
 static void walk_sides(struct generator *g) {
     enum shape shape = g->even->shape;
@@ -290,6 +300,10 @@ static void walk_sides(struct generator *g) {
     for (int64_t cell = 0; cell < g->input.n_cells; cell++) {
         const int32_t *vertices = g->vertices + cell * n;
         int any = 0;
+        if (!is_at_side(g, cell / g->even->n_cells)) {
+            cell += g->even->n_cells - 1; /* nor have the other cells of the brick */
+            continue;
+        }
         for (int v = 0; v < n; v++) any |= g->sides[vertices[v]];
         for (int f = 0; any && f < shape_n_faces(shape); f++) {
             const int *corners = shape_face_vertices(shape, f);

@@ -163,9 +163,10 @@ void mesh_affine_jacobian(enum shape shape, int order, const double *nodes, doub
 void mesh_bounds(int n, int dim, const double *nodes, double *lower, double *upper) {
     for (int a = 0; a < dim; a++) lower[a] = upper[a] = nodes[a];
     for (int i = 1; i < n; i++)
-        for (int a = 0; a < dim; a++) {
-            lower[a] = fmin(lower[a], nodes[i * dim + a]);
-            upper[a] = fmax(upper[a], nodes[i * dim + a]);
+        for (int a = 0; a < dim; a++) { /* fmin is a call, and there are millions */
+            const double x = nodes[i * dim + a];
+            lower[a] = x < lower[a] ? x : lower[a];
+            upper[a] = x > upper[a] ? x : upper[a];
         }
 }
 

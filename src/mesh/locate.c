@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/sort.h"
 #include "mesh/internal.h"
 
 /* A point may lie outside its cell by this in reference coordinates. */
@@ -14,14 +15,63 @@
  */
 #define MOST_ROUNDINGS (8 * 2.3e-16)
 
+/* So many points are sought without a tree. */
+#define FEW_POINTS 4
+
 struct mesh_locator {
     const struct facet_mesh *mesh;
     struct mesh_tree tree;
-    double *boxes;                     /* n_cells x 2 dim */
+    double *boxes;                     /* n_cells x 2 dim; NULL: there is no tree */
     double *lattices[MESH_MAX_BLOCKS]; /* n_nodes x dim */
 };
 
+/* Whether a point is far from the box of the nodes of a cell: by more than its own size. */
+static int is_far(const struct facet_mesh *mesh, const struct mesh_block *block, int32_t c,
+                  const double *target) {
+    const int dim = mesh->dim;
+    double box[6], size = 0;
+    mesh_bounds(block->n_nodes, dim, block->nodes + (int64_t)c * block->n_nodes * dim, box, box + dim);
+    for (int a = 0; a < dim; a++) size = fmax(size, box[dim + a] - box[a]);
+    for (int a = 0; a < dim; a++)
+        if (target[a] < box[a] - 2 * size || target[a] > box[dim + a] + 2 * size) return 1;
+    return 0;
+}
+
+/* The box around a cell, 2 dim numbers. Curved cells may bulge out of the box of their nodes, a parabola by
+ * an eighth of it. */
+static void cell_box(const struct facet_mesh *mesh, const struct mesh_block *block, int32_t c, double *box) {
+    const int dim = mesh->dim;
+    const double *nodes = block->nodes + (int64_t)c * block->n_nodes * dim;
+    double margin = mesh->order > 1 && !block->affine[c] ? 0.25 : 2 * OUTSIDE;
+    mesh_bounds(block->n_nodes, dim, nodes, box, box + dim);
+    margin *= mesh_extent(block->n_nodes, dim, nodes);
+    for (int a = 0; a < dim; a++) {
+        box[a] -= margin;
+        box[dim + a] += margin;
+    }
+}
+
+static facet_status make_tree(const struct facet_mesh *mesh, struct mesh_locator *made) {
+    facet_status status = FACET_OK;
+    const int dim = mesh->dim;
+    TRY(ALLOC(made->boxes, 2 * (int64_t)mesh->n_cells * dim));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+#pragma omp parallel for num_threads(base_threads_for(block->count)) schedule(static)
+        for (int32_t c = 0; c < block->count; c++)
+            cell_box(mesh, block, c, made->boxes + 2 * (int64_t)(block->first + c) * dim);
+    }
+    TRY(mesh_tree_create(dim, mesh->n_cells, made->boxes, &made->tree));
+done:
+    return status;
+}
+
 facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_locator **locator) {
+    return mesh_locator_create_for(mesh, INT64_MAX, locator);
+}
+
+facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_points,
+                                     struct mesh_locator **locator) {
     facet_status status = FACET_OK;
     struct mesh_locator *made = NULL;
     int dim = mesh->dim;
@@ -32,26 +82,12 @@ facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_loca
         *locator = made;
         return FACET_OK;
     }
-    TRY(ALLOC(made->boxes, 2 * (int64_t)mesh->n_cells * dim));
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
         TRY(ALLOC(made->lattices[b], block->n_nodes * dim));
         shape_nodes(block->shape, mesh->order, made->lattices[b]);
-#pragma omp parallel for num_threads(base_threads_for(block->count)) schedule(static)
-        for (int32_t c = 0; c < block->count; c++) {
-            const double *nodes = block->nodes + (int64_t)c * block->n_nodes * dim;
-            double *box = made->boxes + 2 * (int64_t)(block->first + c) * dim;
-            mesh_bounds(block->n_nodes, dim, nodes, box, box + dim);
-            /* Curved cells may bulge out of the box of their nodes, a parabola by an eighth of it. */
-            double margin = mesh->order > 1 && !block->affine[c] ? 0.25 : 2 * OUTSIDE;
-            margin *= mesh_extent(block->n_nodes, dim, nodes);
-            for (int a = 0; a < dim; a++) {
-                box[a] -= margin;
-                box[dim + a] += margin;
-            }
-        }
     }
-    TRY(mesh_tree_create(dim, mesh->n_cells, made->boxes, &made->tree));
+    if (n_points > FEW_POINTS) TRY(make_tree(mesh, made));
     *locator = made;
     made = NULL;
 done:
@@ -286,6 +322,39 @@ static int32_t locate_in_box(const struct facet_mesh *mesh, const double *target
     return mesh_outside_by(mesh->blocks[0].shape, xi) <= OUTSIDE || away < MOST_ROUNDINGS * most ? cell : -1;
 }
 
+/* Without a tree: the cells whose boxes hold the point, in their order. */
+static facet_status visit_all(const struct mesh_locator *locator, struct search *search) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = locator->mesh;
+    const int dim = mesh->dim;
+    int32_t *found = NULL;
+    int64_t n = 0, room = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) room += mesh->blocks[b].count;
+    TRY(ALLOC(found, room));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+#pragma omp parallel for num_threads(base_threads_for(block->count)) schedule(static)
+        for (int32_t c = 0; c < block->count; c++) {
+            double box[6];
+            int holds = 1;
+            int64_t at;
+            if (is_far(mesh, block, c, search->target)) continue;
+            cell_box(mesh, block, c, box);
+            for (int a = 0; a < dim; a++)
+                holds &= search->target[a] >= box[a] && search->target[a] <= box[dim + a];
+            if (!holds) continue;
+#pragma omp atomic capture
+            at = n++;
+            found[at] = block->first + c;
+        }
+    }
+    base_sort(n, found);
+    for (int64_t i = 0; i < n && !visit_cell(search, found[i]); i++) continue;
+done:
+    base_free(&found);
+    return status;
+}
+
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi) {
     struct search search = {.locator = locator, .target = x, .cell = -1};
     int dim = locator->mesh->dim;
@@ -295,7 +364,12 @@ facet_status mesh_locate(const struct mesh_locator *locator, const double *x, in
         *cell = locate_in_box(locator->mesh, x, xi);
         return FACET_OK;
     }
-    mesh_tree_query(&locator->tree, x, x, visit_cell, &search);
+    if (locator->boxes != NULL)
+        mesh_tree_query(&locator->tree, x, x, visit_cell, &search);
+    else {
+        facet_status status = visit_all(locator, &search);
+        if (status != FACET_OK) return status;
+    }
     *cell = search.cell;
     for (int a = 0; a < dim; a++) xi[a] = search.xi[a];
     return search.status;

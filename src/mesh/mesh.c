@@ -93,6 +93,7 @@ static facet_status check_cell_form(const struct mesh_input *input, int64_t cell
 /* Faults that make the rest of the input unreadable are reported alone and at once. */
 static facet_status check_form(const struct mesh_input *input) {
     facet_status status = FACET_OK;
+    struct base_collector failures;
     if (input->dim != 2 && input->dim != 3)
         FAIL(FACET_ERROR_INPUT, "a mesh has dimension 2 or 3, not %d", input->dim);
     if (input->order < 1 || input->order > MESH_MAX_ORDER)
@@ -105,7 +106,13 @@ static facet_status check_form(const struct mesh_input *input) {
              (long long)input->n_cells, (long long)input->n_vertices, MESH_MAX_CELLS);
     if (input->vertex_offsets[0] != 0 || input->node_offsets[0] != 0)
         FAIL(FACET_ERROR_INPUT, "the offsets of the first cell are not zero");
-    for (int64_t cell = 0; cell < input->n_cells; cell++) TRY(check_cell_form(input, cell));
+    base_collector_init(&failures);
+#pragma omp parallel for num_threads(base_threads_for(input->n_cells)) schedule(static)
+    for (int64_t cell = 0; cell < input->n_cells; cell++) {
+        facet_status form = check_cell_form(input, cell);
+        if (form != FACET_OK) base_collect(&failures, cell, form);
+    }
+    TRY(base_collected(&failures));
     for (int g = 0; g < input->n_groups; g++) {
         const struct mesh_input_group *group = &input->groups[g];
         if (!group->name || !group->name[0]) FAIL(FACET_ERROR_INPUT, "group %d has no name", g);
@@ -126,8 +133,11 @@ static facet_status number_vertices(struct mesh_builder *builder) {
     const struct mesh_input *input = builder->input;
     TRY(ALLOC(builder->vertex_map, input->n_vertices));
     for (int64_t v = 0; v < input->n_vertices; v++) builder->vertex_map[v] = -1;
-    for (int64_t i = 0; i < input->vertex_offsets[input->n_cells]; i++)
+#pragma omp parallel for num_threads(base_threads_for(input->n_cells)) schedule(static)
+    for (int64_t i = 0; i < input->vertex_offsets[input->n_cells]; i++) {
+#pragma omp atomic write
         builder->vertex_map[input->vertices[i]] = 0;
+    }
     int32_t n = 0;
     for (int64_t v = 0; v < input->n_vertices; v++)
         if (builder->vertex_map[v] == 0) builder->vertex_map[v] = n++;

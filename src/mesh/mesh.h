@@ -215,6 +215,10 @@ void mesh_skeleton_destroy(struct mesh_skeleton *skeleton); /* safe on a zeroed 
  * within 1e-8 of the cell size, in reference coordinates. mesh_locate may be called from several threads. */
 struct mesh_locator;
 facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_locator **locator);
+/* The same for n_points points: few of them are sought among all cells, one after the other, which is sooner
+ * done than a tree. */
+facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_points,
+                                     struct mesh_locator **locator);
 void mesh_locator_destroy(struct mesh_locator **locator);
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi);
 

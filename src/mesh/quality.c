@@ -115,9 +115,9 @@ static void measure_cell(const struct gauge *gauge, int32_t cell, struct mesh_qu
     }
     if (gauge->all) judge_cell(gauge, cell, nodes, quality);
     mesh_bounds(block->n_nodes, dim, nodes, lower, upper);
-    for (int a = 0; a < dim; a++) {
-        quality->lower[a] = fmin(quality->lower[a], lower[a]);
-        quality->upper[a] = fmax(quality->upper[a], upper[a]);
+    for (int a = 0; a < dim; a++) { /* fmin is a call, and there are millions */
+        quality->lower[a] = lower[a] < quality->lower[a] ? lower[a] : quality->lower[a];
+        quality->upper[a] = upper[a] > quality->upper[a] ? upper[a] : quality->upper[a];
     }
 }
 

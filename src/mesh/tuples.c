@@ -84,8 +84,9 @@ int32_t tuple_set_find(const struct tuple_set *set, const int32_t *key) {
  * own, counted by all threads. */
 static int parts_suffice(const struct tuple_set *set, int64_t n, const uint32_t *hashes) {
     int64_t counts[REGIONS] = {0}, part = ((int64_t)set->mask + 1) / REGIONS;
+    const int shift = __builtin_ctzll((unsigned long long)part); /* of a power of two */
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : counts[:REGIONS])
-    for (int64_t i = 0; i < n; i++) counts[(hashes[i] & set->mask) / part]++;
+    for (int64_t i = 0; i < n; i++) counts[(hashes[i] & set->mask) >> shift]++;
     for (int r = 0; r < REGIONS; r++)
         if (counts[r] >= part) return 0;
     return 1;
@@ -95,17 +96,19 @@ static int parts_suffice(const struct tuple_set *set, int64_t n, const uint32_t 
 static void find_firsts(struct tuple_set *set, int64_t n, const int32_t *keys, const uint32_t *hashes,
                         int32_t *first) {
     const int n_threads = base_threads();
-    const int64_t part = (int64_t)set->region + 1;
+    const uint64_t part = (uint64_t)set->region + 1;
 #pragma omp parallel for num_threads(n_threads) schedule(static, 1)
-    for (int t = 0; t < n_threads; t++) /* each with parts of its own, and all keys in their order */
+    for (int t = 0; t < n_threads; t++) { /* each with parts of its own, and all keys in their order */
+        const uint64_t begin = (uint64_t)(REGIONS * t / n_threads) * part,
+                       length = (uint64_t)(REGIONS * (t + 1) / n_threads) * part - begin;
         for (int64_t i = 0; i < n; i++) {
-            const int64_t region = (hashes[i] & set->mask) / part;
             base_tell_at(i);
-            if (region < REGIONS * t / n_threads || region >= REGIONS * (t + 1) / n_threads) continue;
+            if ((uint64_t)(hashes[i] & set->mask) - begin >= length) continue;
             uint32_t slot = slot_of(set, keys, hashes[i], keys + i * set->stride);
             if (set->table[slot] == 0) set->table[slot] = (int32_t)i + 1;
             first[i] = set->table[slot] - 1;
         }
+    }
 }
 
 /* The first keys get numbers in their order, kept in numbers[i] until all have theirs; returns how many. */

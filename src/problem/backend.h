@@ -13,8 +13,8 @@
 struct facet_solver;
 struct multigrid;
 
-/* What is taken of the cells by `reduce`. */
-enum backend_take { BACKEND_INTEGRALS, BACKEND_EXTREMES, BACKEND_RANGE };
+/* What is taken of the cells by `reduce`: integrals of each or of all of them, extremes of each or of all. */
+enum backend_take { BACKEND_INTEGRALS, BACKEND_TOTAL, BACKEND_EXTREMES, BACKEND_RANGE };
 
 /* Points of the reference cell at which fields are wanted in many cells, prepared for that. On a box a set of
  * points that is a product of coordinates (lattices, rules, points of a face), in whatever order, is seen to
@@ -88,12 +88,12 @@ struct backend {
      * rule. */
     facet_status (*integrate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                               double *integrals, double *volume);
-    /* NULL, or where *done is set: of all cells at once, fetched or not, two numbers each: the integral of a
-     * field with one component and the volume; or its least and greatest values at the products of n points x
-     * of [0, 1] (BACKEND_RANGE: where a cell has those of the whole mesh; elsewhere something between them).
-     */
+    /* NULL, or where *n_pairs is not 0: of all cells at once, fetched or not, two numbers each: the integral
+     * of a field with one component and the volume; or its least and greatest values at the products of n
+     * points x of [0, 1] (simplices: at their lattice of order n - 1). BACKEND_TOTAL and BACKEND_RANGE: any
+     * number of pairs, up to that of the cells, whose sums or extremes are those of the mesh. */
     facet_status (*reduce)(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
-                           const double *x, double *values, int *done);
+                           const double *x, double *values, int64_t *n_pairs);
     /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x
      * area element, which the caller frees. */
     facet_status (*face_rule)(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,

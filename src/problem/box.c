@@ -373,11 +373,12 @@ static facet_status integrate(const struct facet_solver *s, enum hdg_field field
 
 /* Extremes of u, whose tables are made once for all cells. */
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
-                           const double *x, double *values, int *done_here) {
+                           const double *x, double *values, int64_t *n_pairs) {
     facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
-    *done_here = take != BACKEND_INTEGRALS && field == HDG_U;
-    if (!*done_here) return FACET_OK;
+    const int here = (take == BACKEND_EXTREMES || take == BACKEND_RANGE) && field == HDG_U;
+    *n_pairs = here ? b->hdg->grid.n_cells : 0;
+    if (!here) return FACET_OK;
     TRY(boxhdg_extremes(b->hdg, &b->solution, n, x, values));
     for (int64_t i = 0; b->apart && i < 2 * b->hdg->grid.n_cells; i++) values[i] += b->constant;
 done:

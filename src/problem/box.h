@@ -61,7 +61,7 @@ facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_
 facet_status box_device_need(const struct facet_solver *s, enum hdg_field field);
 facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells);
 facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take,
-                               int n, const double *x, double *values, int *done);
+                               int n, const double *x, double *values, int64_t *n_pairs);
 
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or

@@ -323,12 +323,14 @@ done:
 }
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
-                           const double *x, double *values, int *done_here) {
+                           const double *x, double *values, int64_t *n_pairs) {
     struct boxsem *c = s->box->continuous;
-    *done_here = field == HDG_U && (c->tiles != NULL || device_is_host(c->device));
-    if (!*done_here) return FACET_OK;
-    return take == BACKEND_INTEGRALS ? box_points_integrals(s, boxsem_integrals(c, values), values)
-                                     : boxsem_extremes(c, n, x, take == BACKEND_RANGE, values);
+    const int here = field == HDG_U && (c->tiles != NULL || device_is_host(c->device));
+    *n_pairs = here ? s->problem->mesh->n_cells : 0;
+    if (!here) return FACET_OK;
+    return take == BACKEND_INTEGRALS || take == BACKEND_TOTAL
+               ? box_points_integrals(s, boxsem_integrals(c, values), values)
+               : boxsem_extremes(c, n, x, take == BACKEND_RANGE, values);
 }
 
 const struct backend boxsem_backend = {.destroy = destroy,

@@ -34,7 +34,7 @@ static facet_status create(const struct facet_solver *from, const char *name, st
     facet_status status = FACET_OK;
     TRY(CALLOC(*field, 1));
     TRY(base_strdup(name, &(*field)->name));
-    TRY(sample_field_create(from, name, &(*field)->of));
+    TRY(sample_field_create(from, name, INT64_MAX, &(*field)->of));
     TRY(take_solution(*field));
 done:
     if (status != FACET_OK) facet_field_destroy(field);

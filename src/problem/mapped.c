@@ -329,10 +329,22 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
 }
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
-                           const double *x, double *values, int *done_here) {
-    (void)n, (void)x;
-    *done_here = s->hdg->resident != NULL && field == HDG_U && take == BACKEND_INTEGRALS;
-    return *done_here ? hdg_resident_integrals(s->hdg, values) : FACET_OK;
+                           const double *x, double *values, int64_t *n_pairs) {
+    (void)x;
+    *n_pairs = 0;
+    if (s->hdg->resident == NULL || field != HDG_U) return FACET_OK;
+    switch (take) {
+    case BACKEND_INTEGRALS:
+        *n_pairs = s->problem->mesh->n_cells;
+        return hdg_resident_integrals(s->hdg, values);
+    case BACKEND_TOTAL:
+        *n_pairs = 1;
+        return hdg_resident_total(s->hdg, values);
+    case BACKEND_RANGE:
+        return hdg_resident_range(s->hdg, n - 1, values, n_pairs);
+    default:
+        return FACET_OK;
+    }
 }
 
 /* These tables know the functions of degree k; where u has more, others at the same points are made. */

@@ -308,8 +308,9 @@ struct sample_field {
     int components;
     struct mesh_locator *locator;
 };
-facet_status sample_field_create(const struct facet_solver *from, const char *name, struct sample_field *f);
-void sample_field_destroy(struct sample_field *f); /* safe on a zeroed struct, and twice */
+facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,
+                                 struct sample_field *f); /* n_points: about as many will be asked for */
+void sample_field_destroy(struct sample_field *f);        /* safe on a zeroed struct, and twice */
 facet_status sample_field_here(const struct sample_field *f, int64_t n, const double *x, double *values);
 facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_points, const double *x,
                                    double *values);

@@ -191,7 +191,8 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
         .kind = p->physics->essential, .part = "rest", .fixed = {1, 1, mesh->dim == 3}};
     if (r->conditions[n].kind == HDG_MECHANICAL) r->conditions[n].t = r->zero;
     if (rest < 0 && p->exact != NULL) rest = n;
-    for (int32_t f = 0; r->face_condition != NULL && f < mesh->n_faces; f++) {
+#pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static) reduction(+ : unnamed)
+    for (int32_t f = 0; f < (r->face_condition != NULL ? mesh->n_faces : 0); f++) {
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
         if (r->on_axis != NULL && r->on_axis[f]) continue;
         r->face_condition[f] = rest;
@@ -220,9 +221,12 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
+#pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = r->face_condition[f];
-        if (c >= 0 && r->conditions[c].kind != HDG_NEUMANN) held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
+        if (c < 0 || r->conditions[c].kind == HDG_NEUMANN) continue;
+#pragma omp atomic write
+        held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         if (piece[c] != c) continue;

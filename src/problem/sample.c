@@ -97,11 +97,12 @@ done:
     return status;
 }
 
-facet_status sample_field_create(const struct facet_solver *from, const char *name, struct sample_field *f) {
+facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,
+                                 struct sample_field *f) {
     facet_status status = FACET_OK;
     *f = (struct sample_field){.from = from};
     TRY(sample_find_field(from, name, &f->field, &f->components));
-    TRY(mesh_locator_create(from->problem->mesh, &f->locator));
+    TRY(mesh_locator_create_for(from->problem->mesh, n_points, &f->locator));
 done:
     return status;
 }
@@ -168,7 +169,7 @@ done:
 static facet_status evaluate(const struct facet_solver *s, const char *name, int64_t n_points,
                              const double *x, double *values) {
     struct sample_field field;
-    facet_status status = sample_field_create(s, name, &field);
+    facet_status status = sample_field_create(s, name, n_points, &field);
     if (status == FACET_OK) status = sample_field_evaluate(&field, n_points, x, values);
     sample_field_destroy(&field);
     return status;
@@ -271,6 +272,14 @@ done:
     return status;
 }
 
+/* What a part of the same sweep begins with. */
+static struct gathered empty_part(const struct gathered *g) {
+    return (struct gathered){.components = g->components,
+                             .component = g->component,
+                             .largest = g->largest,
+                             .smallest = g->smallest};
+}
+
 static void join(struct gathered *into, const struct gathered *part) {
     for (int c = 0; c < into->components; c++) into->integral[c] += part->integral[c];
     into->measure += part->measure;
@@ -286,14 +295,17 @@ static facet_status reduce_cells(const struct facet_solver *s, enum hdg_field fi
     const struct facet_mesh *mesh = s->problem->mesh;
     double *values = NULL, *x = NULL;
     int n = lattice_order(s) + 1;
-    enum backend_take take = !extremes ? BACKEND_INTEGRALS : group == NULL ? BACKEND_RANGE : BACKEND_EXTREMES;
+    int64_t n_pairs = 0;
+    enum backend_take take = group != NULL ? (extremes ? BACKEND_EXTREMES : BACKEND_INTEGRALS)
+                                           : (extremes ? BACKEND_RANGE : BACKEND_TOTAL);
     *done_here = 0;
     if (s->backend->reduce == NULL || g->components != 1) goto done;
     TRY(ALLOC(values, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(x, n));
     for (int i = 0; i < n; i++) x[i] = (double)i / (n - 1);
-    TRY(s->backend->reduce(s, field, take, n, x, values, done_here));
-    for (int32_t i = 0; *done_here && i < (group != NULL ? group->count : mesh->n_cells); i++) {
+    TRY(s->backend->reduce(s, field, take, n, x, values, &n_pairs));
+    *done_here = n_pairs > 0;
+    for (int64_t i = 0; *done_here && i < (group != NULL ? group->count : n_pairs); i++) {
         const double *of = values + 2 * (int64_t)(group != NULL ? group->ids[i] : i);
         g->smallest = extremes ? fmin(g->smallest, of[0]) : g->smallest;
         g->largest = extremes ? fmax(g->largest, of[1]) : g->largest;
@@ -326,11 +338,7 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
         while (end < n_cells && block_number(mesh, group != NULL ? group->ids[end] : end) == b) end++;
         if (!direct) TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
         base_collector_init(&failures);
-        for (int p = 0; p < PARTS; p++)
-            parts[p] = (struct gathered){.components = g->components,
-                                         .component = g->component,
-                                         .largest = g->largest,
-                                         .smallest = g->smallest};
+        for (int p = 0; p < PARTS; p++) parts[p] = empty_part(g);
 #pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - first))) schedule(dynamic)
         for (int p = 0; p < PARTS; p++) {
             int32_t from = first + (int32_t)((int64_t)(end - first) * p / PARTS);
@@ -407,20 +415,43 @@ done:
     return status;
 }
 
+/* Faces first .. end - 1 of a part. */
+static facet_status over_some_faces(const struct facet_solver *s, const enum hdg_field *field,
+                                    const struct mesh_group *part, int32_t first, int32_t end, int extremes,
+                                    struct gathered *g) {
+    facet_status status = FACET_OK;
+    for (int32_t i = first; i < end; i++) {
+        struct mesh_group_face face = mesh_group_face(s->problem->mesh, part, i);
+        TRY(extremes ? extremes_of_face(s, *field, face, g) : over_face(s, field, face, g));
+    }
+done:
+    return status;
+}
+
+/* In parts that do not depend on the number of threads, and neither does the sum. */
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
                               const struct mesh_group *part, int extremes, struct gathered *g) {
+    enum { SHARE = 64, PARTS = FETCHED / SHARE };
     facet_status status = FACET_OK;
     int32_t *cells = NULL;
     TRY(ALLOC(cells, FETCHED));
-    for (int32_t i = 0; i < part->count; i++) {
-        struct mesh_group_face face = mesh_group_face(s->problem->mesh, part, i);
-        int32_t n = 0;
-        if (i % FETCHED == 0) {
-            for (; n < FETCHED && i + n < part->count; n++)
-                cells[n] = mesh_group_face(s->problem->mesh, part, i + n).cell;
-            TRY(fetch(s, n, cells));
+    for (int32_t first = 0; first < part->count; first += FETCHED) {
+        struct gathered parts[PARTS];
+        struct base_collector failures;
+        const int32_t n = part->count - first < FETCHED ? part->count - first : FETCHED;
+        const int n_parts = (n + SHARE - 1) / SHARE;
+        for (int32_t i = 0; i < n; i++) cells[i] = mesh_group_face(s->problem->mesh, part, first + i).cell;
+        TRY(fetch(s, n, cells));
+        base_collector_init(&failures);
+#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)n)) schedule(dynamic)
+        for (int p = 0; p < n_parts; p++) {
+            const int32_t begin = p * SHARE, end = begin + SHARE < n ? begin + SHARE : n;
+            parts[p] = empty_part(g);
+            base_collect(&failures, p,
+                         over_some_faces(s, field, part, first + begin, first + end, extremes, &parts[p]));
         }
-        TRY(extremes ? extremes_of_face(s, *field, face, g) : over_face(s, field, face, g));
+        TRY(base_collected(&failures));
+        for (int p = 0; p < n_parts; p++) join(g, &parts[p]);
     }
 done:
     base_free(&cells);

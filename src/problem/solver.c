@@ -149,6 +149,7 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
     double begin = base_phase_begin(NULL, monitor, FACET_PHASE_SETUP);
     int box;
     TRY(prepare(problem, options, solver));
+    TRY(device_settle(problem->data.context->device));
     TRY(choose_backend(*solver, maker, &data, &box));
     (*solver)->maker = maker;
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver));

@@ -63,8 +63,41 @@ static void normalise(struct graph *graph, const int32_t *kind, const double *di
         }
 }
 
+/* Of nodes that are single unknowns: the pattern is that of the matrix. */
+static facet_status graph_of_unknowns(const struct amg_grid *grid, struct graph *graph) {
+    facet_status status = FACET_OK;
+    const struct csr *A = &grid->A;
+    double *diagonal = NULL;
+    *graph = (struct graph){.n = A->n, .n_modes = 1};
+    TRY(CALLOC(diagonal, A->n));
+    TRY(ALLOC(graph->offsets, A->n + 1));
+    TRY(ALLOC(graph->columns, A->offsets[A->n]));
+    TRY(ALLOC(graph->weights, A->offsets[A->n]));
+    graph->offsets[0] = 0;
+#pragma omp parallel for num_threads(base_threads_for(A->offsets[A->n])) schedule(static)
+    for (int64_t i = 0; i < A->n; i++) {
+        graph->offsets[i + 1] = A->offsets[i + 1];
+        for (int64_t e = A->offsets[i]; e < A->offsets[i + 1]; e++) {
+            graph->columns[e] = A->columns[e];
+            graph->weights[e] = A->values[e];
+            if (A->columns[e] == i) diagonal[i] = A->values[e];
+        }
+    }
+    normalise(graph, grid->kind, diagonal);
+done:
+    base_free(&diagonal);
+    return status;
+}
+
+static int has_single_unknowns(const struct amg_grid *grid) {
+    int single = grid->n_modes == 1 && grid->n_nodes == grid->A.n;
+    for (int64_t i = 0; single && i < grid->n_nodes; i++) single = grid->nodes[i] == i;
+    return single;
+}
+
 static facet_status graph_create(const struct amg_grid *grid, struct graph *graph) {
     facet_status status = FACET_OK;
+    if (has_single_unknowns(grid)) return graph_of_unknowns(grid, graph);
     int n_threads = base_threads();
     int64_t n = grid->n_nodes, *positions = NULL;
     int32_t *node_of = NULL;
@@ -111,6 +144,7 @@ static double strongest(const struct graph *graph, int64_t i) {
 enum { DROPPED = -1, FREE = -2 };
 
 static void mark_weak(const struct graph *graph, int drop, int32_t *aggregate) {
+#pragma omp parallel for num_threads(base_threads_for(graph->offsets[graph->n])) schedule(static)
     for (int64_t i = 0; i < graph->n; i++) {
         double sum = 0.0;
         for (int64_t e = graph->offsets[i]; e < graph->offsets[i + 1]; e++) sum += graph->weights[e];
@@ -157,8 +191,9 @@ static void pair_up(const struct graph *graph, double threshold, int32_t *aggreg
  */
 static void gather(const struct graph *graph, double threshold, int32_t *aggregate, int32_t *n) {
     for (int64_t i = 0; i < graph->n; i++) {
+        if (aggregate[i] != FREE) continue;
         double least = threshold * strongest(graph, i);
-        int whole = aggregate[i] == FREE && least > 0.0;
+        int whole = least > 0.0;
         for (int64_t e = graph->offsets[i]; whole && e < graph->offsets[i + 1]; e++)
             if (graph->weights[e] >= least && aggregate[graph->columns[e]] >= 0) whole = 0;
         if (!whole) continue;

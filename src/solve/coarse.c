@@ -109,18 +109,29 @@ done:
 
 /* ------------------------------------------------------------------------------ algebraic multigrid */
 
-/* Aggregates in a K-cycle on a GPU too: classical interpolation in a W-cycle takes three iterations fewer of
- * 16, but six times as long to set up, which is more than they take (docs/gpu.md). */
-static struct amg_options amg_of(const struct coarse_matrix *m, const struct coarse_options *options) {
+/* On a GPU the steps of a K-cycle would wait for their dot products. There aggregates of one mode are visited
+ * in a W-cycle whose corrections are scaled by this instead, since aggregates make them too small: with a
+ * factor below 2 and Galerkin's matrices two visits from zero have a spectrum in (0, 1], so that the cycle
+ * stays positive definite however many levels there are. (Classical interpolation takes an iteration or two
+ * fewer, but much longer to set up: docs/gpu.md.) */
+#define GPU_SCALE 1.9
+
+static struct amg_options amg_of(const struct device *device, const struct coarse_matrix *m,
+                                 const struct coarse_options *options) {
     struct amg_options amg;
     amg_options_default(&amg);
     amg.cycle = options->cycle;
+    if (device_has_memory(device) && options->cycle == MG_K && m->n_modes == 1) {
+        amg.cycle = MG_W;
+        amg.overcorrection = GPU_SCALE;
+    }
     amg.kinds = m->kinds;
     amg.name = m->name;
     amg.n_kernel = m->singular ? m->n_modes : 0;
     if (m->classical) {
         amg.aggregation = AMG_CLASSICAL;
         amg.cycle = options->cycle == MG_W ? MG_W : MG_V;
+        amg.overcorrection = 1.0;
     }
     return amg;
 }
@@ -132,7 +143,7 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
     TRY(multigrid_end_factored(mg, device, m, options, &done));
     if (done) goto done;
     TRY(complete(m, 1));
-    struct amg_options amg = amg_of(m, options);
+    struct amg_options amg = amg_of(device, m, options);
     multigrid_visit(mg, amg.cycle, 1.0);
     TRY(multigrid_append_amg(mg, device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg));
 done:
@@ -154,7 +165,7 @@ facet_status operator_create_coarse(const struct device *device, struct coarse_m
     TRY(try_factor(device, m, options, &bytes, M));
     if (M->apply != NULL) goto done;
     TRY(complete(m, 1));
-    struct amg_options amg = amg_of(m, options);
+    struct amg_options amg = amg_of(device, m, options);
     TRY(operator_create_amg(device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg, M));
 done:
     return status;

@@ -60,6 +60,7 @@ static facet_status find_places(const struct csr_elements *e, struct places *p) 
     facet_status status = FACET_OK;
     TRY(base_group(e->n, e->starts[e->n_elements], e->unknowns, &p->starts, &p->list));
     TRY(ALLOC(p->element, e->starts[e->n_elements]));
+#pragma omp parallel for num_threads(base_threads_for(e->n_elements)) schedule(static)
     for (int64_t i = 0; i < e->n_elements; i++)
         for (int64_t k = e->starts[i]; k < e->starts[i + 1]; k++) p->element[k] = (int32_t)i;
 done:

@@ -280,9 +280,10 @@ int operator_equal_blocks(const struct device *device, int64_t n_blocks, const i
     int64_t m = n_blocks > 0 ? block_offsets[1] : 0, least = device_is_host(device) ? LEAST_ROWS : 1;
     if (device_has_memory(device) && n_blocks < FEW_BLOCKS) return 0;
     if (m < least || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
-    for (int64_t b = 0; b < n_blocks; b++)
-        if (block_offsets[b + 1] - block_offsets[b] != m) return 0;
-    return (int)m;
+    int equal = 1;
+#pragma omp parallel for num_threads(base_threads_for(n_blocks)) schedule(static) reduction(& : equal)
+    for (int64_t b = 0; b < n_blocks; b++) equal &= block_offsets[b + 1] - block_offsets[b] == m;
+    return equal ? (int)m : 0;
 }
 
 /* The triangles of n_blocks matrices of m rows in lanes. */
@@ -317,6 +318,10 @@ done:
 
 /* B (n x n) becomes its inverse. first: its first unknown. */
 static facet_status invert_block(int64_t n, int64_t first, double *B) {
+    if (n == 1 && B[0] > 0.0) {
+        B[0] = 1.0 / B[0];
+        return FACET_OK;
+    }
     if (solve_invert(n, B)) return FACET_OK;
     return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: block of unknown %lld",
                      (long long)first);
@@ -409,7 +414,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
     TRY(solve_need_symmetric(csr->asymmetric, "the block Jacobi preconditioner"));
     TRY(operator_block_starts(n_blocks, block_offsets, &starts));
     TRY(ALLOC(blocks, starts[n_blocks]));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
+#pragma omp parallel for num_threads(base_threads_for(csr->offsets[csr->n])) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
         extract_block(csr, block_offsets[b], block_offsets[b + 1] - block_offsets[b], blocks + starts[b]);
     TRY(operator_create_blocks(device, n_blocks, block_offsets, &blocks, M));

@@ -21,12 +21,24 @@ void solve_noise(int64_t n, double *x) {
     }
 }
 
+/* It need not come from the host all along: after so many numbers it is repeated. */
+#define PERIOD (1 << 20)
+
 facet_status solve_fill_noise(struct vector *x) {
-    double *host;
-    facet_status status = ALLOC(host, x->n);
-    if (status != FACET_OK) return status;
-    solve_noise(x->n, host);
-    status = vector_upload(x, host);
+    facet_status status = FACET_OK;
+    struct vector first = *x;
+    const size_t size = precision_size(x->precision);
+    double *host = NULL;
+    if (x->n > PERIOD) first.n = PERIOD;
+    TRY(ALLOC(host, first.n));
+    solve_noise(first.n, host);
+    TRY(vector_upload(&first, host));
+    for (int64_t done_so_far = first.n, more; done_so_far < x->n; done_so_far += more) {
+        more = x->n - done_so_far < done_so_far ? x->n - done_so_far : done_so_far;
+        device_move(x->device, (char *)x->numbers + (size_t)done_so_far * size, x->numbers,
+                    (size_t)more * size);
+    }
+done:
     base_free(&host);
     return status;
 }

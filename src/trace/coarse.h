@@ -70,6 +70,16 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
 facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_beside beside,
                                     const struct trace_pieces *pieces, struct trace_nodes *nodes);
 
+/* corners.c: whole vertices of simplices below a level of degree 1, for devices that are not the host.
+ * Whether they are what is wanted; the nodes without P, and the columns of the vertices of every free face (n
+ * x dim, -1: none); the transfer that these are. */
+int trace_has_corners(const struct trace_space *space, const struct trace_matrices *matrices,
+                      enum trace_beside beside, const struct trace_pieces *pieces);
+facet_status trace_corner_nodes(const struct trace_space *space, struct trace_nodes *nodes,
+                                int32_t **corners);
+facet_status trace_corner_link(const struct device *device, const struct trace_space *space, int64_t n_nodes,
+                               const int32_t *corners, struct mg_link *link);
+
 /* The hat functions of the vertices of a face in the basis of degree 1: functions x vertices, by rows. */
 facet_status trace_hats(enum shape shape, double **hats);
 

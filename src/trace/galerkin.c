@@ -229,19 +229,19 @@ static void multiply_hats(const struct hat_tables *t, const double *K, int lanes
         }
 }
 
-/* The matrix of one cell without the corners that have no column. */
+/* The matrix of one cell, entries `step` apart, without the corners that have no column. */
 static void put_vertices(const struct mesh_block *block, const struct hat_tables *t, int64_t cell,
-                         const int32_t *columns, const double *packed, struct csr_elements *e) {
+                         const int32_t *columns, int step, const double *packed, struct csr_elements *e) {
     const int32_t *vertices = block->vertices + cell * t->n_corners;
     int32_t *unknowns = e->unknowns + e->starts[block->first + cell];
     double *to = e->matrices + e->matrix_starts[block->first + cell];
     for (int a = 0; a < t->n_corners; a++) {
         if (columns[vertices[a]] < 0) {
-            packed += a + 1;
+            packed += (a + 1) * step;
             continue;
         }
         *unknowns++ = columns[vertices[a]];
-        for (int b = 0; b <= a; b++, packed++)
+        for (int b = 0; b <= a; b++, packed += step)
             if (columns[vertices[b]] >= 0) *to++ = *packed;
     }
 }
@@ -259,9 +259,88 @@ static facet_status vertex_elements(const struct trace_space *space, const struc
         base_tell_at(c);
         multiply_hats(&t, trace_view_cell(view, block, c), view->matrices->lanes, m,
                       b->orientations + (int64_t)c * t.n_faces, packed);
-        put_vertices(b, &t, c, columns, packed, e);
+        put_vertices(b, &t, c, columns, 1, packed, e);
     }
     return FACET_OK;
+}
+
+/* The hats of the cells of a block as the kernel cell_corners wants them: faces x 8 x dim x corners. */
+static facet_status put_hats(const struct device *device, int dim, const struct hat_tables *t,
+                             double **there) {
+    double host[CORNERS * 8 * 3 * CORNERS] = {0};
+    const int n = t->n_corners;
+    for (int f = 0; f < t->n_faces; f++)
+        for (int o = 0; o < 8; o++)
+            for (int i = 0; i < dim; i++)
+                for (int v = 0; v < n; v++) host[((f * 8 + o) * dim + i) * n + v] = t->values[f][o][i][v];
+    return device_copy(device, there, host, (size_t)(t->n_faces * 8 * dim * n), sizeof *host);
+}
+
+static facet_status put_orientations(const struct trace_matrices *matrices, const struct mesh_block *b,
+                                     int64_t n_batches, uint8_t **there) {
+    facet_status status = FACET_OK;
+    const int lanes = matrices->lanes, n_faces = shape_n_faces(b->shape);
+    uint8_t *host = NULL;
+    TRY(CALLOC(host, n_batches * n_faces * lanes));
+#pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
+    for (int64_t c = 0; c < b->count; c++)
+        for (int f = 0; f < n_faces; f++)
+            host[(c / lanes * n_faces + f) * lanes + c % lanes] = b->orientations[c * n_faces + f];
+    TRY(device_copy(matrices->device, there, host, (size_t)(n_batches * n_faces * lanes), 1));
+done:
+    base_free(&host);
+    return status;
+}
+
+/* The same on a device, which sends the few numbers that are left of every cell. */
+static facet_status vertex_elements_there(const struct trace_space *space,
+                                          const struct trace_matrices *matrices, int block,
+                                          const int32_t *columns, struct csr_elements *e) {
+    facet_status status = FACET_OK;
+    const struct device *device = matrices->device;
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    const int lanes = matrices->lanes, dim = space->mesh->dim, size = (dim + 1) * (dim + 2) / 2;
+    const int64_t n_batches = matrices->n_batches[block], count = n_batches * size * lanes;
+    struct hat_tables t;
+    double *hats = NULL, *there = NULL, *host = NULL;
+    uint8_t *orientations = NULL;
+    if (b->count == 0) return FACET_OK;
+    TRY(hat_tables_create(b->shape, &t));
+    TRY(put_hats(device, dim, &t, &hats));
+    TRY(put_orientations(matrices, b, n_batches, &orientations));
+    TRY(device_alloc(device, &there, (size_t)count, sizeof *there));
+    TRY(ALLOC(host, count));
+    device_cell_corners(device, lanes, n_batches, dim, matrices->n[block] / t.n_faces, orientations, hats,
+                        matrices->values[block], there);
+    TRY(device_download(device, host, there, (size_t)count * sizeof *host));
+#pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
+    for (int64_t c = 0; c < b->count; c++)
+        put_vertices(b, &t, c, columns, lanes, host + c / lanes * size * lanes + c % lanes, e);
+done:
+    device_free(device, &hats);
+    device_free(device, &orientations);
+    device_free(device, &there);
+    base_free(&host);
+    return status;
+}
+
+/* Where the unknowns and the matrix of every cell begin: e->starts, e->matrix_starts. */
+static void count_vertices(const struct facet_mesh *mesh, const int32_t *columns, struct csr_elements *e) {
+    for (int k = 0; k < mesh->n_blocks; k++) {
+        const struct mesh_block *b = &mesh->blocks[k];
+        const int n_vertices = shape_n_vertices(b->shape);
+#pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
+        for (int64_t c = 0; c < b->count; c++) {
+            int n = 0;
+            for (int v = 0; v < n_vertices; v++) n += columns[b->vertices[c * n_vertices + v]] >= 0;
+            e->starts[b->first + c + 1] = n;
+        }
+    }
+    for (int64_t c = 0; c < mesh->n_cells; c++) {
+        const int64_t n = e->starts[c + 1];
+        e->starts[c + 1] += e->starts[c];
+        e->matrix_starts[c + 1] = e->matrix_starts[c] + n * (n + 1) / 2;
+    }
 }
 
 facet_status trace_galerkin_vertices(const struct trace_space *space, const struct trace_matrices *matrices,
@@ -270,22 +349,18 @@ facet_status trace_galerkin_vertices(const struct trace_space *space, const stru
     const struct facet_mesh *mesh = space->mesh;
     struct trace_view view = {.matrices = matrices};
     struct csr_elements e = {.n = n_columns, .n_elements = mesh->n_cells};
+    const int there = !device_is_host(matrices->device) && device_has(matrices->device, "cell_corners");
     *csr = (struct csr){0};
     TRY(ALLOC(e.starts, (int64_t)mesh->n_cells + 1));
     TRY(ALLOC(e.matrix_starts, (int64_t)mesh->n_cells + 1));
     e.starts[0] = e.matrix_starts[0] = 0;
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        const struct mesh_block *b = mesh_block_of(mesh, c);
-        int n_vertices = shape_n_vertices(b->shape), n = 0;
-        for (int v = 0; v < n_vertices; v++)
-            n += columns[b->vertices[(int64_t)(c - b->first) * n_vertices + v]] >= 0;
-        e.starts[c + 1] = e.starts[c] + n;
-        e.matrix_starts[c + 1] = e.matrix_starts[c] + n * (n + 1) / 2;
-    }
+    count_vertices(mesh, columns, &e);
     TRY(ALLOC(e.unknowns, e.starts[mesh->n_cells]));
     TRY(ALLOC(e.matrices, e.matrix_starts[mesh->n_cells]));
-    TRY(trace_view_open(matrices, &view));
-    for (int b = 0; b < mesh->n_blocks; b++) TRY(vertex_elements(space, &view, b, columns, &e));
+    if (!there) TRY(trace_view_open(matrices, &view));
+    for (int b = 0; b < mesh->n_blocks; b++)
+        TRY(there ? vertex_elements_there(space, matrices, b, columns, &e)
+                  : vertex_elements(space, &view, b, columns, &e));
     trace_view_close(&view);
     TRY(csr_from_elements(&e, csr));
 done:

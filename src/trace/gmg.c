@@ -251,7 +251,8 @@ static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
-    TRY(trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, &last));
+    TRY(trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, NULL,
+                              &last));
     TRY(multigrid_connect(b->mg, &P));
     last.singular = b->o.singular;
     TRY(multigrid_end_coarse(b->mg, b->coarse_device, &last, &b->end));

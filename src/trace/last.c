@@ -126,27 +126,34 @@ static void vertex_points(const struct facet_mesh *mesh, double *points) {
 
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
-                                   const double *modes, struct mg_transfer *P, struct coarse_matrix *l) {
+                                   const double *modes, struct mg_transfer *P, struct mg_link *link,
+                                   struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_nodes nodes = {0};
     double *points = NULL;
+    int32_t *corners = NULL;
     const struct facet_mesh *mesh = space->mesh;
     int nc = space->n_components, rigid = n_modes > nc;
-    TRY(trace_continuous_nodes(space, beside, pieces, &nodes));
+    const int linked = link != NULL && trace_has_corners(space, matrices, beside, pieces);
+    TRY(linked ? trace_corner_nodes(space, &nodes, &corners)
+               : trace_continuous_nodes(space, beside, pieces, &nodes));
     if (nodes.n == 0) { /* every vertex lies on an eliminated face */
         TRY(trace_last_traces(space, matrices, n_modes, modes, P, l));
         goto done;
     }
     TRY(nodes.columns != NULL && !trace_has_tensor_cells(mesh)
-            ? trace_galerkin_vertices(space, matrices, nodes.P.n_columns, nodes.columns, &l->csr)
+            ? trace_galerkin_vertices(space, matrices, nodes.offsets[nodes.n], nodes.columns, &l->csr)
             : trace_galerkin(space, matrices, &nodes.P, &l->csr));
-    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, rigid ? n_modes : nc));
+    TRY(last_alloc(l, nodes.n, nodes.offsets[nodes.n], rigid ? n_modes : nc));
     memcpy(l->offsets, nodes.offsets, (size_t)(nodes.n + 1) * sizeof *l->offsets);
     for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
-    TRY(ALLOC(points, (int64_t)mesh->n_vertices * mesh->dim));
-    vertex_points(mesh, points);
+    if (rigid) {
+        TRY(ALLOC(points, (int64_t)mesh->n_vertices * mesh->dim));
+        vertex_points(mesh, points);
+    }
     fill_modes(mesh, &nodes, points, rigid, l);
     TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
+    if (linked) TRY(trace_corner_link(matrices->device, space, nodes.n, corners, link));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
     l->name = nodes.n == nodes.n_vertices ? "linear"
@@ -155,6 +162,7 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
                                           : "linear+normals";
 done:
     base_free(&points);
+    base_free(&corners);
     trace_nodes_destroy(&nodes);
     return status;
 }

@@ -89,6 +89,7 @@ facet_status trace_lower_space(const struct trace_space *space, int degree, stru
     facet_status status = FACET_OK;
     uint8_t *eliminated = NULL;
     TRY(ALLOC(eliminated, space->mesh->n_faces));
+#pragma omp parallel for num_threads(base_threads_for(space->mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < space->mesh->n_faces; f++) eliminated[f] = space->face_free[f] < 0;
     TRY(trace_space_create(space->mesh, degree, space->n_components, eliminated, low));
     if (space->fixed == NULL) goto done;

@@ -61,11 +61,13 @@ facet_status trace_last_traces(const struct trace_space *space, const struct tra
                                int n_modes, const double *modes, struct mg_transfer *P,
                                struct coarse_matrix *last);
 /* Continuous functions, by themselves or with others beside, of vertices that may be cut (NULL: whole);
- * traces of degree 0 where there are none. */
+ * traces of degree 0 where there are none. link: NULL, or receives the transfer in place of P where the
+ * device has kernels for it. */
 struct trace_pieces;
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
-                                   const double *modes, struct mg_transfer *P, struct coarse_matrix *last);
+                                   const double *modes, struct mg_transfer *P, struct mg_link *link,
+                                   struct coarse_matrix *last);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
                               int n_modes, const double *modes, struct mg_transfer *P,

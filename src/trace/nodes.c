@@ -65,6 +65,7 @@ facet_status trace_inject_parts(const struct trace_space *space, const struct tr
     *link = (struct mg_link){0};
     if (!equal) return FACET_OK;
     const int64_t size = space->n_free / space->n_free_faces, fewer = low->n_free / space->n_free_faces;
+#pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) reduction(& : equal)
     for (int64_t b = 0; b < space->n_free_faces; b++)
         equal &= space->free_offsets[b] == b * size && low->free_offsets[b] == b * fewer;
     if (!equal) return FACET_OK;

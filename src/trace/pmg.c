@@ -211,7 +211,7 @@ done:
 
 /* The space below the stage: prolongation and matrix. There is no level between where modes are filled in. */
 static facet_status make_last(const struct builder *b, const struct stage *s, struct mg_transfer *P,
-                              struct coarse_matrix *last) {
+                              struct mg_link *link, struct coarse_matrix *last) {
     facet_status status = FACET_OK;
     const struct pmg_options *o = &b->o;
     double *modes = NULL;
@@ -228,7 +228,8 @@ static facet_status make_last(const struct builder *b, const struct stage *s, st
         break;
     default:
         TRY(trace_last_continuous(s->space, s->matrices, beside_of(o->coarse),
-                                  o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, NULL, P, last));
+                                  o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, NULL, P, link,
+                                  last));
         if (b->pieces.corners != NULL && o->coarse == PMG_PIECES)
             last->classical = 1; /* aggregates do not follow jumps */
     }
@@ -245,6 +246,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     struct stage s = {.space = space, .matrices = matrices};
     struct trace_matrices linear = {0};
     struct mg_transfer P = {0};
+    struct mg_link link = {0};
     struct coarse_matrix last = {0};
     TRY(trace_need_plain(space, matrices, "p-multigrid"));
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
@@ -256,8 +258,8 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     if (b.o.between && (b.scalar_constants || b.chains || b.o.coarse == PMG_FLUXES))
         multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
-    TRY(make_last(&b, &s, &P, &last));
-    TRY(multigrid_connect(b.mg, &P));
+    TRY(make_last(&b, &s, &P, &link, &last));
+    TRY(link.prolong != NULL ? multigrid_link(b.mg, &link) : multigrid_connect(b.mg, &P));
     last.singular = b.o.singular;
     TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,
                              &(struct coarse_options){.wish = b.o.last,
@@ -272,6 +274,7 @@ done:
     trace_space_destroy(&s.own_space);
     trace_pieces_destroy(&b.pieces);
     mg_transfer_destroy(&P);
+    mg_link_destroy(&link);
     coarse_matrix_destroy(&last);
     if (status != FACET_OK) multigrid_destroy(mg);
     return status;

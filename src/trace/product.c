@@ -1,5 +1,6 @@
 /* The global matrix as an operator: cell by cell, in colours of batches. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -177,6 +178,19 @@ done:
     return status;
 }
 
+/* The cells of a face as threads find them: the later slot of the two, and how many there are. */
+struct meeting {
+    atomic_int_least64_t latest;
+    atomic_int count;
+};
+
+/* 0 where there are more than two. */
+static int meet(struct meeting *m, int64_t slot) {
+    int64_t latest = atomic_load_explicit(&m->latest, memory_order_relaxed);
+    while (latest < slot && !atomic_compare_exchange_weak(&m->latest, &latest, slot)) continue;
+    return atomic_fetch_add(&m->count, 1) < 2;
+}
+
 /* Which cells are the second ones of their faces (struct cell_plan), batch x LANES; NULL where products are
  * not in parts: the device does not want them, faces differ in size or do not follow each other, or one has
  * more than two cells. n: unknowns. */
@@ -184,21 +198,29 @@ static facet_status find_seconds(const struct trace_slots *slots, const struct t
                                  int block, int64_t n, uint8_t **second) {
     facet_status status = FACET_OK;
     const int n_slots = slots->n_slots[block], m = slot_size(slots, matrices, block, 0);
-    const int64_t count = slots->count[block];
-    uint8_t *met = NULL;
-    int fits =
-        device_cell_parts(matrices->device, count) && slots->starts[block] == NULL && n_slots <= 8 && m > 0;
+    const int64_t count = slots->count[block], n_faces = m > 0 ? n / m : 0;
+    struct meeting *met = NULL;
+    int fits = device_cell_parts(matrices->device, count) && slots->starts[block] == NULL && n_slots <= 8 &&
+               m > 0 && n % m == 0;
     *second = NULL;
     if (!fits) return FACET_OK;
-    TRY(CALLOC(met, n / m + 1));
+    TRY(CALLOC(met, n_faces));
     TRY(CALLOC(*second, n_batches_of(slots, matrices->lanes, block) * matrices->lanes));
-    for (int64_t i = 0; i < count * n_slots && fits; i++) {
-        int64_t first = slots->first[slots->entities[block][i]];
-        if (first < 0) continue;
-        fits = first % m == 0 && first + m <= n && met[first / m] < 2;
-        if (fits && met[first / m]++ == 1) (*second)[i / n_slots] |= (uint8_t)(1 << i % n_slots);
-    }
-    fits = fits && n % m == 0;
+#pragma omp parallel for num_threads(base_threads_for(count)) schedule(static) reduction(& : fits)
+    for (int64_t cell = 0; cell < count; cell++)
+        for (int64_t i = cell * n_slots; i < (cell + 1) * n_slots; i++) {
+            int64_t first = slots->first[slots->entities[block][i]];
+            if (first < 0) continue;
+            const int good = first % m == 0 && first + m <= n;
+            fits &= good && meet(&met[first / m], i);
+        }
+#pragma omp parallel for num_threads(base_threads_for(count)) schedule(static)
+    for (int64_t cell = 0; cell < (fits ? count : 0); cell++)
+        for (int s = 0; s < n_slots; s++) {
+            int64_t i = cell * n_slots + s, first = slots->first[slots->entities[block][i]];
+            if (first >= 0 && met[first / m].count == 2 && met[first / m].latest == i)
+                (*second)[cell] |= (uint8_t)(1 << s);
+        }
 done:
     base_free(&met);
     if (!fits || status != FACET_OK) base_free(second);

@@ -5,23 +5,54 @@
 #include "poly/basis.h"
 #include "trace/trace.h"
 
+/* What stands before a face: unknowns, free ones, and faces that have some. */
+struct tally {
+    int64_t all, free, faces;
+};
+
+static void tally_face(const struct trace_space *space, const uint8_t *eliminated, int64_t f,
+                       struct tally *t) {
+    const int64_t size = space->records[f].size;
+    t->all += size;
+    t->free += eliminated[f] ? 0 : size;
+    t->faces += !eliminated[f] && size > 0;
+}
+
+/* The faces are shared out in pieces: each is counted, then numbered from what stands before it. */
 facet_status trace_space_number(struct trace_space *space, const uint8_t *eliminated) {
+    enum { PIECES = 64 };
     facet_status status = FACET_OK;
-    int64_t n = space->n_faces;
+    const int64_t n = space->n_faces;
+    struct tally before[PIECES + 1] = {{0}};
     TRY(ALLOC(space->face_first, n + 1));
     TRY(ALLOC(space->face_free, n));
     TRY(ALLOC(space->free_offsets, n + 1));
     TRY(ALLOC(space->free_faces, n));
-    space->face_first[0] = 0;
-    for (int64_t f = 0; f < n; f++) {
-        int64_t size = space->records[f].size;
-        space->face_first[f + 1] = space->face_first[f] + size;
-        space->face_free[f] = eliminated[f] ? -1 : space->n_free;
-        if (eliminated[f] || size == 0) continue;
-        space->free_offsets[space->n_free_faces] = space->n_free;
-        space->free_faces[space->n_free_faces++] = (int32_t)f;
-        space->n_free += size;
+#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
+    for (int p = 0; p < PIECES; p++)
+        for (int64_t f = n * p / PIECES; f < n * (p + 1) / PIECES; f++)
+            tally_face(space, eliminated, f, &before[p + 1]);
+    for (int p = 0; p < PIECES; p++) {
+        before[p + 1].all += before[p].all;
+        before[p + 1].free += before[p].free;
+        before[p + 1].faces += before[p].faces;
     }
+#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
+    for (int p = 0; p < PIECES; p++) {
+        struct tally t = before[p];
+        for (int64_t f = n * p / PIECES; f < n * (p + 1) / PIECES; f++) {
+            space->face_first[f] = t.all;
+            space->face_free[f] = eliminated[f] ? -1 : t.free;
+            if (!eliminated[f] && space->records[f].size > 0) {
+                space->free_offsets[t.faces] = t.free;
+                space->free_faces[t.faces] = (int32_t)f;
+            }
+            tally_face(space, eliminated, f, &t);
+        }
+    }
+    space->face_first[n] = before[PIECES].all;
+    space->n_free = before[PIECES].free;
+    space->n_free_faces = before[PIECES].faces;
     space->n_all = space->face_first[n];
     space->free_offsets[space->n_free_faces] = space->n_free;
     if (space->n_free > INT32_MAX)
@@ -86,6 +117,7 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
     for (int32_t f = 0; f < mesh->n_faces && two != NULL; f++)
         space->n_faces += two[f] && mesh->face_cells[2 * (int64_t)f + 1] >= 0;
     TRY(ALLOC(space->records, space->n_faces));
+#pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < mesh->n_faces; f++)
         space->records[f] =
             (struct trace_face){.shape = mesh->face_shapes[f],
