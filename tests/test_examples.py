@@ -177,6 +177,11 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(values["heat"], heat, delta=1e-6)
         self.assertAlmostEqual(values["pipe_least"] - values["jacket_most"], heat / (4 * 1.5 * math.pi / 2), delta=1e-3)
 
+    def test_perforated(self):
+        f = math.pi / 16
+        rayleigh = 1 - 2 * f / (1 + f - 0.305827 * f**4 / (1 - 1.402958 * f**8) - 0.013362 * f**8)
+        self.assertAlmostEqual(self.solve("perforated")["values"]["K"][0], -rayleigh, delta=3e-8)
+
     def test_neumann(self):
         result = self.solve("neumann")
         self.assert_errors(result, u=5e-9, q=6e-9, u_star=6e-11)

@@ -277,6 +277,8 @@ facet_status box_data_create(const struct device *device, const struct problem_r
         snprintf(why, BOX_WHY_BYTES, "the equation diffusion");
     else if (!mesh_is_box(mesh))
         snprintf(why, BOX_WHY_BYTES, "a mesh.box of quads or hexes");
+    else if (from->jump != NULL)
+        snprintf(why, BOX_WHY_BYTES, "joined sides across which u does not jump");
     if (why[0] != '\0') goto done;
     for (int d = 0; d < mesh->dim; d++) {
         data->grid.cells[d] = mesh->box.cells[d];
