@@ -1,5 +1,5 @@
 /* The Gmsh reader: the cells of a parsed file in the lattice order and at the order of the mesh, its vertices
- * numbered without gaps, its physical groups by name. Begin reading at mesh_read_gmsh. */
+ * numbered without gaps, its physical groups by name. Begin reading at mesh_read_gmsh_as. */
 #include "mesh/gmsh.h"
 
 #include <math.h>
@@ -317,10 +317,6 @@ done:
 
 facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct facet_mesh **mesh) {
     return read_bytes(path, bytes, n, 1, mesh);
-}
-
-facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
-    return mesh_read_gmsh_as(path, 1, mesh);
 }
 
 facet_status mesh_read_gmsh_as(const char *path, int join, struct facet_mesh **mesh) {

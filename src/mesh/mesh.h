@@ -131,10 +131,12 @@ static inline int mesh_is_box(const struct facet_mesh *mesh) {
 }
 /* Where a cell of a mesh that is a box lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
-/* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
-facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
-/* join 0: the sides that its $Periodic joins stay parts of the boundary. */
+/* Gmsh MSH 2.2 or 4.1, ASCII or binary. join: whether the sides that $Periodic pairs become one, or stay
+ * parts of the boundary. */
 facet_status mesh_read_gmsh_as(const char *path, int join, struct facet_mesh **mesh);
+static inline facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
+    return mesh_read_gmsh_as(path, 1, mesh);
+}
 /* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. Children stand
  * together, in the order of the cells; but a box becomes a box. The fine mesh does not keep the coarse one,
  * which stays the caller's. */
