@@ -347,8 +347,7 @@ facet_status contact_check(const struct hdg *h) {
     const struct facet_mesh *mesh = h->data.mesh;
     int32_t *piece = NULL;
     uint8_t *cut = NULL, *held = NULL;
-    if (h->contacts == NULL || h->contacts->n == 0 || h->largest_reaction > 0.0 || h->largest_robin > 0.0)
-        goto done;
+    if (h->contacts == NULL || h->contacts->n == 0 || h->largest_reaction > 0.0) goto done;
     TRY(CALLOC(cut, mesh->n_faces));
     TRY(CALLOC(held, mesh->n_cells));
     TRY(ALLOC(piece, mesh->n_cells));
@@ -356,7 +355,7 @@ facet_status contact_check(const struct hdg *h) {
     mesh_find_pieces_between(mesh, cut, piece);
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
-        if (c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET)
+        if (c >= 0 && h->data.conditions[c].kind != HDG_NEUMANN)
             held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     }
     for (int32_t f = 0; f < mesh->n_faces; f++) {
