@@ -214,8 +214,10 @@ typedef struct facet_mesh_info {
 
 /* A box [lower, upper]; its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax. */
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
-/* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
+/* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. Sides
+ * that its $Periodic says to repeat each other are joined, and are no boundary; _apart leaves them apart. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
+FACET_API facet_status facet_mesh_read_apart(facet_context *context, const char *path, facet_mesh **mesh);
 /* Splits every cell `times` times into 2^dim; curved geometry is kept, and so are the coarser meshes, for
  * geometric multigrid. More cells than 32-bit numbers count are FACET_ERROR_INPUT, more than the memory holds
  * FACET_ERROR_MACHINE, both before anything is done. Solvers that were made before refuse to go on. */
@@ -385,6 +387,10 @@ FACET_API facet_status facet_problem_set_total_flux(facet_problem *problem, int 
  * (an expression, positive) times the difference of u, which jumps there. HDG on mapped cells. */
 FACET_API facet_status facet_problem_set_interface(facet_problem *problem, const char *one, const char *other,
                                                    const char *conductance);
+/* On a mesh with joined sides u is a function that repeats itself plus jump . x, so that across sides a
+ * distance s apart it differs by jump . s; dim numbers. Elasticity: the gradient of the displacement, dim x
+ * dim by rows (formulation symmetric). HDG on mapped cells. */
+FACET_API facet_status facet_problem_set_jump(facet_problem *problem, int n_texts, const char *const *texts);
 /* Elasticity. The material of the cells of a group (NULL: all that no other group names). which: "mu,lambda"
  * or "E,nu"; texts: the two. mu > 0 and -2/3 mu < lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far
  * from 0.5 that lambda <= 1e6 mu. Every cell needs a material. */

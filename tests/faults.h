@@ -121,9 +121,10 @@ static const char *const fault_cases[] = {
     "ymax], "
     "force: [1, 1], pressure: y}]\n"
     "discretization: {degree: 1}\n",
-    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "mesh: {file: periodic_41.msh}\n"
     "equation: elasticity\n"
     "material: {E: 1, nu: 0.3}\n"
+    "jump: [[1, 0.5], [0.5, 2]]\n"
     "boundary: [{on: rest, pressure: 1}]\n"
     "discretization: {degree: 1}\n",
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
@@ -191,10 +192,16 @@ static inline int fault_set_up(void **state) {
     char *bytes = NULL, path[64];
     size_t n;
     if (mkdtemp(fault_directory) == NULL) return -1;
-    snprintf(path, sizeof path, "%s/annulus_2_41.msh", fault_directory);
-    if (file_read_whole("tests/meshes/annulus_2_41.msh", &bytes, &n) != FACET_OK) return -1;
-    facet_status status = file_write_whole(path, bytes, n);
-    base_free(&bytes);
+    static const char *const meshes[] = {"annulus_2_41.msh", "periodic_41.msh"};
+    facet_status status = FACET_OK;
+    for (int i = 0; i < 2 && status == FACET_OK; i++) {
+        char from[64];
+        snprintf(path, sizeof path, "%s/%s", fault_directory, meshes[i]);
+        snprintf(from, sizeof from, "tests/meshes/%s", meshes[i]);
+        if (file_read_whole(from, &bytes, &n) != FACET_OK) return -1;
+        status = file_write_whole(path, bytes, n);
+        base_free(&bytes);
+    }
     return status == FACET_OK ? 0 : -1;
 }
 
@@ -231,6 +238,7 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
         which == CONDENSED || which == ELASTIC || which >= LOADS || which == NODES ? "u" : "u_star",
         is_elastic ? "traction" : "q",
         which == AXIS_ELASTIC ? ", on: xmax"
+        : which == AFLOAT     ? ", on: rest"
         : is_elastic          ? ", on: xmin"
         : which == GROUPS     ? ", on: [inner, rest]"
                               : "");

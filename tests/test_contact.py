@@ -161,6 +161,8 @@ boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]
         refused("{between: [a, b]}", "interfaces.0", "missing key", "conductance")
         refused("{between: [a, b], conductance: 1}, {between: [b, a], conductance: 2}", "two conductances")
         refused("{between: [a, b], conductance: 1e-12}", "all that holds the part", "rounding")
+        self.refused(case.replace("dirichlet: 0", "robin: {a: 1, g: 0}") +
+                     "interfaces: [{between: [a, b], conductance: 1e-12}]\n", "all that holds the part")
         for method in ("condensed", "continuous"):
             refused("{between: [a, b], conductance: 1}", "case.yaml:4:", "method: hdg",
                     more=f"discretization: {{method: {method}}}\n")

@@ -186,6 +186,11 @@ class Examples(unittest.TestCase):
         table = self.run_facet("converge", case("transition"), "--refine", "0:1", "--degree", "2:3")
         self.assertEqual(self.assert_orders(table, {"u": (1, 0.1), "q": (1, 0.35), "u_star": (2, 0.4)}), 6)
 
+    def test_perforated(self):
+        f = math.pi / 16
+        rayleigh = 1 - 2 * f / (1 + f - 0.305827 * f**4 / (1 - 1.402958 * f**8) - 0.013362 * f**8)
+        self.assertAlmostEqual(self.solve("perforated")["values"]["K"][0], -rayleigh, delta=3e-8)
+
     def test_neumann(self):
         result = self.solve("neumann")
         self.assert_errors(result, u=5e-9, q=6e-9, u_star=6e-11)

@@ -217,7 +217,20 @@ static void test_parametric_and_periodic(void **state) {
     for (int f = 0; f < 4; f++) {
         struct facet_mesh *mesh = read_mesh("tests/meshes/periodic_%s.msh", formats[f]);
         assert_true(fabs(mesh_measure(mesh) - 1) < 1e-14);
-        assert_int_equal(mesh_find_group(mesh, "left", 1)->count, 2);
+        const struct mesh_group *left = mesh_find_group(mesh, "left", 1);
+        assert_int_equal(left->count, 2);
+        assert_int_equal(mesh->n_boundary_faces, 4); /* below and above */
+        for (int i = 0; i < 2; i++) {                /* and the right side is the left one, one further */
+            double R[9], s[3];
+            assert_int_equal(mesh_face_joint(mesh, left->ids[i], R, s), MESH_SHIFTED);
+            assert_true(fabs(fabs(s[0]) - 1) < 1e-11 && fabs(s[1]) < 1e-11);
+            assert_int_equal(mesh_find_group(mesh, "right", 1)->ids[i], left->ids[i]);
+        }
+        mesh_destroy(&mesh);
+        char path[64];
+        snprintf(path, sizeof path, "tests/meshes/periodic_%s.msh", formats[f]);
+        assert_int_equal(mesh_read_gmsh_as(path, 0, &mesh), FACET_OK);
+        assert_int_equal(mesh->n_boundary_faces, 8);
         mesh_destroy(&mesh);
     }
 }

@@ -14,6 +14,7 @@ mesh cylinder 3
 mesh cook 1
 mesh bimetal 1
 mesh layers 4
+mesh perforated 4
 gmsh -v 1 sphere.geo -3 -order 3 -format msh41 -bin -o sphere.msh
 gmsh -v 1 tripod.geo -3 -format msh41 -bin -o tripod.msh
 gmsh -v 1 transition.geo -3 -format msh41 -o transition.msh

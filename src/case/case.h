@@ -125,6 +125,7 @@ struct case_file {
         int is_box;
         facet_box box;
         const char *path; /* of its file, from the current directory */
+        int apart;        /* what $Periodic of the file joins is left apart */
         int refine;
         double scale;
         struct case_place place;
@@ -144,6 +145,11 @@ struct case_file {
         const char *field; /* of that case */
         struct case_place place;
     } thermal;
+    struct case_jump {
+        int n; /* 0: none; dim, or dim * dim */
+        struct case_text value[9];
+        struct case_place place;
+    } jump;
     int n_interfaces;
     struct case_interface *interfaces;
     int n_boundary;

@@ -287,8 +287,11 @@ static facet_status check_list(struct checker *c, struct tree_node *node, const 
     int of_maps = node->n == 0 || node->items[0]->kind == TREE_MAP;
     if (types & SCHEMA_LIST && (of_maps || types == SCHEMA_LIST)) return check_list_of_maps(c, node, e);
     if (types & (SCHEMA_MATRIX | SCHEMA_VECTOR)) {
-        if (types & SCHEMA_MATRIX) check_matrix(c, node);
-        if (types & SCHEMA_VECTOR) check_vector(c, node, e);
+        int rows = node->n > 0 && node->items[0]->kind == TREE_LIST;
+        if (types & SCHEMA_MATRIX && (rows || !(types & SCHEMA_VECTOR)))
+            check_matrix(c, node);
+        else
+            check_vector(c, node, e);
         return FACET_OK;
     }
     if (types & SCHEMA_TEXTS) {

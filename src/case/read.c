@@ -265,6 +265,10 @@ static facet_status read_mesh(struct reader *r) {
     r->file->mesh.place = reader_place(mesh);
     r->file->mesh.refine = reader_integer(mesh, "mesh.refine");
     r->file->mesh.scale = reader_number(mesh, "mesh.scale");
+    r->file->mesh.apart = !reader_boolean(mesh, "mesh.periodic");
+    if (tree_find(mesh, "box") && tree_find(mesh, "periodic"))
+        issues_add(r->issues, tree_find(mesh, "periodic"),
+                   "mesh.periodic: belongs to a file; the directions of a box stand in box.periodic");
     if (tree_find(mesh, "box") && tree_find(mesh, "file"))
         issues_add(r->issues, mesh, "mesh: gives both box and file; keep one");
     else if (!tree_find(mesh, "box") && !tree_find(mesh, "file"))

@@ -409,6 +409,30 @@ static facet_status read_diffusion(struct reader *r) {
     return status == FACET_OK ? read_shares(r, r->tree->root, rows, "", 1, &r->file->reaction) : status;
 }
 
+/* Of diffusion a vector, of elasticity a matrix, which needs not be definite. */
+#define ANY_MATRIX 10.0
+static facet_status read_jump(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *node = reader_get(r->tree->root, "jump");
+    struct case_jump *to = &r->file->jump;
+    struct reader_constant constant;
+    if (!node) return FACET_OK;
+    int matrix = node->items[0]->kind == TREE_LIST, vector = r->file->equation == FACET_ELASTICITY;
+    to->place = reader_place(node);
+    if (matrix != vector) {
+        issues_add(r->issues, node, "jump: %s",
+                   vector ? "of elasticity is a matrix, the mean strain"
+                          : "of diffusion is a list of 2 numbers (3 in 3D)");
+        return FACET_OK;
+    }
+    to->n = matrix ? node->n * node->n : node->n;
+    if (matrix) return reader_read_matrix(r, node, "jump", ANY_MATRIX, "definite", to->value);
+    for (int i = 0; i < node->n; i++)
+        TRY(reader_copy_expression(r, node->items[i], NULL, "jump", &to->value[i], &constant));
+done:
+    return status;
+}
+
 facet_status reader_read_data(struct reader *r) {
     static facet_status (*const read_coefficients[])(struct reader *) = {
         [FACET_DIFFUSION] = read_diffusion, [FACET_ELASTICITY] = read_elastic};
@@ -417,6 +441,7 @@ facet_status reader_read_data(struct reader *r) {
     const struct tree_node *root = r->tree->root, *source = tree_find(root, "source");
     TRY(read_coefficients[r->file->equation](r));
     TRY(read_shares(r, root, rows, "", 0, &r->file->source));
+    TRY(read_jump(r));
     TRY(reader_read_vector(r, root, "exact", "", 0, &r->file->exact));
     if (source && tree_find(root, "exact"))
         issues_add(r->issues, source, "source: follows from exact; give one or the other");

@@ -47,6 +47,7 @@ static struct case_place find_place(const struct case_file *file, const char *li
         if (names_group(line, n, file->interfaces[i].between[0]) ||
             names_group(line, n, file->interfaces[i].between[1]))
             return file->interfaces[i].place;
+    if (strncmp(line, "jump", 4) == 0) return file->jump.place;
     if (strncmp(line, "interfaces", 10) == 0 && file->n_interfaces > 0) return file->interfaces[0].place;
     const struct case_shares *shares = strncmp(line, "source", 6) == 0     ? &file->source
                                        : strncmp(line, "reaction", 8) == 0 ? &file->reaction
@@ -103,7 +104,7 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
         box.size = sizeof box;
         TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
     } else {
-        TRY(facet_mesh_read(context, file->mesh.path, mesh));
+        TRY((file->mesh.apart ? facet_mesh_read_apart : facet_mesh_read)(context, file->mesh.path, mesh));
     }
     if (file->mesh.scale != 1.0)
         TRY(at_place(facet_mesh_scale(*mesh, file->mesh.scale), file, file->mesh.place));
@@ -439,6 +440,13 @@ static facet_status set_exact(facet_problem *problem, const struct case_vector *
     return facet_problem_set_vector_exact(problem, spread(problem, vector, texts), texts);
 }
 
+static facet_status set_jump(const struct case_file *file, facet_problem *problem) {
+    const char *texts[9];
+    for (int i = 0; i < file->jump.n; i++) texts[i] = file->jump.value[i].text;
+    if (file->jump.n == 0) return FACET_OK;
+    return at_place(facet_problem_set_jump(problem, file->jump.n, texts), file, file->jump.place);
+}
+
 static facet_status set_condition(const struct case_file *file, facet_problem *problem,
                                   const struct case_boundary *boundary) {
     switch (boundary->condition) {
@@ -498,6 +506,7 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
                                                  file->interfaces[i].between[1],
                                                  file->interfaces[i].conductance.text),
                      file, file->interfaces[i].place));
+    TRY(set_jump(file, *problem));
     TRY(at_place(set_exact(*problem, &file->exact), file, file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
         TRY(at_place(set_condition(file, *problem, &file->boundary[i]), file, file->boundary[i].place));

@@ -73,6 +73,12 @@ static const struct schema_entry table[] = {
     ROW("interfaces", SCHEMA_LIST,
         "Contacts that resist, where two groups of cells touch: u jumps there, and the flux from one to the "
         "other is `conductance` times the jump. Diffusion with `method: hdg`."),
+    ROW("jump", SCHEMA_VECTOR | SCHEMA_MATRIX,
+        "Of meshes with joined sides, for homogenization: u is jump . x plus a function that repeats itself, "
+        "so "
+        "that across sides a distance s apart it differs by jump . s. Numbers; in elasticity the mean "
+        "strain, a "
+        "matrix. `method: hdg`, `formulation: symmetric`."),
     ROW("discretization", SCHEMA_MAP, "The method and its order."),
     ROW("solver", SCHEMA_MAP, "How the trace system is solved."),
     ROW("output", SCHEMA_MAP, "The file for ParaView."),
@@ -107,6 +113,11 @@ static const struct schema_entry table[] = {
     ROW("mesh.file", SCHEMA_TEXT,
         "A Gmsh file (MSH 2.2 or 4.1), relative to the case file. Its physical groups name the parts of the "
         "boundary and the regions."),
+    ROW("mesh.periodic", SCHEMA_BOOLEAN,
+        "Of a file: whether the sides that its `$Periodic` section says to repeat each other are joined. "
+        "They "
+        "then carry no condition.",
+        .fallback = "true"),
     ROW("mesh.scale", SCHEMA_NUMBER,
         "What coordinates of the file or the box are multiplied by: 0.001 for a mesh in millimetres.",
         ABOVE(0), .fallback = "1"),

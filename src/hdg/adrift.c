@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/contact.h"
 
 /* Of all loads: what may be left of their sum, as for fluxes in diffusion. */
 #define BALANCED 1e-4
+#define NOTHING  1e-9
 #define ROUNDING 1e-12 /* likewise: no more than that */
 
 /* A motion at a point. */
@@ -119,6 +121,11 @@ static void values_at(const struct hdg *h, const struct hdg_adrift *p, int64_t u
     }
 }
 
+/* Where u jumps: the column of such an unknown makes a load, and must stay in K. */
+static int is_double(const struct hdg *h, int32_t face) {
+    return h->contacts != NULL && h->contacts->seen.records[face].n_traces == 2;
+}
+
 /* One unknown to be held for each piece: the one with the largest part of all motions that the chosen ones
  * do not hold yet. chosen: n_adrift x n x n, orthonormal; step: how many there are. */
 static facet_status choose_step(struct hdg *h, int step, double *chosen) {
@@ -134,7 +141,7 @@ static facet_status choose_step(struct hdg *h, int step, double *chosen) {
         int32_t face = h->trace.free_faces[b];
         const struct hdg_adrift *p = piece_of_face(h, face);
         int64_t first = h->trace.free_offsets[b], m = (h->trace.free_offsets[b + 1] - first) / dim;
-        if (p == NULL || step >= p->n || h->trace.records[face].turn >= 0) continue;
+        if (p == NULL || step >= p->n || h->trace.records[face].turn >= 0 || is_double(h, face)) continue;
         int64_t i = p - h->data.adrift;
         for (int a = 0; a < dim; a++) {
             double v[N], size = 0.0;
@@ -152,7 +159,11 @@ static facet_status choose_step(struct hdg *h, int step, double *chosen) {
         }
     }
     for (int i = 0; i < h->data.n_adrift; i++) {
-        if (best[i].size == 0.0) continue;
+        if (step >= h->data.adrift[i].n) continue;
+        if (!(best[i].size > NOTHING))
+            FAIL(FACET_ERROR_INPUT,
+                 "every face of the body is joined to another, and nothing is left to hold; "
+                 "refine the mesh");
         h->trace.fixed[best[i].unknown] = 1;
         memcpy(chosen + ((int64_t)i * N + step) * N, best[i].v, sizeof best[i].v);
     }

@@ -545,6 +545,12 @@ done:
     return status;
 }
 
+/* What given values contribute. */
+static facet_status make_lift(struct hdg *h) {
+    facet_status status = trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift);
+    return status == FACET_OK ? contact_lift(h, h->lift) : status;
+}
+
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -572,7 +578,7 @@ static facet_status condense(struct hdg *h, int only) {
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);
     TRY(mark_loose(h));
-    TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
+    TRY(make_lift(h));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:
     rough_samples_destroy(&samples);
@@ -590,7 +596,7 @@ facet_status hdg_renew_boundary(struct hdg *h, int matrices) {
         TRY(condense(h, 1));
         goto done;
     }
-    TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
+    TRY(make_lift(h));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:
     return status;

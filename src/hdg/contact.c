@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "trace/sides.h"
 
 /* Of h length / K: what so weak a contact holds alone, rounding in K moves as well. */
 #define WEAK        1e-9
@@ -35,7 +36,20 @@ done:
 
 /* ------------------------------------------------------------------------------------------ set-up */
 
-/* The cells that are second sides of contacts, in the order of the mesh. */
+static int jumps_at(const struct hdg *h, int32_t face) {
+    double R[9], s[3];
+    return h->data.jump != NULL && mesh_face_joint(h->data.mesh, face, R, s) != MESH_ONE_PLACE;
+}
+
+static facet_status add_jump(struct hdg_contacts *c, int block, int32_t cell, int slot) {
+    facet_status status = FACET_OK;
+    TRY(base_realloc(&c->jumps, (size_t)c->n_jumps + 1, sizeof *c->jumps));
+    c->jumps[c->n_jumps++] = (struct contact_jump){.block = block, .cell = cell, .slot = slot};
+done:
+    return status;
+}
+
+/* The cells that are second sides, in the order of the mesh. */
 static facet_status find_cells(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -51,8 +65,12 @@ static facet_status find_cells(struct hdg *h) {
             for (int s = 0; s < n_faces; s++) {
                 int32_t f = block->faces[(int64_t)cell * n_faces + s];
                 if (c->seen.faces[b][(int64_t)cell * n_faces + s] == f) continue;
-                own.slots[own.n_slots++] = (uint8_t)s;
-                own.starts[own.n_slots] = own.starts[own.n_slots - 1] + hdg_face_size(&h->space.blocks[b], s);
+                if (h->data.face_contact != NULL && h->data.face_contact[f] >= 0) {
+                    own.slots[own.n_slots++] = (uint8_t)s;
+                    own.starts[own.n_slots] =
+                        own.starts[own.n_slots - 1] + hdg_face_size(&h->space.blocks[b], s);
+                }
+                if (jumps_at(h, f)) TRY(add_jump(c, b, cell, s));
             }
             int rows = own.starts[own.n_slots];
             c->number[b][cell] = own.n_slots > 0 ? c->n : -1;
@@ -72,11 +90,12 @@ facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     struct local l = {0};
     uint8_t *two = NULL;
-    if (h->data.face_contact == NULL) return FACET_OK;
+    if (h->data.face_contact == NULL && h->data.jump == NULL) return FACET_OK;
     TRY(CALLOC(h->contacts, 1));
     TRY(ALLOC(two, h->data.mesh->n_faces));
-    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) two[f] = h->data.face_contact[f] >= 0;
-    TRY(trace_space_create_with(h->data.mesh, h->space.degree, 1, eliminated,
+    for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
+        two[f] = (h->data.face_contact != NULL && h->data.face_contact[f] >= 0) || jumps_at(h, f);
+    TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->trace.n_components, eliminated,
                                 &(struct trace_extras){.two = two}, &h->contacts->seen));
     TRY(find_cells(h));
     TRY(local_create(h, &l));
@@ -100,6 +119,7 @@ void contact_destroy(struct hdg *h) {
         base_free(&c->cells[i].inverse);
     }
     base_free(&c->cells);
+    base_free(&c->jumps);
     base_free(&c->scratch);
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&c->number[b]);
     trace_space_destroy(&c->seen);
@@ -242,12 +262,63 @@ void contact_load(const struct hdg *h, struct hdg_solution *s, double *const *lo
     }
 }
 
-void contact_recover(const struct hdg *h, struct hdg_solution *s) {
+/* One on a component of the face of a jump, in the unknowns of its cell. */
+static int jump_place(const struct hdg *h, const struct contact_jump *j, int component, double *one) {
+    const struct hdg_block_space *b = &h->space.blocks[j->block];
+    *one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
+    return h->trace.slots[j->block][j->slot] + component * b->m;
+}
+
+facet_status contact_lift(struct hdg *h, double *lift) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = &h->matrices};
+    const struct trace_space *t = &h->trace;
+    int dim = h->data.mesh->dim, nc = t->n_components;
+    double jump[9], R[9], s[3], one;
+    if (h->contacts == NULL || h->contacts->n_jumps == 0) return FACET_OK;
+    field_is_constant(h->data.jump, jump);
+    TRY(trace_view_open(&h->matrices, &view));
+    for (int32_t i = 0; i < h->contacts->n_jumps; i++) {
+        struct contact_jump *j = &h->contacts->jumps[i];
+        const int32_t *faces = t->faces[j->block] + (int64_t)j->cell * t->n_slots[j->block];
+        const double *K = trace_view_cell(&view, j->block, j->cell);
+        mesh_face_joint(h->data.mesh, faces[j->slot], R, s);
+        for (int c = 0; c < nc; c++) {
+            j->value[c] = cblas_ddot(dim, jump + c * dim, 1, s, 1);
+            int column = jump_place(h, j, c, &one);
+            for (int slot = 0; slot < t->n_slots[j->block]; slot++) {
+                int64_t to = t->face_free[faces[slot]];
+                for (int k = t->slots[j->block][slot]; to >= 0 && k < t->slots[j->block][slot + 1]; k++)
+                    lift[to++] -= one * j->value[c] * trace_view_entry(&view, j->block, K, k, column);
+            }
+        }
+    }
+done:
+    trace_view_close(&view);
+    return status;
+}
+
+/* What the second sides would see without resistance. */
+static void copy_first(const struct hdg *h, int jump, struct hdg_solution *s) {
+    const struct trace_space *seen = &h->contacts->seen;
+    for (int64_t f = h->trace.n_faces; f < seen->n_faces; f++)
+        memcpy(s->trace + seen->face_first[f], s->trace + seen->face_first[seen->records[f].face],
+               (size_t)seen->records[f].size * sizeof *s->trace);
+    for (int32_t i = 0; jump && i < h->contacts->n_jumps; i++) {
+        const struct contact_jump *j = &h->contacts->jumps[i];
+        double *to = s->trace + contact_start(h, j->block, j->cell, j->slot), one;
+        for (int c = 0; c < h->trace.n_components; c++)
+            to[jump_place(h, j, c, &one) - h->trace.slots[j->block][j->slot]] += one * j->value[c];
+    }
+}
+
+void contact_recover(const struct hdg *h, int jump, struct hdg_solution *s) {
+    if (h->contacts != NULL) copy_first(h, jump, s);
     for (int32_t i = 0; h->contacts != NULL && i < h->contacts->n; i++) {
         const struct contact_cell *c = &h->contacts->cells[i];
         struct sizes size = sizes_of(h, c);
         double *first = h->contacts->scratch;
-        trace_gather(&h->trace, c->block, c->cell, s->trace, first, 1);
+        trace_gather(&h->contacts->seen, c->block, c->cell, s->trace, first, 1);
         for (int k = 0; k < size.f; k++) {
             int64_t at = own_place(h, c, k);
             s->trace[h->trace.n_all + at] =
@@ -289,7 +360,7 @@ facet_status contact_check(const struct hdg *h) {
     const struct facet_mesh *mesh = h->data.mesh;
     int32_t *piece = NULL;
     uint8_t *cut = NULL, *held = NULL;
-    if (h->contacts == NULL || h->largest_reaction > 0.0 || h->largest_robin > 0.0) goto done;
+    if (h->contacts == NULL || h->contacts->n == 0 || h->largest_reaction > 0.0) goto done;
     TRY(CALLOC(cut, mesh->n_faces));
     TRY(CALLOC(held, mesh->n_cells));
     TRY(ALLOC(piece, mesh->n_cells));
@@ -297,7 +368,7 @@ facet_status contact_check(const struct hdg *h) {
     mesh_find_pieces_between(mesh, cut, piece);
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
-        if (c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET)
+        if (c >= 0 && h->data.conditions[c].kind != HDG_NEUMANN)
             held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     }
     for (int32_t f = 0; f < mesh->n_faces; f++) {

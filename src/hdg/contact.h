@@ -1,4 +1,8 @@
-/* Private to the room: contacts that resist. Between two groups of cells the flux through a face is
+/* Private to the room: faces whose sides see different traces, by contacts that resist, or by a jump that is
+ * given across joined sides. The latter is data alone: where the unknowns are v the second side sees v +
+ * jump, so that K stays what it is, and -K_e jump is a load.
+ *
+ * Contacts. Between two groups of cells the flux through a face is
  *
  *     qhat.n = h (uhat_2 - uhat_1),     n out of the second side,
  *
@@ -25,10 +29,17 @@ struct contact_cell {
     double *T;                       /* f x n, after condensation */
     double *inverse;                 /* S^-1: f x f */
 };
+/* A second side with a jump. */
+struct contact_jump {
+    int block, slot;
+    int32_t cell;
+    double value[3];
+};
 struct hdg_contacts {
     struct trace_space seen; /* with both traces */
-    int32_t n;
+    int32_t n, n_jumps;
     struct contact_cell *cells;
+    struct contact_jump *jumps;       /* values: of the last lift */
     int32_t *number[MESH_MAX_BLOCKS]; /* of a cell: which of these, -1: none */
     double *scratch;                  /* of one cell */
 };
@@ -50,8 +61,11 @@ int contact_has_cell(const struct hdg *hdg, int block, int32_t cell);
 facet_status contact_condense(struct local *l, double *K);
 /* The loads of the cells on the trace (as of trace_assemble_vector); what recovery needs of them is kept. */
 void contact_load(const struct hdg *hdg, struct hdg_solution *solution, double *const *locals);
-/* The traces of second sides, from the others and what was kept. */
-void contact_recover(const struct hdg *hdg, struct hdg_solution *solution);
+/* The traces of second sides, from the others and what was kept; jump 0: of differences of solutions, which
+ * have none. */
+void contact_recover(const struct hdg *hdg, int jump, struct hdg_solution *solution);
+/* lift (n_free) -= K_e jump. */
+facet_status contact_lift(struct hdg *hdg, double *lift);
 /* Refuses bodies that nothing but a contact holds, and that so weakly that rounding decides. */
 facet_status contact_check(const struct hdg *hdg);
 

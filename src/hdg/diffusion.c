@@ -296,7 +296,7 @@ const struct equation equation_hybrid = {
     .least_degree = 1,
     .n_flux = {[2] = 2, [3] = 3},
     .fields = HDG_BIT(HDG_U) | HDG_BIT(HDG_U_STAR) | HDG_BIT(HDG_Q) | HDG_BIT(HDG_Q_STAR),
-    .conditions = DIFFUSION_CONDITIONS | HDG_BIT(HDG_CONTACT),
+    .conditions = DIFFUSION_CONDITIONS | HDG_BIT(HDG_CONTACT) | HDG_BIT(HDG_JUMP),
     .on_boxes = 1,
     .floats = 1,
     .by_faces = 1,

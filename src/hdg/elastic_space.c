@@ -186,7 +186,7 @@ const struct equation equation_symmetric = {
     .least_degree = 1,
     .n_flux = {[2] = 3, [3] = 6},
     .fields = ELASTIC_FIELDS,
-    .conditions = HDG_BIT(HDG_MECHANICAL) | HDG_BIT(HDG_SPRING),
+    .conditions = HDG_BIT(HDG_MECHANICAL) | HDG_BIT(HDG_SPRING) | HDG_BIT(HDG_JUMP),
     .no_star =
         "the symmetric formulation has no post-processing: its displacement is of degree k + 1 already",
     .written = {HDG_U, HDG_VON_MISES, HDG_STRESS, HDG_STRAIN, -1},

@@ -47,8 +47,9 @@ enum hdg_kind {
     HDG_ROBIN,
     HDG_MECHANICAL,
     HDG_GRADIENT_PRESSURE,
-    HDG_SPRING, /* no condition by itself: that HDG_MECHANICAL may have springs; */
-    HDG_CONTACT /* that faces may resist (hdg_data.contacts) */
+    HDG_SPRING,  /* no condition by itself: that HDG_MECHANICAL may have springs; */
+    HDG_CONTACT, /* that faces may resist (hdg_data.contacts); */
+    HDG_JUMP     /* that u may jump across joined sides (hdg_data.jump) */
 };
 
 #define HDG_BIT(name)   (1u << (name))

@@ -107,6 +107,8 @@ struct hdg_data {
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces and those on an axis */
     const struct hdg_contact *contacts;
     const int32_t *face_contact; /* n_faces: index, or -1; NULL: there are none */
+    const struct field *jump;    /* numbers, components x dim: u of the second side of a face that lies s away
+                                    from    the first is larger by jump s; NULL: nowhere */
     int n_adrift;
     const struct hdg_adrift *adrift;
     const int32_t *cell_adrift; /* n_cells: which of these, or -1; NULL: there are none */
@@ -193,7 +195,7 @@ struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
     double *p[MESH_MAX_BLOCKS]; /* equation_gradient; or, hdg_has_hoop, the stress around the axis */
-    double *trace;              /* behind them those of second sides of contacts, which hdg_recover makes */
+    double *trace;              /* behind them those of second sides (contact.h), which hdg_recover makes */
     double *kept;               /* of these: what the loads make of them; NULL: there are none */
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */

@@ -140,10 +140,11 @@ done:
 
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    contact_recover(h, s);
+    contact_recover(h, 1, s);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
     if (h->adrift != NULL) {
         TRY(adrift_fix(h, s));
+        contact_recover(h, 1, s);
         for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
     }
     if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
@@ -170,7 +171,7 @@ facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s,
     TRY(hdg_solution_create(h, &d));
     TRY(CALLOC(zero, h->trace.face_first[h->trace.n_faces]));
     trace_scatter(&h->trace, error, zero, d.trace);
-    contact_recover(h, &d);
+    contact_recover(h, 0, &d);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, &d));
     double inside = sum_of_squares(h, &d);
     *relative = inside > 0.0 ? sqrt(inside / sum_of_squares(h, s)) : 0.0;

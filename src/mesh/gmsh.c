@@ -1,5 +1,5 @@
 /* The Gmsh reader: the cells of a parsed file in the lattice order and at the order of the mesh, its vertices
- * numbered without gaps, its physical groups by name. Begin reading at mesh_read_gmsh. */
+ * numbered without gaps, its physical groups by name. Begin reading at mesh_read_gmsh_as. */
 #include "mesh/gmsh.h"
 
 #include <math.h>
@@ -31,6 +31,7 @@ struct assembly {
     int32_t *vertices;
     double *nodes;
     struct gmsh_group_set groups;
+    struct gmsh_pairs pairs;
 };
 
 static void assembly_free(struct assembly *a) {
@@ -47,6 +48,7 @@ static void assembly_free(struct assembly *a) {
     base_free(&a->vertices);
     base_free(&a->nodes);
     gmsh_group_set_free(&a->groups);
+    base_free(&a->pairs.vertices);
 }
 
 static const struct gmsh_type *cell_type(const struct assembly *a, const struct gmsh_run *run) {
@@ -262,7 +264,7 @@ done:
 
 /* ---------------------------------------------------------------------------------------- the whole */
 
-static facet_status assemble(const struct gmsh_file *file, struct facet_mesh **mesh) {
+static facet_status assemble(const struct gmsh_file *file, int join, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct assembly *a = NULL;
     TRY(CALLOC(a, 1));
@@ -273,6 +275,8 @@ static facet_status assemble(const struct gmsh_file *file, struct facet_mesh **m
     if (a->dim == 2) TRY(check_plane(a));
     TRY(fill_cells(a));
     TRY(gmsh_collect_groups(file, a->dim, a->cell_of, a->vertex_of, &a->groups));
+    struct gmsh_cells cells = {a->dim, a->n_cells, a->n_vertices, a->shapes, a->vertex_offsets, a->vertices};
+    if (join) TRY(gmsh_collect_pairs(file, &cells, a->vertex_of, &a->pairs));
     struct mesh_input input = {.dim = a->dim,
                                .order = a->order,
                                .n_vertices = a->n_vertices,
@@ -284,6 +288,8 @@ static facet_status assemble(const struct gmsh_file *file, struct facet_mesh **m
                                .nodes = a->nodes,
                                .n_groups = a->groups.n_groups,
                                .groups = a->groups.groups,
+                               .n_periodic = a->pairs.n.count / (2 * SHAPE_MAX_FACE_VERTICES),
+                               .periodic = a->pairs.vertices,
                                .cell_names = a->names,
                                .straight_first = 1};
     TRY(mesh_create(&input, mesh));
@@ -293,7 +299,7 @@ done:
     return status;
 }
 
-facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct facet_mesh **mesh) {
+static facet_status read_bytes(const char *path, char *bytes, size_t n, int join, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct gmsh_file file = {0};
     *mesh = NULL;
@@ -302,20 +308,24 @@ facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct fac
     struct gmsh_scanner scanner = {.path = path, .at = bytes, .end = bytes + n, .locale = locale};
     scanner.begin = bytes;
     TRY(gmsh_parse(&scanner, &file));
-    status = base_wrap(assemble(&file, mesh), "%s", path);
+    status = base_wrap(assemble(&file, join, mesh), "%s", path);
 done:
     if (locale != (locale_t)0) freelocale(locale);
     gmsh_file_free(&file);
     return status;
 }
 
-facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
+facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct facet_mesh **mesh) {
+    return read_bytes(path, bytes, n, 1, mesh);
+}
+
+facet_status mesh_read_gmsh_as(const char *path, int join, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     char *bytes = NULL;
     size_t n;
     *mesh = NULL;
     TRY(file_read_whole(path, &bytes, &n));
-    status = gmsh_read_bytes(path, bytes, n, mesh);
+    status = read_bytes(path, bytes, n, join, mesh);
 done:
     base_free(&bytes);
     return status;

@@ -45,6 +45,9 @@ void gmsh_lattice(enum shape shape, int order, int *lattice);
 /* ---------------------------------------------------------------------------------------- the file's content
  */
 
+struct gmsh_array {
+    int64_t count, capacity;
+};
 struct gmsh_name {
     int dim, tag;
     const char *text; /* inside the buffer */
@@ -61,9 +64,14 @@ struct gmsh_run {
     int64_t first_physical, n_physicals;
 };
 
-struct gmsh_array {
-    int64_t count, capacity;
+/* An entity that repeats another: x = map (x there), node by node. */
+struct gmsh_link {
+    int dim, tag, from;
+    int has_map;
+    double map[16];       /* by rows: x of `tag` from that of `from` */
+    int64_t first, count; /* pairs of nodes */
 };
+
 struct gmsh_file {
     double version;
     int has_entities;
@@ -76,6 +84,10 @@ struct gmsh_file {
     struct gmsh_run *runs;
     int64_t *tags;  /* of elements */
     int32_t *nodes; /* of elements: node numbers 0 .. n_nodes-1, in Gmsh's order */
+    int64_t n_links;
+    struct gmsh_link *links;
+    struct gmsh_array n_pairs; /* twice their number */
+    int32_t *pairs;            /* node numbers: here and there */
     int64_t refused[GMSH_MAX_TYPE + 1];
 };
 void gmsh_file_free(struct gmsh_file *file);
@@ -141,9 +153,28 @@ facet_status gmsh_parse(struct gmsh_scanner *s, struct gmsh_file *file);
 facet_status gmsh_parse_nodes(struct gmsh_scanner *s, struct gmsh_file *file, struct gmsh_tag_map *map);
 facet_status gmsh_parse_elements(struct gmsh_scanner *s, struct gmsh_file *file,
                                  const struct gmsh_tag_map *map);
+facet_status gmsh_parse_periodic(struct gmsh_scanner *s, struct gmsh_file *file,
+                                 const struct gmsh_tag_map *map);
 /* NULL when there is none. */
 const struct gmsh_name *gmsh_find_name(const struct gmsh_file *file, int dim, int tag);
 const struct gmsh_entity *gmsh_find_entity(const struct gmsh_file *file, int dim, int tag);
+
+/* ---------------------------------------------------------------------------------------- periodic faces */
+
+struct gmsh_cells {
+    int dim;
+    int64_t n_cells, n_vertices;
+    const uint8_t *shapes;
+    const int64_t *vertex_offsets;
+    const int32_t *vertices;
+};
+struct gmsh_pairs {
+    struct gmsh_array n; /* numbers: 2 x SHAPE_MAX_FACE_VERTICES a pair, as mesh_input.periodic */
+    int32_t *vertices;
+};
+/* The pairs of boundary faces that $Periodic joins; maps that do not match are refused. */
+facet_status gmsh_collect_pairs(const struct gmsh_file *file, const struct gmsh_cells *cells,
+                                const int32_t *vertex_of, struct gmsh_pairs *pairs);
 
 /* ---------------------------------------------------------------------------------------- the groups */
 

@@ -19,6 +19,8 @@ void gmsh_file_free(struct gmsh_file *file) {
     base_free(&file->runs);
     base_free(&file->tags);
     base_free(&file->nodes);
+    base_free(&file->links);
+    base_free(&file->pairs);
 }
 
 /* Names and entities both begin with dim, tag. */
@@ -167,11 +169,11 @@ done:
 
 /* ---------------------------------------------------------------------------------------- sections */
 
-enum section { FORMAT, NAMES, ENTITIES, NODES, ELEMENTS, N_KNOWN, PARTITIONED, PARAMETRIC, OTHER };
+enum section { FORMAT, NAMES, ENTITIES, NODES, ELEMENTS, PERIODIC, N_KNOWN, PARTITIONED, PARAMETRIC, OTHER };
 
 static enum section find_section(const char *name) {
     static const char *const names[OTHER] = {
-        "$MeshFormat",          "$PhysicalNames",  "$Entities", "$Nodes", "$Elements", "",
+        "$MeshFormat",          "$PhysicalNames",  "$Entities", "$Nodes", "$Elements", "$Periodic", "",
         "$PartitionedEntities", "$ParametricNodes"};
     for (int i = 0; i < OTHER; i++)
         if (strcmp(names[i], name) == 0) return (enum section)i;
@@ -222,6 +224,8 @@ static facet_status parse_section(struct gmsh_scanner *s, struct gmsh_file *file
         return gmsh_parse_nodes(s, file, map);
     case ELEMENTS:
         return gmsh_parse_elements(s, file, map);
+    case PERIODIC:
+        return gmsh_parse_periodic(s, file, map);
     case PARTITIONED:
         return gmsh_fail(s, header,
                          "the mesh is partitioned, which is not supported: save it without partitions "
@@ -262,6 +266,7 @@ facet_status gmsh_parse(struct gmsh_scanner *s, struct gmsh_file *file) {
         if (section < N_KNOWN && seen[section]++ > 0)
             TRY(gmsh_fail(s, header, "there is a second %s section", name));
         if (section == ELEMENTS && !seen[NODES]) TRY(gmsh_fail(s, header, "$Elements stand before $Nodes"));
+        if (section == PERIODIC && !seen[NODES]) TRY(gmsh_fail(s, header, "$Periodic stands before $Nodes"));
         if (section == ENTITIES && seen[ELEMENTS])
             TRY(gmsh_fail(s, header, "$Entities stand behind $Elements"));
         TRY(parse_section(s, file, section, header, &map));

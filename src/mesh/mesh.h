@@ -132,8 +132,12 @@ static inline int mesh_is_box(const struct facet_mesh *mesh) {
 }
 /* Where a cell of a mesh that is a box lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
-/* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
-facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
+/* Gmsh MSH 2.2 or 4.1, ASCII or binary. join: whether the sides that $Periodic pairs become one, or stay
+ * parts of the boundary. */
+facet_status mesh_read_gmsh_as(const char *path, int join, struct facet_mesh **mesh);
+static inline facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
+    return mesh_read_gmsh_as(path, 1, mesh);
+}
 /* Every cell into 2^dim of its shape, but a pyramid into 6 and 4 tets; curved geometry is evaluated, groups
  * and periodicity are kept. Children stand together, in the order of the cells; but a box becomes a box. The
  * fine mesh does not keep the coarse one, which stays the caller's. */
@@ -171,6 +175,10 @@ void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int te
 #define MESH_HINT_BYTES 96
 const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
                             char text[MESH_HINT_BYTES]);
+
+/* Where the second side of a face lies, seen from the first: x there = R x + s, R (dim x dim) a rotation. */
+enum mesh_joint { MESH_ONE_PLACE, MESH_SHIFTED, MESH_TURNED };
+enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]);
 
 /* Geometry at the points xi (n x dim) of one cell, given Lagrange tables of basis_lagrange(shape,
  * mesh->order, ...): x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */

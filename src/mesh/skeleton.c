@@ -2,6 +2,7 @@
  * name its corners in the order of the frame, so that corners, and edges between them, match by their place.
  * An edge may be joined to one that its vertices' numbers direct the other way; every edge of a set therefore
  * knows whether it runs against its leader. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -255,4 +256,65 @@ void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
         memset(piece, 0, (size_t)mesh->n_cells * sizeof *piece);
     else
         mesh_find_pieces_between(mesh, NULL, piece);
+}
+
+/* ------------------------------------------------------------------------------------------ joints */
+
+/* So much of a rotation is rounding in the vertices of small faces. */
+#define NO_TURN 1e-4
+
+static void subtract(int dim, const double *a, const double *b, double *c) {
+    for (int d = 0; d < 3; d++) c[d] = d < dim ? a[d] - b[d] : 0.0;
+}
+
+static void cross(const double *a, const double *b, double *c) {
+    for (int d = 0; d < 3; d++) c[d] = a[(d + 1) % 3] * b[(d + 2) % 3] - a[(d + 2) % 3] * b[(d + 1) % 3];
+}
+
+static void normalise(double *a) {
+    double length = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+    for (int d = 0; d < 3 && length > 0.0; d++) a[d] /= length;
+}
+
+/* Three orthonormal directions of a side (rows), and its first vertex. */
+static const double *side_axes(const struct facet_mesh *mesh, int32_t face, int side, double axes[9]) {
+    int32_t cell = mesh->face_cells[2 * (int64_t)face + side], vertices[SHAPE_MAX_FACE_VERTICES];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    const double *nodes = block->nodes + (int64_t)(cell - block->first) * block->n_nodes * mesh->dim;
+    int locals[SHAPE_MAX_FACE_VERTICES], n = mesh_side_vertices(mesh, face, side, vertices, locals);
+    const double *x[SHAPE_MAX_FACE_VERTICES];
+    double last[3] = {0.0, 0.0, 1.0};
+    for (int i = 0; i < n; i++)
+        x[i] = nodes + (int64_t)shape_vertex_node(block->shape, mesh->order, locals[i]) * mesh->dim;
+    subtract(mesh->dim, x[1], x[0], axes);
+    if (mesh->dim == 3) subtract(3, x[n - 1], x[0], last);
+    normalise(axes);
+    cross(axes, last, axes + 3);
+    normalise(axes + 3);
+    cross(axes, axes + 3, axes + 6);
+    return x[0];
+}
+
+enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]) {
+    double one[9], two[9], full[9], largest = 0.0, size = 0.0, offset = 0.0;
+    int dim = mesh->dim;
+    if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return MESH_ONE_PLACE;
+    const double *here = side_axes(mesh, face, 0, one), *there = side_axes(mesh, face, 1, two);
+    for (int i = 0; i < 9; i++) {
+        full[i] = 0.0;
+        for (int k = 0; k < 3; k++) full[i] += two[3 * k + i / 3] * one[3 * k + i % 3];
+        largest = fmax(largest, fabs(full[i] - (i % 4 == 0)));
+    }
+    if (largest <= NO_TURN)
+        for (int i = 0; i < 9; i++) full[i] = i % 4 == 0;
+    for (int i = 0; i < dim; i++) {
+        s[i] = there[i];
+        for (int k = 0; k < dim; k++) {
+            R[i * dim + k] = full[3 * i + k];
+            s[i] -= full[3 * i + k] * here[k];
+        }
+        offset = fmax(offset, fabs(there[i] - here[i]));
+        size = fmax(size, fmax(fabs(there[i]), fabs(here[i])));
+    }
+    return largest > NO_TURN ? MESH_TURNED : offset > 1e-9 * size ? MESH_SHIFTED : MESH_ONE_PLACE;
 }

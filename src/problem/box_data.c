@@ -279,6 +279,8 @@ facet_status box_data_create(const struct device *device, const struct problem_r
         snprintf(why, BOX_WHY_BYTES, "a mesh.box of quads or hexes");
     else if (from->plane == HDG_AXISYMMETRIC)
         snprintf(why, BOX_WHY_BYTES, "a plane that is not axisymmetric");
+    else if (from->jump != NULL)
+        snprintf(why, BOX_WHY_BYTES, "joined sides across which u does not jump");
     if (why[0] != '\0') goto done;
     for (int d = 0; d < mesh->dim; d++) {
         data->grid.cells[d] = mesh->box.cells[d];

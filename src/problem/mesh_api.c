@@ -16,16 +16,24 @@ facet_status facet_mesh_create_box(facet_context *context, const facet_box *box,
     return status;
 }
 
-facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
+static facet_status read_mesh(facet_context *context, const char *path, int join, facet_mesh **mesh) {
     REQUIRE(mesh);
     *mesh = NULL;
     REQUIRE(context);
     REQUIRE(path);
     struct base_call call;
     context_call_begin(context, 0, &call);
-    facet_status status = context_call_end(context, &call, mesh_read_gmsh(path, mesh));
+    facet_status status = context_call_end(context, &call, mesh_read_gmsh_as(path, join, mesh));
     if (*mesh != NULL) (*mesh)->context = context;
     return status;
+}
+
+facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
+    return read_mesh(context, path, 1, mesh);
+}
+
+facet_status facet_mesh_read_apart(facet_context *context, const char *path, facet_mesh **mesh) {
+    return read_mesh(context, path, 0, mesh);
 }
 
 facet_status facet_mesh_refine(facet_mesh *mesh, int times) {

@@ -81,6 +81,7 @@ void problem_clear(struct problem *p) {
     field_destroy(&p->temperature);
     facet_field_destroy(&p->carried);
     field_destroy(&p->reference);
+    field_destroy(&p->jump);
     *p = (struct problem){0};
 }
 
@@ -363,13 +364,14 @@ static facet_status copy_name(const char *name, char **copy) {
 }
 
 int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
-    enum { WHOLE = 7, REGION = 7, CONDITION = CONDITION_FIELDS };
-    struct field **const whole[WHOLE] = {&p->reaction,  &p->source,      &p->exact,    &p->tau,
-                                         &p->expansion, &p->temperature, &p->reference};
+    enum { WHOLE = 8, REGION = 7, CONDITION = CONDITION_FIELDS };
+    struct field **const whole[WHOLE] = {&p->reaction,  &p->source,      &p->exact,     &p->tau,
+                                         &p->expansion, &p->temperature, &p->reference, &p->jump};
     static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION,
                                      FACET_LOAD,
                                      FACET_LOAD,
                                      FACET_CELLS | PROBLEM_DEEP,
+                                     FACET_LOAD,
                                      FACET_LOAD,
                                      FACET_LOAD,
                                      FACET_LOAD};

@@ -68,6 +68,7 @@ struct problem {
     struct field *reaction, *source, *exact;
     struct field *expansion, *temperature, *reference; /* heat; NULL: none */
     struct facet_field *carried;                       /* the field that the temperature is, or was; NULL */
+    struct field *jump;                                /* NULL: none */
     struct field *tau;                                 /* of a solver */
 };
 struct facet_problem {
@@ -177,6 +178,10 @@ void problem_clear_contacts(struct problem *problem);
 facet_status problem_copy_contacts(const struct problem *from, struct problem *copy); /* without fields */
 facet_status problem_resolve_contacts(const struct problem *problem, struct problem_resolved *resolved,
                                       struct text *errors);
+/* joints.c: what is given across joined sides; the turns of rotated ones, after those of symmetry. */
+facet_status problem_resolve_turns(const struct problem *problem, struct problem_resolved *resolved);
+facet_status problem_resolve_joints(const struct problem *problem, struct problem_resolved *resolved,
+                                    struct text *errors);
 /* Entries of physics.resolve. */
 facet_status problem_resolve_diffusion(const struct problem *problem, const struct options *options,
                                        struct problem_resolved *resolved, struct text *errors);

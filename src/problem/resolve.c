@@ -51,6 +51,12 @@ static int lies_on_axis(const struct problem_resolved *r, const struct mesh_grou
     return part->count > 0 && n == part->count;
 }
 
+/* Whether a face is one of a periodic pair. */
+static int is_joined(const struct facet_mesh *mesh, const struct mesh_group *part, int32_t i) {
+    double R[9], s[3];
+    return !mesh_is_box(mesh) && mesh_face_joint(mesh, part->ids[i], R, s) != MESH_ONE_PLACE;
+}
+
 /* Assigns condition `index` to the faces of its part. */
 static void assign_part(const struct problem *p, int index, struct problem_resolved *r, struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
@@ -82,7 +88,12 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
             continue;
         }
         mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
-        if (face.is_inner)
+        if (face.is_inner && is_joined(mesh, group, k))
+            PROBLEM_ERROR(errors,
+                          "boundary: '%s' is joined to the side that it repeats, and carries no condition; "
+                          "mesh.periodic: false leaves them apart",
+                          part);
+        else if (face.is_inner)
             PROBLEM_ERROR(
                 errors,
                 "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
@@ -217,6 +228,7 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
     uint8_t *held = NULL;
     (void)options;
     TRY(problem_resolve_contacts(p, r, errors));
+    TRY(problem_resolve_joints(p, r, errors));
     if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));
@@ -314,7 +326,9 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     if (p->temperature != NULL && r->shares[SHARE_EXPANSION] == NULL)
         problem_add_error(errors, "thermal: there is a temperature, but no expansion");
     TRY(problem_resolve_lists(p, r));
+    TRY(problem_resolve_joints(p, r, errors));
     TRY(problem_resolve_symmetry(p, r, errors));
+    TRY(problem_resolve_turns(p, r));
     TRY(problem_check_moduli(p, r, errors));
     TRY(problem_check_rigid(p, r, errors));
     if (options == NULL) goto done;

@@ -12,8 +12,9 @@
  *
  * A piece that nothing holds at all is no mistake where its loads balance: it is listed, with its motions.
  *
- * A periodic pair of faces a distance s apart adds w x s = 0, and a face with (mu grad u - p I) n = g adds w
- * x n = 0, since grad u is w x for such a motion. */
+ * A pair of faces of which one is the other turned by Q and shifted by b demands Q w = w and t - Q t + w x b
+ * = 0, since u of the one is Q u of the other. A periodic pair of faces a distance s apart adds w x s = 0,
+ * and a face with (mu grad u - p I) n = g adds w x n = 0, since grad u is w x for such a motion. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -50,6 +51,8 @@ struct piece {
     double others[9]; /* of periodic pairs and gradient-pressure faces */
     double round;     /* what rotation must demand where walls are curved, or 0 */
     int64_t n_others;
+    double turned[6][6]; /* the demands of turned pairs */
+    int64_t n_turned;
 };
 struct job {
     const struct problem *problem;
@@ -263,12 +266,36 @@ static void add_periodic(const struct job *job, int32_t face) {
     const struct facet_mesh *mesh = job->problem->mesh;
     const double *here = frame_vertex(mesh, face, 0, 0), *there = frame_vertex(mesh, face, 1, 0);
     double size = size_of(&job->pieces[job->cell_piece[mesh->face_cells[2 * (int64_t)face]]]);
-    double s[3] = {0.0}, largest = 0.0;
+    double s[3] = {0.0}, largest = 0.0, R[9], b[3];
+    if (mesh_face_joint(mesh, face, R, b) == MESH_TURNED) return;
     for (int d = 0; d < mesh->dim; d++) {
         s[d] = (there[d] - here[d]) / size;
         largest = fmax(largest, fabs(s[d]));
     }
     if (largest > SMALL_PATCH) add_axis(job, face, s);
+}
+
+/* After the middle of the piece is known. */
+static void add_turned(const struct job *job, int32_t face) {
+    const struct facet_mesh *mesh = job->problem->mesh;
+    struct piece *p = &job->pieces[job->cell_piece[mesh->face_cells[2 * (int64_t)face]]];
+    int dim = mesh->dim;
+    double R[9], b[3], shift[3] = {0.0}, center[3] = {0.0}, D[6][6] = {{0.0}};
+    if (mesh_face_joint(mesh, face, R, b) != MESH_TURNED) return;
+    for (int a = 0; a < dim; a++) center[a] = 0.5 * (p->lower[a] + p->upper[a]) + size_of(p) * p->middle[a];
+    for (int a = 0; a < dim; a++) {
+        shift[a] = b[a] - center[a];
+        for (int k = 0; k < dim; k++) {
+            shift[a] += R[a * dim + k] * center[k];
+            D[a][k] = (a == k) - R[a * dim + k];
+            if (dim == 3) D[3 + a][3 + k] = (a == k) - R[a * dim + k];
+        }
+        shift[a] /= size_of(p);
+    }
+    for (int a = 0; a < dim; a++) lever(a, shift, D[a] + 3);
+    for (int r = 0; r < 36; r++)
+        for (int a = 0; a < 6; a++) p->turned[r / 6][r % 6] += D[a][r / 6] * D[a][r % 6];
+    p->n_turned++;
 }
 
 static facet_status gather_demands(const struct job *job) {
@@ -292,6 +319,8 @@ static facet_status gather_demands(const struct job *job) {
             for (int k = 0; k < 3 && job->pieces[i].count > 0; k++)
                 job->pieces[i].middle[k] /= (double)job->pieces[i].count;
     }
+    for (int32_t f = 0; f < mesh->n_faces; f++)
+        if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_turned(job, f);
 done:
     return status;
 }
@@ -305,19 +334,39 @@ static facet_status decompose(const double A[9], double values[3], double vector
     return base_fail(FACET_ERROR_MACHINE, "the eigenvalues of a matrix of rigid motions were not found");
 }
 
-/* The motions of a piece that nothing holds: all translations, and the rotations that S leaves free; of a
- * body of revolution the one along its axis. */
-static facet_status list_motions(int dim, int about_axis, const struct piece *p, const double S[9],
-                                 struct hdg_adrift *to) {
+/* Mean over the demands. */
+static double entry(const struct piece *p, int i, int k) {
+    double count = p->count > 0 ? (double)p->count : 1.0;
+    return (double)p->G[i][k] / count + (p->n_turned > 0 ? p->turned[i][k] / (double)p->n_turned : 0.0);
+}
+
+/* The motions of a piece that nothing holds: the translations that G_tt leaves free, and the rotations that S
+ * does, each with the translation -G_tt^+ G_tw w; of a body of revolution the one along its axis. */
+static facet_status list_motions(int dim, int about_axis, const struct piece *p, const double G_tt[9],
+                                 const double S[9], struct hdg_adrift *to) {
     facet_status status = FACET_OK;
-    double part[9] = {0.0}, values[3], vectors[9];
-    for (int a = about_axis; a < dim; a++) to->motions[to->n++][a] = 1.0;
-    for (int i = dim == 2 ? 8 : 0; i < 9; i++) part[i] = S[i];
+    double part[9] = {0.0}, held[3], along[9], values[3], vectors[9];
+    for (int i = 0; i < 9; i++) /* no motion in 2D, or across the axis */
+        part[i] = (dim == 2 && i == 8) || (about_axis && i == 0) ? 1.0 : G_tt[i];
+    TRY(decompose(part, held, along));
+    for (int i = 0; i < 3; i++) {
+        if (held[i] > NO_HOLD) continue;
+        for (int a = 0; a < dim; a++) to->motions[to->n][a] = along[3 * a + i];
+        to->n++;
+    }
+    for (int i = 0; i < 9; i++) part[i] = dim == 3 || i == 8 ? S[i] : i % 4 == 0;
     TRY(decompose(part, values, vectors));
     for (int i = 0; i < 3 && !about_axis; i++) {
-        double w[3] = {vectors[i], vectors[3 + i], vectors[6 + i]};
-        if (values[i] > pow(SMALL_PATCH, 2) || (dim == 2 && fabs(w[2]) < 0.5)) continue;
-        for (int a = 0; a < 3; a++) to->motions[to->n][3 + a] = w[a];
+        double w[3] = {vectors[i], vectors[3 + i], vectors[6 + i]}, *motion = to->motions[to->n];
+        if (values[i] > pow(SMALL_PATCH, 2)) continue;
+        for (int e = 0; e < 3; e++) {
+            double product = 0.0;
+            for (int k = 0; k < 9; k++)
+                product += along[k / 3 * 3 + e] * entry(p, k / 3, 3 + k % 3) * w[k % 3];
+            for (int a = 0; a < dim && held[e] > NO_HOLD; a++)
+                motion[a] -= product / held[e] * along[3 * a + e];
+        }
+        for (int a = 0; a < 3; a++) motion[3 + a] = w[a];
         to->n++;
     }
     to->cell = p->cell;
@@ -327,12 +376,13 @@ done:
     return status;
 }
 
-static facet_status add_adrift(const struct job *job, int index, const double S[9], const char *text) {
+static facet_status add_adrift(const struct job *job, int index, const double G_tt[9], const double S[9],
+                               const char *text) {
     facet_status status = FACET_OK;
     struct problem_resolved *r = job->resolved;
     const struct facet_mesh *mesh = job->problem->mesh;
     struct hdg_adrift piece = {.alone = job->n_pieces == 1};
-    TRY(list_motions(mesh->dim, r->data.plane == HDG_AXISYMMETRIC, &job->pieces[index], S, &piece));
+    TRY(list_motions(mesh->dim, r->data.plane == HDG_AXISYMMETRIC, &job->pieces[index], G_tt, S, &piece));
     snprintf(piece.text, sizeof piece.text, "%s", text);
     TRY(base_realloc(&r->adrift, (size_t)r->n_adrift + 1, sizeof *r->adrift));
     r->adrift[r->n_adrift++] = piece;
@@ -393,10 +443,10 @@ done:
 /* S of a piece, and G_tt. */
 static facet_status reduce(int dim, const struct piece *p, double G_tt[9], double S[9]) {
     facet_status status = FACET_OK;
-    double values[3], vectors[9], count = p->count > 0 ? (double)p->count : 1.0;
+    double values[3], vectors[9];
     for (int i = 0; i < 9; i++) {
-        G_tt[i] = (double)p->G[i / 3][i % 3] / count;
-        S[i] = (double)p->G[3 + i / 3][3 + i % 3] / count;
+        G_tt[i] = entry(p, i / 3, i % 3);
+        S[i] = entry(p, 3 + i / 3, 3 + i % 3);
         if (p->n_others > 0) S[i] += p->others[i] / (double)p->n_others;
     }
     TRY(decompose(G_tt, values, vectors));
@@ -404,7 +454,7 @@ static facet_status reduce(int dim, const struct piece *p, double G_tt[9], doubl
         double v[3] = {0.0}; /* G_wt (eigenvector) */
         if (values[e] <= NO_HOLD) continue;
         for (int i = 0; i < 3; i++)
-            for (int k = 0; k < dim; k++) v[i] += (double)p->G[3 + i][k] / count * vectors[3 * k + e];
+            for (int k = 0; k < dim; k++) v[i] += entry(p, 3 + i, k) * vectors[3 * k + e];
         for (int i = 0; i < 9; i++) S[i] -= v[i / 3] * v[i % 3] / values[e];
     }
 done:
@@ -430,7 +480,7 @@ static facet_status report_piece(const struct job *job, int index, struct text *
     TRY(list.status);
     if (list.length == 0) goto done;
     if (p->count == 0 && job->resolved->data.equation->drifts) {
-        TRY(add_adrift(job, index, S, list.data));
+        TRY(add_adrift(job, index, G_tt, S, list.data));
         goto done;
     }
     ++*n_told;

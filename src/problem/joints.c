@@ -1,0 +1,89 @@
+/* Joined sides: the jump of u across them, and how vectors turn where one side is the other, rotated. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "problem/problem.h"
+
+#define PLACE_BYTES 80
+/* Rotations that differ by less are one. */
+#define SAME 1e-9
+
+facet_status facet_problem_set_jump(facet_problem *problem, int n_texts, const char *const *texts) {
+    facet_status status = FACET_OK;
+    struct field *field = NULL;
+    REQUIRE(problem);
+    REQUIRE(texts);
+    struct problem *p = &problem->data;
+    int wanted = physics_components(p->physics, p->mesh->dim) * p->mesh->dim;
+    if (n_texts != wanted)
+        FAIL(FACET_ERROR_INPUT, "jump: %d numbers are given, but it has %d in %d dimensions", n_texts, wanted,
+             p->mesh->dim);
+    for (int i = 0; i < n_texts; i++) REQUIRE(texts[i]);
+    TRY(base_wrap(problem_compile(p, 0, n_texts, texts, &field), "jump"));
+    if (!field_is_constant(field, NULL)) {
+        field_destroy(&field);
+        FAIL(FACET_ERROR_INPUT, "jump: must be numbers, which depend on no coordinate");
+    }
+    field_destroy(&p->jump);
+    p->jump = field;
+done:
+    return status;
+}
+
+facet_status problem_resolve_joints(const struct problem *p, struct problem_resolved *r,
+                                    struct text *errors) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->mesh;
+    int64_t n = 0;
+    double R[9], s[3];
+    char place[PLACE_BYTES];
+    if (p->jump == NULL) return FACET_OK;
+    if (!(r->data.equation->conditions & HDG_BIT(HDG_JUMP)))
+        problem_add_error(errors, r->data.equation->is_vector
+                                      ? "jump: belongs to the formulation symmetric"
+                                      : "jump: belongs to discretization.method: hdg");
+    TRY(mesh_need_lists(mesh));
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        enum mesh_joint joint = mesh_face_joint(mesh, f, R, s);
+        n += joint != MESH_ONE_PLACE;
+        if (joint != MESH_TURNED) continue;
+        PROBLEM_ERROR(errors,
+                      "jump: belongs to sides that are joined by a translation, but the face at %s is joined "
+                      "by a rotation",
+                      mesh_middle_text(mesh, mesh->face_cells[2 * (int64_t)f],
+                                       mesh->face_locals[2 * (int64_t)f], place, sizeof place));
+        goto done;
+    }
+    if (n == 0)
+        problem_add_error(errors, "jump: the mesh has no joined sides: give box.periodic, or a file with a "
+                                  "$Periodic section");
+    r->data.jump = p->jump;
+done:
+    return status;
+}
+
+facet_status problem_resolve_turns(const struct problem *p, struct problem_resolved *r) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->mesh;
+    int size = mesh->dim * mesh->dim;
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        double R[9], s[3], different = 0.0;
+        if (mesh_face_joint(mesh, f, R, s) != MESH_TURNED) continue;
+        if (r->face_turn == NULL) TRY(problem_fill(mesh->n_faces, -1, &r->face_turn));
+        for (int i = 0; i < size && r->n_turns > 0; i++)
+            different = fmax(different, fabs(R[i] - r->turns[(int64_t)(r->n_turns - 1) * size + i]));
+        if (r->n_turns == 0 || different > SAME) {
+            TRY(base_realloc(&r->turns, (size_t)(r->n_turns + 1) * (size_t)size, sizeof *r->turns));
+            memcpy(r->turns + (int64_t)r->n_turns++ * size, R, (size_t)size * sizeof *R);
+        }
+        r->face_turn[f] = r->n_turns - 1;
+    }
+    if (r->n_turns > 0)
+        r->data.extras =
+            (struct trace_extras){.turn = r->face_turn, .n_turns = r->n_turns, .turns = r->turns};
+done:
+    return status;
+}
