@@ -1,10 +1,12 @@
 /* Mapped cells on a device: products with the trace matrix in all precisions and a step of the smoother over
- * faces against its copy bandwidth, and the local solvers in operations a second, all in one run. Runs on the
+ * faces against its copy bandwidth, and the local solvers in operations a second beside batched calls of
+ * libraries, all in one run. Runs on the
  * device it is given. */
 #include <math.h>
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "bench/batched.h"
 #include "bench/subject.h"
 #include "hdg/batch.h"
 #include "solve/internal.h"
@@ -13,6 +15,7 @@
 
 #define REPEATS 5
 #define INNER   4
+#define BATCHED 100000 /* cells of the libraries, at most */
 
 struct bench_cells {
     struct subject subject;
@@ -131,13 +134,15 @@ static facet_status add_row(const struct bench_options *options, const struct su
                             int degree, struct table *table) {
     facet_status status = FACET_OK;
     struct bench_cells c;
-    double seconds[N_WHATS];
+    double seconds[N_WHATS], batched;
     int N, n;
     TRY(cells_create(options, shape, cells, degree, &c));
     for (int what = 0; what < N_WHATS; what++) TRY(measure(&c, what, &seconds[what]));
     const struct hdg *h = c.subject.solver->hdg;
     const double count = h->data.mesh->n_cells, free = (double)h->trace.n_free;
     hdg_local_sizes(h, 0, &N, &n);
+    const int n_batched = (int)fmin(count, BATCHED);
+    TRY(batched_seconds(h->device, N, n, n_batched, &batched));
     const double entries = 0.5 * n * (n + 1), m = (double)n / shape_n_faces(shape->shape);
     const double maps = 8.0 * shape_n_faces(shape->shape);
     const double copy = 16.0 * count * entries / seconds[COPY];
@@ -160,6 +165,13 @@ static facet_status add_row(const struct bench_options *options, const struct su
             table_cell(table, "%.2f", bytes[what] / seconds[what] / copy);
     }
     table_cell(table, "%.2f", 1e-12 * count * operations(N, n) / seconds[CONDENSE]);
+    if (batched > 0.0) {
+        table_cell(table, "%.2f", 1e-12 * n_batched * operations(N, n) / batched);
+        table_cell(table, "%.1f", count / seconds[CONDENSE] * batched / n_batched);
+    } else {
+        table_cell(table, "-");
+        table_cell(table, "-");
+    }
     table_cell(table, "%.0f", 1e-6 * count / seconds[CONDENSE]);
     table_cell(table, "%.0f", 1e-6 * count / seconds[SOLVE]);
 done:
@@ -177,11 +189,11 @@ facet_status bench_gpu_cells(const struct bench_options *options) {
                 {&subject_tets, 5, 20},       {&subject_triangles, 2, 400}, {&subject_triangles, 5, 320},
                 {&subject_triangles, 9, 160}, {&subject_hexes, 2, 40},      {&subject_hexes, 3, 28}};
     static const char *const headers[] = {
-        "shape",        "k",          "cells",         "unknowns",        "copy TB/s",   "f64 ms",
-        "f64 / copy",   "f32 / copy", "16 bit / copy", "smoother / copy", "K_e TFLOP/s", "K_e Mcells/s",
-        "u, q Mcells/s"};
+        "shape",       "k",          "cells",         "unknowns",      "copy TB/s",
+        "f64 ms",      "f64 / copy", "f32 / copy",    "16 bit / copy", "smoother / copy",
+        "K_e TFLOP/s", "libraries",  "ours / theirs", "K_e Mcells/s",  "u, q Mcells/s"};
     struct table *table = NULL;
-    TRY(table_create(13, headers, &table));
+    TRY(table_create(15, headers, &table));
     for (size_t i = 0; i < (options->quick ? 2 : sizeof rows / sizeof *rows); i++) {
         TRY(add_row(options, rows[i].shape, options->quick ? 4 : rows[i].cells, rows[i].degree, table));
         TRY(base_check_interrupt());
@@ -191,7 +203,9 @@ facet_status bench_gpu_cells(const struct bench_options *options) {
         "Straight mapped cells. Products: the entries of one triangle, x, y and the maps of faces; smoother "
         "(double): one triangle of every block, five vectors read and three written; over the bandwidth of a "
         "copy of the element matrices. Local solvers: N^3/3 + 2 N^2 n + N n^2 operations a cell, kernels "
-        "alone.",
+        "alone; libraries: potrf, trsm and gemm of cuSOLVER and cuBLAS in batches, of matrices that are "
+        "there "
+        "already.",
         table));
 done:
     table_destroy(&table);

@@ -30,6 +30,27 @@ EVERYWHERE int64_t half_place(int n, int i, int j) {
     return first + 2 * pair + (i - pair) + (j - pair);
 }
 
+/* Where s_i, e_i (from the beginning of s) and entry (i, j) of A (from its beginning) of a lane stand.
+ * Batches of a warp, which only a GPU has, are ordered so that each of its loads has 8 bytes of every lane: s
+ * and e side by side; of A the blocks of 2 x 2, four numbers of a lane together, then the three entries at
+ * the diagonal of every pair, and a last row without a partner. (s of displacements, which have no e, is by
+ * itself.) */
+#define HALF_WARP 32
+EVERYWHERE int64_t half_place_s(int lanes, int i, int lane) {
+    int64_t place = (int64_t)i * lanes + lane;
+    return lanes == HALF_WARP ? 2 * place : place;
+}
+EVERYWHERE int64_t half_place_e(int lanes, int n, int i, int lane) {
+    return lanes == HALF_WARP ? half_place_s(lanes, i, lane) + 1 : (int64_t)(n + i) * lanes + lane;
+}
+EVERYWHERE int64_t half_place_A(int lanes, int n, int i, int j, int lane) {
+    int64_t n_pairs = n / 2, p = i / 2, r = i % 2, after = 2 * n_pairs * (n_pairs - 1);
+    if (lanes != HALF_WARP) return half_place(n, i, j) * lanes + lane;
+    if (p == n_pairs) return (after + 3 * n_pairs + j) * lanes + lane;
+    if (j >= 2 * p) return (after + 3 * p + r + j - 2 * p) * lanes + lane;
+    return ((p * (p - 1) / 2 + j / 2) * lanes + lane) * 4 + 2 * r + j % 2;
+}
+
 static inline uint32_t half_bits(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -27,9 +27,9 @@ static const double *put_face_products(struct arena *a, int n_faces, int m) {
 
 static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     static const int shapes[][4] = {/* dim, faces, N, m */
-                                    {2, 3, 3, 2},  {2, 4, 9, 3}, {2, 3, 10, 4}, {2, 4, 25, 5},
-                                    {3, 4, 10, 6}, {3, 6, 8, 4}, {2, 3, 28, 7}, {2, 3, 1, 1}};
-    const int *shape = shapes[size % 8];
+                                    {2, 3, 3, 2}, {2, 4, 9, 3},  {2, 3, 10, 4}, {2, 4, 25, 5}, {3, 4, 10, 6},
+                                    {3, 6, 8, 4}, {2, 3, 28, 7}, {2, 3, 1, 1},  {3, 6, 68, 7}};
+    const int *shape = shapes[size % 9];
     int dim = shape[0], n_faces = shape[1], N = shape[2], m = shape[3];
     struct affine_layout at = affine_layout(dim, n_faces);
     int64_t n = n_faces * m, n_cells = 8 * (1 + size % 11) - size % 3;

@@ -40,24 +40,21 @@ struct product product_of(const struct cell_plan *plan) {
     return p;
 }
 
-// Numbers that a thread asks for before it waits for the first.
-constexpr int AHEAD = 4;
+// Numbers of x that a thread asks for before it waits for the first.
+template <typename R> constexpr int AHEAD = sizeof(R) == 8 ? 6 : 8;
 
-// x of the batch into columns of shared memory, cells with FACES faces of m unknowns each (0: of any kind);
-// faces that are not there count as zero.
+// x of the batch into columns of shared memory, cells with FACES faces of m unknowns each, which begin at
+// mine; faces that are not there count as zero.
 template <int FACES, typename R>
-__device__ __forceinline__ void bring_faces(const product &p, int64_t batch, int lane,
+__device__ __forceinline__ void bring_faces(int m, const int64_t (&mine)[FACES], int lane,
                                             const R *__restrict__ x, R *to) {
-    int64_t mine[FACES];
+    walk at(m, lane);
+    for (int step = 0; step < m; step += AHEAD<R>) {
+        R value[AHEAD<R>][FACES];
+        int place[AHEAD<R>];
 #pragma unroll
-    for (int f = 0; f < FACES; f++) mine[f] = p.maps[(batch * FACES + f) * L + lane];
-    walk at(p.m, lane);
-    for (int step = 0; step < p.m; step += AHEAD) {
-        R value[AHEAD][FACES];
-        int place[AHEAD];
-#pragma unroll
-        for (int a = 0; a < AHEAD; a++) {
-            const bool there = step + a < p.m;
+        for (int a = 0; a < AHEAD<R>; a++) {
+            const bool there = step + a < m;
             const int block = there ? at.block : 0;
             place[a] = there ? at.i * PITCH + at.block : -1;
 #pragma unroll
@@ -68,22 +65,37 @@ __device__ __forceinline__ void bring_faces(const product &p, int64_t batch, int
             at.next();
         }
 #pragma unroll
-        for (int a = 0; a < AHEAD; a++)
+        for (int a = 0; a < AHEAD<R>; a++)
             if (place[a] >= 0)
 #pragma unroll
-                for (int f = 0; f < FACES; f++) to[f * p.m * PITCH + place[a]] = value[a][f];
+                for (int f = 0; f < FACES; f++) to[f * m * PITCH + place[a]] = value[a][f];
     }
+    __syncwarp();
+}
+
+template <int FACES>
+__device__ __forceinline__ void load_maps(const product &p, int64_t batch, int lane, int64_t (&mine)[FACES]) {
+#pragma unroll
+    for (int f = 0; f < FACES; f++) mine[f] = p.maps[(batch * FACES + f) * L + lane];
+}
+
+template <int FACES, typename R>
+__device__ __forceinline__ void bring_equal(const product &p, int64_t batch, int lane,
+                                            const R *__restrict__ x, R *to) {
+    int64_t mine[FACES];
+    load_maps(p, batch, lane, mine);
+    bring_faces(p.m, mine, lane, x, to);
 }
 
 template <typename R>
 __device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *__restrict__ x,
                                          R *to) {
     if (p.equal && p.n_faces == 3)
-        bring_faces<3>(p, batch, lane, x, to);
+        return bring_equal<3>(p, batch, lane, x, to);
     else if (p.equal && p.n_faces == 4)
-        bring_faces<4>(p, batch, lane, x, to);
+        return bring_equal<4>(p, batch, lane, x, to);
     else if (p.equal && p.n_faces == 6)
-        bring_faces<6>(p, batch, lane, x, to);
+        return bring_equal<6>(p, batch, lane, x, to);
     else
         for (int f = 0; f < p.n_faces; f++) {
             const int64_t mine = p.maps[(batch * p.n_faces + f) * L + lane];
@@ -125,6 +137,22 @@ __device__ __forceinline__ void put_parts(const product &p, int64_t batch, int l
             if (to >= 0) parts[to + at.i] = y[(f * m + at.i) * PITCH + at.block];
         }
     }
+}
+
+// The same of cells whose faces begin at mine.
+template <int FACES, typename R>
+__device__ __forceinline__ void put_faces(int m, const int64_t (&mine)[FACES], int second, int lane,
+                                          const R *y, R *parts) {
+    __syncwarp();
+    walk at(m, lane);
+#pragma unroll 2
+    for (int step = 0; step < m; step++, at.next())
+#pragma unroll
+        for (int f = 0; f < FACES; f++) {
+            const int64_t first = __shfl_sync(ALL, mine[f], at.block);
+            const int other = __shfl_sync(ALL, second, at.block) >> f & 1;
+            if (first >= 0) parts[2 * first + (other ? m : 0) + at.i] = y[(f * m + at.i) * PITCH + at.block];
+        }
 }
 
 // Or onto y, cell by cell and face by face, since cells of a batch may share faces.
@@ -170,6 +198,43 @@ template <typename R> void gather(const struct cell_plan *plan, R *y) {
     add_parts<R><<<(unsigned)(blocks < most ? blocks : most), 256>>>(plan->n_unknowns, (unsigned)plan->m,
                                                                      plan->fresh, (const R *)plan->parts, y);
     launched("add_parts");
+}
+
+// How a batch gets at its faces. FACES > 0: all have m unknowns and both sides of a face are parts; where
+// they begin is asked for once.
+template <int FACES> struct faces {
+    int64_t mine[FACES];
+    int second;
+    __device__ __forceinline__ faces(const product &p, int64_t batch, int lane)
+        : second(p.second[batch * L + lane]) {
+        load_maps(p, batch, lane, mine);
+    }
+    template <typename R>
+    __device__ __forceinline__ void bring_in(const product &p, int64_t, int lane, const R *x, R *to) const {
+        bring_faces(p.m, mine, lane, x, to);
+    }
+    template <typename R>
+    __device__ __forceinline__ void deliver(const product &p, int64_t, int lane, const R *from, R *to) const {
+        put_faces(p.m, mine, second, lane, from, to);
+    }
+};
+template <> struct faces<0> {
+    __device__ __forceinline__ faces(const product &, int64_t, int) {}
+    template <typename R>
+    __device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *x,
+                                             R *to) const {
+        facet::bring_in(p, batch, lane, x, to);
+    }
+    template <typename R>
+    __device__ __forceinline__ void deliver(const product &p, int64_t batch, int lane, const R *from,
+                                            R *to) const {
+        facet::deliver(p, batch, lane, from, to);
+    }
+};
+// FACES for these cells.
+inline int faces_apart(const product &p) {
+    return p.equal && p.second != nullptr && (p.n_faces == 3 || p.n_faces == 4 || p.n_faces == 6) ? p.n_faces
+                                                                                                  : 0;
 }
 
 // All batches into parts and the sum of these, or colour by colour.

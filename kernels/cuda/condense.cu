@@ -7,7 +7,6 @@
 namespace facet {
 namespace {
 
-constexpr size_t MOST_SHARED = 227 * 1024;
 constexpr int SMALL = 1408;                     // numbers of a cell that one warp takes
 constexpr int TEAMS = 4;                        // such cells of a block
 constexpr int64_t SCRATCH = (int64_t)256 << 20; // numbers of all slices where cells do not fit, at most
@@ -48,10 +47,6 @@ places solve_places(int N, int n, int count) {
 
 // Numbers of the groups of a face: x O on rows of K, by blocks of a few functions.
 constexpr int MOST_GROUP = 16;
-
-__device__ __forceinline__ double &entry_of(double *K, int i, int j) {
-    return i >= j ? K[triangle_row(i) + j] : K[triangle_row(j) + i];
-}
 
 // K (one triangle) becomes O'K O, the functions of every face turned as the cell meets it. work: n m numbers.
 template <class A, class T>
@@ -369,29 +364,17 @@ __device__ __forceinline__ void schur(const P &p, const T &team, const double *c
         }
 }
 
-// Makes K 1 = d to the last bits: see local_restore_sums in src/hdg/condense.c.
+// K 1 = d = first + V'y, y: the last column of C.
 template <class P, class T>
 __device__ __forceinline__ void restore(const P &p, const T &team, const double *c, int ld, const double *C,
                                         double *d, double *K) {
-    const int N = p.N(), n = p.n(), n_ones = p.n_ones(), step = p.ones_step();
-    const double one = p.one(), w = 1.0 / (n_ones * one);
+    const int N = p.N(), n = p.n();
     for (int i = team.thread; i < n; i += T::THREADS) {
         double sum = p.first(c, i);
         for (int k = 0; k < N; k++) sum += C[k * ld + N + i] * C[k * ld + N + n];
-        for (int f = 0; f < n_ones; f++) sum -= one * entry_of(K, i, f * step);
         d[i] = sum;
     }
-    team.sync();
-    double total = 0.0;
-    for (int f = 0; f < n_ones; f++) total += one * d[f * step];
-    for (int f = 0; f < n_ones; f++)
-        for (int i = team.thread; i < n; i += T::THREADS) {
-            const int j = f * step;
-            const bool is_one = i % step == 0 && i / step < n_ones;
-            if (is_one && i < j) continue; // with the roles exchanged
-            entry_of(K, i, j) += w * d[i] + (is_one ? w * d[j] - total * w * w : 0.0);
-        }
-    team.sync();
+    restore_sums(team, n, p.n_ones(), p.ones_step(), p.one(), d, K);
 }
 
 template <class P, int WARPS, bool SHARED>
@@ -569,17 +552,6 @@ int64_t scratch_of(int N, int n, int count) {
     return 1 + (condense > solve ? condense : solve);
 }
 
-// As many blocks as there is room for; each takes one cell after another.
-template <typename Kernel, typename... A>
-void launch(Kernel kernel, const char *what, int64_t blocks, int threads, size_t bytes, A... arguments) {
-    int together = 1;
-    if (!allow_shared((const void *)kernel, bytes, what)) return;
-    if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&together, kernel, threads, bytes), what)) return;
-    const int64_t most = (int64_t)together * multiprocessors();
-    kernel<<<(unsigned)(blocks < most ? blocks : most), threads, bytes>>>(arguments...);
-    launched(what);
-}
-
 #define BY_SIZE(kernel, P, at, ...)                                                                          \
     do {                                                                                                     \
         const size_t bytes = (at).size * sizeof(double);                                                     \
@@ -644,14 +616,23 @@ template <typename Work> int64_t by_shape(const struct affine_tables *t, Work wo
 
 using namespace facet;
 
+// Few rows and many columns, as tets of degree 1 and 2 have them: a step over a panel is short there. On an
+// H200 2.0 TFLOP/s at degree 2, and 1.6 in tiles.
+static bool narrow(const struct affine_tables *t) {
+    return t->N <= 10 && t->n_faces * t->m > 2 * t->N;
+}
+
 int64_t condense_scratch_cuda(const struct affine_tables *t) {
     const int64_t tables = by_shape(t, [&](const auto &p, int) { return turned_size(p); });
-    return scratch_of(t->N, t->n_faces * t->m, affine_layout(t->dim, t->n_faces).count) +
-           (tables <= MOST_TURNED ? tables : 0);
+    const int64_t general = scratch_of(t->N, t->n_faces * t->m, affine_layout(t->dim, t->n_faces).count) +
+                            (tables <= MOST_TURNED ? tables : 0);
+    return general > tiles_scratch(t) ? general : tiles_scratch(t);
 }
 
 int64_t condense_affine_cuda(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *K, double *scratch) {
+    int64_t first_bad;
+    if (!narrow(t) && condense_tiles(t, n_batches, coefficients, K, scratch, &first_bad)) return first_bad;
     return by_shape(t, [&](const auto &p, int count) {
         const int n = t->n_faces * t->m;
         if (turned_size(p) > MOST_TURNED)

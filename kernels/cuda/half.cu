@@ -33,149 +33,192 @@ __device__ __forceinline__ float scale_of(uint16_t power) {
 
 // ------------------------------------------------------------------------------------ the product with A
 
-// y = A x of the thread, A in the order of half_place: four pairs of rows by two blocks of 2 x 2 at a time,
-// the next ones being on their way, and from the beginning those at the diagonal.
-constexpr int PAIRS = 4;
+// A of a cell in the order of half_place_A.
+struct half_matrix {
+    const uint2 *blocks; // of the lane
+    const uint16_t *diagonals, *last;
+    int n_pairs;
+    __device__ __forceinline__ half_matrix(int n, const uint16_t *A, int lane)
+        : blocks((const uint2 *)A + lane), diagonals(A + 2 * (n / 2) * (n / 2 - 1) * L + lane),
+          last(diagonals + n / 2 * 3 * L), n_pairs(n / 2) {}
+};
 
-__device__ __forceinline__ void load_blocks(const uint16_t *const (&pair)[PAIRS], int c,
-                                            uint16_t (&e)[PAIRS][8]) {
-#pragma unroll
-    for (int q = 0; q < PAIRS; q++)
-#pragma unroll
-        for (int k = 0; k < 8; k++) e[q][k] = __ldcs(pair[q] + (4 * c + k) * L);
+static_assert(L == HALF_WARP, "the order of half.h");
+
+__device__ __forceinline__ int64_t lane_place(int n, int i, int j, int lane) {
+    return half_place_A(L, n, i, j, lane);
 }
 
-__device__ __forceinline__ void half_product(int n, const uint16_t *__restrict__ A, const float *x,
-                                             float *y) {
-    const int n_pairs = n / 2;
-    for (int p0 = 0; p0 < n_pairs; p0 += PAIRS) {
-        float xi[2 * PAIRS], sum[2 * PAIRS];
-        const uint16_t *pair[PAIRS];
-        uint16_t e[PAIRS][8], next[PAIRS][8], d[PAIRS][4 * PAIRS - 1];
+// Four pairs of rows by four blocks of 2 x 2, or, at the diagonal, the blocks before each pair and its three
+// entries.
+constexpr int PAIRS = 4;
+struct half_tile {
+    uint2 e[PAIRS][PAIRS];
+    uint16_t d[PAIRS][3];
+    __device__ __forceinline__ void load(const half_matrix &A, int p0, int c0) {
 #pragma unroll
         for (int q = 0; q < PAIRS; q++) {
-            const int p = p0 + q < n_pairs ? p0 + q : n_pairs - 1; // beyond the last: times zero
-            pair[q] = A + row_of(2 * p) * L;
+            const int p = p0 + q;
+            const bool there = p < A.n_pairs;
+            const uint2 *from = A.blocks + (p * (p - 1) / 2 + c0) * L;
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                xi[2 * q + r] = p0 + q < n_pairs ? x[(2 * p + r) * PITCH] : 0.0f;
-                sum[2 * q + r] = 0;
-            }
+            for (int b = 0; b < PAIRS; b++)
+                if (b < q || c0 < p0) e[q][b] = there ? __ldcs(from + b * L) : make_uint2(0, 0);
+            if (c0 == p0)
 #pragma unroll
-            for (int k = 0; k < 4 * q + 3; k++)
-                d[q][k] = p0 + q < n_pairs ? __ldcs(pair[q] + (4 * p0 + k) * L) : (uint16_t)0;
+                for (int k = 0; k < 3; k++)
+                    d[q][k] = there ? __ldcs(A.diagonals + (3 * p + k) * L) : (uint16_t)0;
         }
-        if (p0 > 0) load_blocks(pair, 0, e);
-#pragma unroll 1
-        for (int c = 0; c < p0; c += 2) { // blocks of columns 2 c .. 2 c + 3
-            if (c + 2 < p0) load_blocks(pair, c + 2, next);
+    }
+    // Of the block of pair q and b: by rows.
+    __device__ __forceinline__ void widen_block(int q, int b, float (&a)[2][2]) const {
+        const float2 above = __half22float2(*(const __half2 *)&e[q][b].x),
+                     below = __half22float2(*(const __half2 *)&e[q][b].y);
+        a[0][0] = above.x, a[0][1] = above.y, a[1][0] = below.x, a[1][1] = below.y;
+    }
+};
+
+// y = A x of the thread, the first tile being there, and each of the others on its way while the one before
+// is at work.
+__device__ __forceinline__ void half_product(int n, const half_matrix &A, half_tile &tile, const float *x,
+                                             float *y) {
+    half_tile next;
+    float xi[2 * PAIRS], sum[2 * PAIRS];
+    int p0 = 0, c0 = 0;
+    while (p0 < A.n_pairs) {
+        const bool ends = c0 == p0;
+        const int p1 = ends ? p0 + PAIRS : p0, c1 = ends ? 0 : c0 + PAIRS;
+        if (p1 < A.n_pairs) next.load(A, p1, c1);
+        if (c0 == 0)
 #pragma unroll
-            for (int b = 0; b < 4; b++) {
-                const float xj = x[(2 * c + b) * PITCH];
-                float yj = y[(2 * c + b) * PITCH];
+            for (int a = 0; a < 2 * PAIRS; a++) {
+                xi[a] = p0 + a / 2 < A.n_pairs ? x[(2 * p0 + a) * PITCH] : 0.0f;
+                sum[a] = 0.0f;
+            }
+        float entry[2][2];
+        if (!ends) {
+            float xj[2 * PAIRS], yj[2 * PAIRS];
 #pragma unroll
-                for (int q = 0; q < PAIRS; q++)
-#pragma unroll
-                    for (int r = 0; r < 2; r++) {
-                        const float entry = widen(e[q][4 * (b / 2) + 2 * r + b % 2]);
-                        yj += entry * xi[2 * q + r];
-                        sum[2 * q + r] += entry * xj;
-                    }
-                y[(2 * c + b) * PITCH] = yj;
+            for (int b = 0; b < 2 * PAIRS; b++) {
+                xj[b] = x[(2 * c0 + b) * PITCH];
+                yj[b] = y[(2 * c0 + b) * PITCH];
             }
 #pragma unroll
             for (int q = 0; q < PAIRS; q++)
 #pragma unroll
-                for (int k = 0; k < 8; k++) e[q][k] = next[q][k];
-        }
-        // The diagonal: blocks before that of each pair, then its three entries.
+                for (int b = 0; b < PAIRS; b++) {
+                    tile.widen_block(q, b, entry);
 #pragma unroll
-        for (int q = 0; q < PAIRS; q++) {
+                    for (int k = 0; k < 4; k++) {
+                        yj[2 * b + k % 2] += entry[k / 2][k % 2] * xi[2 * q + k / 2];
+                        sum[2 * q + k / 2] += entry[k / 2][k % 2] * xj[2 * b + k % 2];
+                    }
+                }
 #pragma unroll
-            for (int k = 0; k < 4 * q; k++) {
-                const float entry = widen(d[q][k]);
-                sum[2 * q + k % 4 / 2] += entry * xi[2 * (k / 4) + k % 2];
-                sum[2 * (k / 4) + k % 2] += entry * xi[2 * q + k % 4 / 2];
+            for (int b = 0; b < 2 * PAIRS; b++) y[(2 * c0 + b) * PITCH] = yj[b];
+        } else {
+#pragma unroll
+            for (int q = 0; q < PAIRS; q++) {
+#pragma unroll
+                for (int b = 0; b < q; b++) {
+                    tile.widen_block(q, b, entry);
+#pragma unroll
+                    for (int k = 0; k < 4; k++) {
+                        sum[2 * q + k / 2] += entry[k / 2][k % 2] * xi[2 * b + k % 2];
+                        sum[2 * b + k % 2] += entry[k / 2][k % 2] * xi[2 * q + k / 2];
+                    }
+                }
+                const float above = widen(tile.d[q][0]), beside = widen(tile.d[q][1]),
+                            below = widen(tile.d[q][2]);
+                sum[2 * q] += above * xi[2 * q] + beside * xi[2 * q + 1];
+                sum[2 * q + 1] += beside * xi[2 * q] + below * xi[2 * q + 1];
             }
-            const float above = widen(d[q][4 * q]), beside = widen(d[q][4 * q + 1]),
-                        below = widen(d[q][4 * q + 2]);
-            sum[2 * q] += above * xi[2 * q] + beside * xi[2 * q + 1];
-            sum[2 * q + 1] += beside * xi[2 * q] + below * xi[2 * q + 1];
-        }
 #pragma unroll
-        for (int q = 0; q < PAIRS; q++)
-            if (p0 + q < n_pairs) {
-                y[2 * (p0 + q) * PITCH] = sum[2 * q];
-                y[(2 * (p0 + q) + 1) * PITCH] = sum[2 * q + 1];
-            }
+            for (int a = 0; a < 2 * PAIRS; a++)
+                if (p0 + a / 2 < A.n_pairs) y[(2 * p0 + a) * PITCH] = sum[a];
+        }
+        tile = next;
+        p0 = p1;
+        c0 = c1;
     }
     if (n % 2 == 0) return;
-    const uint16_t *last = A + row_of(n - 1) * L;
-    const float xi = x[(n - 1) * PITCH];
-    float sum = widen(last[(n - 1) * L]) * xi;
+    const float x_last = x[(n - 1) * PITCH];
+    float sum_last = widen(A.last[(n - 1) * L]) * x_last;
     for (int j = 0; j < n - 1; j++) {
-        const float entry = widen(last[j * L]);
-        y[j * PITCH] += entry * xi;
-        sum += entry * x[j * PITCH];
+        const float entry = widen(A.last[j * L]);
+        y[j * PITCH] += entry * x_last;
+        sum_last += entry * x[j * PITCH];
     }
-    y[(n - 1) * PITCH] = sum;
+    y[(n - 1) * PITCH] = sum_last;
 }
 
 // ------------------------------------------------------------------------------------ one function
 
-// Numbers of 16 bits that a thread asks for before it waits for the first.
-constexpr int FEW = 8;
-
-__device__ __forceinline__ void load_few(const uint16_t *__restrict__ from, int i, int n,
-                                         uint16_t (&to)[FEW]) {
-#pragma unroll
-    for (int k = 0; k < FEW; k++) to[k] = from[(i + k < n ? i + k : n - 1) * L];
+// s and e of the lane, side by side: s below.
+__device__ __forceinline__ float scale_of_pair(unsigned pair) {
+    return __uint_as_float(pair << 16);
+}
+__device__ __forceinline__ float part_of_pair(unsigned pair) {
+    return widen((uint16_t)(pair >> 16));
 }
 
-// K = S (A + c w' + w c' - (c'u) w w') S; x and y: columns of the thread, x is destroyed.
-__device__ __forceinline__ void multiply_constant(const halves &h, const uint16_t *__restrict__ s, float *x,
-                                                  float *y) {
+// Numbers that a thread asks for before it waits for the first.
+constexpr int FEW = 16;
+
+__device__ __forceinline__ void load_few(const unsigned *__restrict__ from, int i, int n,
+                                         unsigned (&to)[FEW]) {
+#pragma unroll
+    for (int k = 0; k < FEW; k++)
+        if (i + k < n) to[k] = from[(i + k) * L];
+}
+
+// K = S (A + c w' + w c' - (c'u) w w') S; x and y: columns of the thread, x is destroyed. few: the first
+// pairs of s and e.
+__device__ __forceinline__ void multiply_constant(const halves &h, const unsigned *__restrict__ pairs,
+                                                  unsigned (&few)[FEW], const half_matrix &A, half_tile &tile,
+                                                  float *x, float *y) {
     const product &p = h.p;
     const int n = p.n;
-    const uint16_t *e = s + n * L;
-    uint16_t power[FEW], part[FEW];
-    float total = 0, square = 0, wx = 0, cx = 0, cu = 0;
+    float u[KERNEL_CELL_FACES], part[KERNEL_CELL_FACES], total = 0, square = 0, wx = 0, cx = 0, cu = 0;
+#pragma unroll
+    for (int f = 0; f < KERNEL_CELL_FACES; f++) {
+        const bool there = f < p.n_faces && p.start(f) < p.start(f + 1);
+        const unsigned pair = there ? pairs[p.start(f) * L] : 0;
+        u[f] = there ? h.ones[f] * scale_of_pair(pair) : 0.0f;
+        part[f] = part_of_pair(pair);
+    }
     for (int i = 0; i < n; i += FEW) {
-        load_few(s, i, n, power);
-        load_few(e, i, n, part);
+        if (i > 0) load_few(pairs, i, n, few);
 #pragma unroll
         for (int k = 0; k < FEW; k++) {
             if (i + k >= n) break;
-            const float scaled = x[(i + k) * PITCH] * scale_of(power[k]);
+            const float scaled = x[(i + k) * PITCH] * scale_of_pair(few[k]);
             x[(i + k) * PITCH] = scaled;
-            cx += widen(part[k]) * scaled;
+            cx += part_of_pair(few[k]) * scaled;
         }
     }
-    for (int f = 0; f < p.n_faces; f++) {
-        const int i = p.start(f);
-        if (i == p.start(f + 1)) continue;
-        const float u = h.ones[f] * scale_of(s[i * L]);
-        total += u;
-        square += u * u;
-        wx += u * x[i * PITCH];
-        cu += widen(e[i * L]) * u;
+#pragma unroll
+    for (int f = 0; f < KERNEL_CELL_FACES; f++) {
+        total += u[f];
+        square += u[f] * u[f];
+        cu += part[f] * u[f];
+        if (f < p.n_faces && p.start(f) < p.start(f + 1)) wx += u[f] * x[p.start(f) * PITCH];
     }
     const float unit = (float)HALF_UNIT * total;
     const float w = square > 0.0f ? 1.0f / square : 0.0f; // all zero: not here
     wx *= w;
-    half_product(n, e + n * L, x, y);
-    for (int f = 0; f < p.n_faces; f++) {
-        const int i = p.start(f);
-        if (i == p.start(f + 1)) continue;
-        y[i * PITCH] += h.ones[f] * scale_of(s[i * L]) * w * unit * (cx - cu * wx);
-    }
+    half_product(n, A, tile, x, y);
+#pragma unroll
+    for (int f = 0; f < KERNEL_CELL_FACES; f++)
+        if (f < p.n_faces && p.start(f) < p.start(f + 1))
+            y[p.start(f) * PITCH] += u[f] * w * unit * (cx - cu * wx);
     for (int i = 0; i < n; i += FEW) {
-        load_few(s, i, n, power);
-        load_few(e, i, n, part);
+        load_few(pairs, i, n, few);
 #pragma unroll
         for (int k = 0; k < FEW; k++)
             if (i + k < n)
-                y[(i + k) * PITCH] = scale_of(power[k]) * (y[(i + k) * PITCH] + unit * widen(part[k]) * wx);
+                y[(i + k) * PITCH] =
+                    scale_of_pair(few[k]) * (y[(i + k) * PITCH] + unit * part_of_pair(few[k]) * wx);
     }
 }
 
@@ -198,7 +241,7 @@ struct motions {
         s = cell + lane;
         X = cell + (int64_t)n * L;
         G = X + 2 * n_X * L;
-        A = G + n_motions * (n_motions + 1) * L + lane;
+        A = G + n_motions * (n_motions + 1) * L;
     }
     // Of function i of component c of face f.
     __device__ void row(int f, int i, int c, float *u) const {
@@ -234,15 +277,18 @@ struct motions {
 // K = S Pi A Pi S.
 __device__ void multiply_motions(const halves &h, const uint16_t *cell, int lane, float *x, float *y) {
     const motions m(h, cell, lane);
+    const half_matrix A(h.p.n, m.A, lane);
+    half_tile tile;
+    tile.load(A, 0, 0);
     for (int i = 0; i < h.p.n; i++) x[i * PITCH] *= scale_of(m.s[i * L]);
     m.project(x);
-    half_product(h.p.n, m.A, x, y);
+    half_product(h.p.n, A, tile, x, y);
     m.project(y);
     for (int i = 0; i < h.p.n; i++) y[i * PITCH] *= scale_of(m.s[i * L]);
 }
 
-template <bool MOTIONS>
-__global__ void __launch_bounds__(128) multiply(const __grid_constant__ halves h, const float *x, float *to) {
+__global__ void __launch_bounds__(128)
+    multiply_moving(const __grid_constant__ halves h, const float *x, float *to) {
     extern __shared__ __align__(16) unsigned char room[];
     const product &p = h.p;
     const int lane = threadIdx.x, n = p.n;
@@ -250,12 +296,30 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ halves h
     const int64_t batch = batch_of(p);
     if (batch < 0) return;
     bring_in(p, batch, lane, x, in);
-    const uint16_t *cell = (const uint16_t *)p.matrices + batch * h.size * L;
-    if (MOTIONS)
-        multiply_motions(h, cell, lane, in + lane, out + lane);
-    else
-        multiply_constant(h, cell + lane, in + lane, out + lane);
+    multiply_motions(h, (const uint16_t *)p.matrices + batch * h.size * L, lane, in + lane, out + lane);
     deliver(p, batch, lane, out, to);
+}
+
+// FACES > 0: as multiply_equal of cell.cu.
+template <int FACES>
+__global__ void __launch_bounds__(128) multiply(const __grid_constant__ halves h, const float *x, float *to) {
+    extern __shared__ __align__(16) unsigned char room[];
+    const product &p = h.p;
+    const int lane = threadIdx.x, n = p.n;
+    float *in = (float *)room + 2 * threadIdx.y * n * PITCH, *out = in + n * PITCH;
+    const int64_t batch = batch_of(p);
+    if (batch < 0) return;
+    const uint16_t *cell = (const uint16_t *)p.matrices + batch * h.size * L;
+    const unsigned *pairs = (const unsigned *)cell + lane;
+    const half_matrix A(n, cell + 2 * n * L, lane);
+    faces<FACES> of(p, batch, lane);
+    unsigned few[FEW];
+    half_tile tile;
+    load_few(pairs, 0, n, few);
+    tile.load(A, 0, 0);
+    of.bring_in(p, batch, lane, x, in);
+    multiply_constant(h, pairs, few, A, tile, in + lane, out + lane);
+    of.deliver(p, batch, lane, out, to);
 }
 
 // ------------------------------------------------------------------------------------ making them
@@ -263,12 +327,8 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ halves h
 __device__ __forceinline__ int64_t triangle(int i, int j) {
     return i >= j ? row_of(i) + j : row_of(j) + i;
 }
-__device__ __forceinline__ int64_t place_of(int n, int i, int j) {
-    return i >= j ? half_place(n, i, j) : half_place(n, j, i);
-}
-
-// s and A of the thread's cell.
-__device__ bool round_matrix(int n, const double *K, uint16_t *s, uint16_t *A) {
+// s (numbers `step` apart) and A (of lane 0) of the thread's cell.
+__device__ bool round_matrix(int n, const double *K, uint16_t *s, int step, uint16_t *A, int lane) {
     bool good = true;
     for (int i = 0; i < n; i++) {
         const double diagonal = K[triangle(i, i) * L];
@@ -278,37 +338,38 @@ __device__ bool round_matrix(int n, const double *K, uint16_t *s, uint16_t *A) {
             k = (k + 1) >> 1;
         }
         if (diagonal < 0.0) good = false;
-        s[i * L] = half_power(k);
+        s[i * step] = half_power(k);
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
-            const double exact = ldexp(K[triangle(i, j) * L], 254 - (s[i * L] >> 7) - (s[j * L] >> 7));
+            const double exact = ldexp(K[triangle(i, j) * L], 254 - (s[i * step] >> 7) - (s[j * step] >> 7));
             const bool fits = exact >= -1.0 && exact <= 1.0;
             if (!fits) good = false;
-            A[place_of(n, i, j) * L] = __half_as_ushort(__float2half_rn(fits ? (float)exact : 0.0f));
+            A[lane_place(n, i, j, lane)] = __half_as_ushort(__float2half_rn(fits ? (float)exact : 0.0f));
         }
     return good;
 }
 
-__device__ bool halve_constant(const halves &h, const double *K, uint16_t *s) {
+__device__ bool halve_constant(const halves &h, const double *K, uint16_t *cell, int lane) {
     const product &p = h.p;
     const int n = p.n;
-    uint16_t *e = s + n * L, *A = e + n * L;
-    const bool good = round_matrix(n, K, s, A);
+    uint16_t *s = cell + 2 * lane, *A = cell + 2 * n * L; // e beside s
+    const bool good = round_matrix(n, K, s, 2 * L, A, lane);
     double sum = 0;
     for (int f = 0; f < p.n_faces; f++)
-        if (p.start(f) < p.start(f + 1)) sum += h.ones[f] * scale_of(s[p.start(f) * L]);
+        if (p.start(f) < p.start(f + 1)) sum += h.ones[f] * scale_of(s[p.start(f) * 2 * L]);
     for (int i = 0; i < n; i++) {
         double c = 0;
         for (int f = 0; f < p.n_faces; f++) {
             const int j = p.start(f);
             if (j == p.start(f + 1)) continue;
-            const double u = h.ones[f] * scale_of(s[j * L]);
-            const double exact = ldexp(K[triangle(i, j) * L], 254 - (s[i * L] >> 7) - (s[j * L] >> 7));
-            c += (exact - widen(A[place_of(n, i, j) * L])) * u;
+            const double u = h.ones[f] * scale_of(s[j * 2 * L]);
+            const double exact =
+                ldexp(K[triangle(i, j) * L], 254 - (s[i * 2 * L] >> 7) - (s[j * 2 * L] >> 7));
+            c += (exact - widen(A[i >= j ? lane_place(n, i, j, lane) : lane_place(n, j, i, lane)])) * u;
         }
         c /= sum * HALF_UNIT;
-        e[i * L] = __half_as_ushort(__float2half_rn(c >= -1.0 && c <= 1.0 ? (float)c : 0.0f));
+        s[i * 2 * L + 1] = __half_as_ushort(__float2half_rn(c >= -1.0 && c <= 1.0 ? (float)c : 0.0f));
     }
     return good;
 }
@@ -332,7 +393,7 @@ __device__ bool halve_motions(const halves &h, int loose, const double *X, const
     const motions m(h, cell, lane);
     const int dim = h.dim, n_X = h.p.n_faces * h.n_near * dim;
     double G[6][6] = {{0}};
-    const bool good = round_matrix(h.p.n, K, (uint16_t *)m.s, (uint16_t *)m.A);
+    const bool good = round_matrix(h.p.n, K, (uint16_t *)m.s, L, (uint16_t *)m.A, lane);
     for (int k = 0; k < n_X; k++) ((float *)m.X)[k * L + lane] = (float)X[k * L];
     for (int k = 0; k < n_X; k++) {
         float u[6];
@@ -358,7 +419,7 @@ __global__ void halve(const __grid_constant__ halves h, const double *X, const d
     uint16_t *numbers = to + batch * h.size * L;
     const bool good = h.n_near > 0
                           ? halve_motions(h, h.p.loose[cell], X + batch * n_X * L + lane, K, numbers, lane)
-                          : halve_constant(h, K, numbers + lane);
+                          : halve_constant(h, K, numbers, lane);
     bool used = false;
     for (int f = 0; f < h.p.n_faces; f++) used |= h.p.maps[(batch * h.p.n_faces + f) * L + lane] >= 0;
     if (!good && used) atomicMin(failed, (unsigned long long)batch);
@@ -372,8 +433,12 @@ using namespace facet;
 void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y) {
     halves whole = halves_of(plan);
     const size_t bytes = lane_bytes<float>(whole.p.n);
-    const int warps = warps_for(bytes);
-    const auto kernel = plan->n_near > 0 ? multiply<true> : multiply<false>;
+    const int warps = warps_for(bytes), n_faces = faces_apart(whole.p);
+    const auto kernel = plan->n_near > 0 ? multiply_moving
+                        : n_faces == 3   ? multiply<3>
+                        : n_faces == 4   ? multiply<4>
+                        : n_faces == 6   ? multiply<6>
+                                         : multiply<0>;
     if (whole.p.n == 0 || !allow_shared(kernel, bytes * warps, "cell_apply_half")) return;
     take_batches(plan, whole.p, y, [&](const product &p, float *to) {
         whole.p = p;
@@ -394,10 +459,9 @@ int64_t cell_halve_cuda(const struct cell_plan *plan, const double *matrices, ui
     return failure_found(failed);
 }
 
-// The vectors of a batch must fit into shared memory. On an H200 single precision is faster up to 40 rows
-// (12: 1.5, 24: 1.3 times), from 54 on it is not (1.03 to 1.1 times slower): conversions and loads of 64
-// bytes bound these products.
+// The vectors of a batch must fit into shared memory. On an H200 single precision is as fast with 9 and 12
+// rows; 16 bits are 1.06 times faster with 18, 1.17 with 24, 1.5 with 54.
 int64_t cell_half_pays_cuda(int64_t n, int64_t n_cells) {
     (void)n_cells;
-    return n > 48 && lane_bytes<float>((int)n) <= MOST_SHARED;
+    return n > 16 && lane_bytes<float>((int)n) <= MOST_SHARED;
 }

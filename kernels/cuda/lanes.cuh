@@ -100,10 +100,10 @@ __device__ __forceinline__ void load_tile(int n, const R *__restrict__ A, int i0
 // The same for larger ones, whose vectors leave room for few warps: while a tile is at work the next one is
 // on its way. y_j of earlier rows receives what later rows have for it.
 template <int ROWS, typename R>
-__device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restrict__ A, const R *x, R *y) {
-    R e[ROWS][4], next[ROWS][4], xi[ROWS], sum[ROWS];
+__device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restrict__ A, R (&e)[ROWS][4],
+                                                        const R *x, R *y) {
+    R next[ROWS][4], xi[ROWS], sum[ROWS];
     int i0 = 0, j0 = 0;
-    load_tile(n, A, 0, 0, e);
     while (i0 < n) {
         const bool ends = j0 + 4 >= i0 + ROWS || j0 + 4 >= n; // the last tile of these rows
         const int i1 = ends ? i0 + ROWS : i0, j1 = ends ? 0 : j0 + 4;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int L = CELL_LANES;
 constexpr unsigned ALL = 0xffffffffu;
+constexpr size_t MOST_SHARED = 227 * 1024;
 
 __device__ __forceinline__ int triangle_row(int i) {
     return i * (i + 1) / 2;
@@ -20,9 +21,9 @@ __device__ __forceinline__ int triangle_row(int i) {
 // c (8 x 8) += a (8 x 4) b (4 x 8): lane 4 g + t has a at row g and column t, b at row t and column g, c at
 // row g and columns 2 t and 2 t + 1.
 __device__ __forceinline__ void multiply_add(double (&c)[2], double a, double b) {
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(c[0]), "+d"(c[1])
-                 : "d"(a), "d"(b));
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(c[0]), "+d"(c[1])
+        : "d"(a), "d"(b));
 }
 
 // The threads of a cell.
@@ -36,6 +37,16 @@ template <int WARPS> struct team {
             __syncthreads();
     }
 };
+
+} // namespace
+
+// Local solvers in the registers of a warp (tiles.cu), with the room that their tables take; false: not of
+// this size. first_bad: the first batch where S is not positive definite, or -1.
+int64_t tiles_scratch(const struct affine_tables *t);
+bool condense_tiles(const struct affine_tables *t, int64_t n_batches, const double *coefficients, double *K,
+                    double *scratch, int64_t *first_bad);
+
+namespace {
 
 // ------------------------------------------------------------------------------------ matrices of a cell
 
@@ -243,6 +254,51 @@ __device__ __forceinline__ bool eliminate(const T &team, int N, int columns, int
         team.sync();
     }
     return good;
+}
+
+// ------------------------------------------------------------------------------------ launches
+
+// As many blocks as there is room for; each takes one cell after another.
+template <typename Kernel, typename... A>
+void launch(Kernel kernel, const char *what, int64_t blocks, int threads, size_t bytes, A... arguments) {
+    int together = 1;
+    if (!allow_shared((const void *)kernel, bytes, what)) return;
+    if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&together, kernel, threads, bytes), what)) return;
+    const int64_t most = (int64_t)together * multiprocessors();
+    kernel<<<(unsigned)(blocks < most ? blocks : most), threads, bytes>>>(arguments...);
+    launched(what);
+}
+
+// ------------------------------------------------------------------------------------ sums of rows
+
+__device__ __forceinline__ double &entry_of(double *K, int i, int j) {
+    return i >= j ? K[triangle_row(i) + j] : K[triangle_row(j) + i];
+}
+
+// Makes K 1 = d to the last bits, 1 being `one` in the first unknown of each of n_ones groups of `step`: see
+// local_restore_sums in src/hdg/condense.c.
+template <class T>
+__device__ __forceinline__ void restore_sums(const T &team, int n, int n_ones, int step, double one,
+                                             double *d, double *K) {
+    const double w = 1.0 / (n_ones * one);
+    for (int i = team.thread; i < n; i += T::THREADS) {
+        double sum = d[i];
+        for (int f = 0; f < n_ones; f++) sum -= one * entry_of(K, i, f * step);
+        d[i] = sum;
+    }
+    team.sync();
+    double total = 0.0;
+    for (int f = 0; f < n_ones; f++) total += one * d[f * step];
+    for (int i = team.thread; i < n; i += T::THREADS) {
+        const bool is_one = i % step == 0 && i / step < n_ones;
+        const double change = w * d[i];
+        for (int f = 0; f < n_ones; f++) {
+            const int j = f * step;
+            if (is_one && i < j) break; // with the roles exchanged
+            entry_of(K, i, j) += change + (is_one ? w * d[j] - total * w * w : 0.0);
+        }
+    }
+    team.sync();
 }
 
 } // namespace

@@ -265,8 +265,8 @@ void contact_load(const struct hdg *h, struct hdg_solution *s, double *const *lo
 /* One on a component of the face of a jump, in the unknowns of its cell. */
 static int jump_place(const struct hdg *h, const struct contact_jump *j, int component, double *one) {
     const struct hdg_block_space *b = &h->space.blocks[j->block];
-    *one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
-    return h->trace.slots[j->block][j->slot] + component * b->m;
+    *one = sqrt(shape_measure(shape_face_shape(b->shape, j->slot)));
+    return h->trace.slots[j->block][j->slot] + component * hdg_face_size(b, j->slot);
 }
 
 facet_status contact_lift(struct hdg *h, double *lift) {

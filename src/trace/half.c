@@ -184,8 +184,13 @@ static void cell_destroy(struct cell *cell) {
     base_free(&cell->U);
 }
 
+/* Displacements (several columns) have no e, and their s is by itself. */
+static int64_t scale_place(const struct cell *cell, int i) {
+    if (cell->n_columns > 1) return (int64_t)i * cell->lanes + cell->lane;
+    return half_place_s(cell->lanes, i, cell->lane);
+}
 static double scale_of(const struct cell *cell, int i) {
-    return half_scale(cell->numbers[i * cell->lanes + cell->lane]);
+    return half_scale(cell->numbers[scale_place(cell, i)]);
 }
 
 /* C = K and E = A, in units of the scales; A: of the batch. */
@@ -195,16 +200,15 @@ static void fill_matrices(const uint16_t *A, struct cell *cell) {
         for (int i = j; i < n; i++) {
             cell->C[(int64_t)j * n + i] =
                 trace_entry(cell->K, cell->step, i, j) / (scale_of(cell, i) * scale_of(cell, j));
-            cell->E[(int64_t)j * n + i] = half_widen(A[half_place(n, i, j) * lanes + cell->lane]);
+            cell->E[(int64_t)j * n + i] = half_widen(A[half_place_A(lanes, n, i, j, cell->lane)]);
         }
 }
 
 /* E = A + c w' + w c' - (c'u) w w' - K, C = K + u w'. */
 static void fill_constant(const struct cell_plan *plan, struct cell *cell) {
     const int n = cell->n, lanes = cell->lanes;
-    const uint16_t *e = cell->numbers + n * lanes;
     double sum = 0.0, square = 0.0, cu = 0.0, *u = cell->U, *w = cell->W, *c = cell->V;
-    fill_matrices(e + n * lanes, cell);
+    fill_matrices(cell->numbers + 2 * n * lanes, cell);
     memset(u, 0, (size_t)n * sizeof *u);
     for (int f = 0; f < plan->n_faces; f++) {
         int i = cell_plan_start(plan, f);
@@ -214,7 +218,8 @@ static void fill_constant(const struct cell_plan *plan, struct cell *cell) {
     }
     for (int i = 0; i < n; i++) {
         w[i] = u[i] / square;
-        c[i] = HALF_UNIT * sum * half_widen(e[i * lanes + cell->lane]); /* what the rounded A lacks on u */
+        c[i] = HALF_UNIT * sum * /* what the rounded A lacks on u */
+               half_widen(cell->numbers[half_place_e(lanes, n, i, cell->lane)]);
         cu += c[i] * u[i];
     }
     for (int j = 0; j < n; j++)
@@ -352,7 +357,7 @@ facet_status trace_half_error(const struct facet_mesh *mesh, const struct trace_
             cell.K = picks.K[k];
             cell.numbers = halves + k * size;
             cell.lane = cells[k] % lanes;
-            if (cell.numbers[cell.lane] == 0) continue;
+            if (cell.numbers[scale_place(&cell, 0)] == 0) continue;
             (plan->n_near > 0 ? fill_displacements : fill_constant)(plan, &cell);
             most = fmax(most, largest(&cell));
         }
