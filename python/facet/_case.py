@@ -93,7 +93,7 @@ class Case:
         kind = Elasticity if self.cases[i]["equation"] == "elasticity" else Diffusion
         problem = kind._adopt(mesh, made)
         if temperature is not None:
-            problem._keep.append(temperature.handle)
+            problem.handle.depend(temperature.handle)
         return problem
 
     def options(self, i: int = 0) -> Any:
@@ -105,7 +105,7 @@ class Case:
     def solver(self, mesh: Optional[Mesh] = None, i: int = 0, temperature: Optional[Solution] = None) -> Solver:
         """A solver of case i, with its options."""
         solver = Solver._from(self.problem(mesh or self.mesh(), i, temperature), self.options(i))
-        solver.handle.record.keep.append(self.handle)
+        solver.handle.depend(self.handle)
         return solver
 
     # ------------------------------------------------------------------------------------- as a whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
+import _signal as signal  # whose functions are ten times faster than those of signal, which make enums of numbers
 import sys
 import threading
 from typing import Any, Callable, List, NoReturn, Optional, Sequence
@@ -213,6 +213,12 @@ class Handle:
                  keep: Any = None) -> None:
         self.pointer = int(pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer)
         self.record = _Record(self.pointer, destroy, tuple(parent.record for parent in parents), keep)
+
+    def depend(self, other: "Handle") -> None:
+        """Lets another live as long as this one."""
+        with _lock:
+            other.record.count += 1
+            self.record.parents = (*self.record.parents, other.record)
 
     def __del__(self) -> None:
         if not sys.is_finalizing() and hasattr(self, "record"):

@@ -9,7 +9,7 @@ import numpy as np
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text
-from ._library import Handle, InputError, check, encode, fail, lib, names, texts
+from ._library import Handle, InputError, check, encode, fail, lib, names, nearest, texts
 from ._mesh import AXES, Mesh
 
 
@@ -42,8 +42,8 @@ class Parameters(MutableMapping[str, float]):
 class ByGroup:
     """Data for all cells, or by group: problem.source = 1, problem.source["steel"] = 2."""
 
-    def __init__(self, name: str, give: Callable[[Optional[str], Any], None]) -> None:
-        self._name, self._give = name, give
+    def __init__(self, mesh: Mesh, give: Callable[[Optional[str], Any], None]) -> None:
+        self._mesh, self._give = mesh, give
         self._values: Dict[Optional[str], Any] = {}
 
     def _all(self, value: Any) -> None:
@@ -56,6 +56,9 @@ class ByGroup:
             self._one(None, value)
 
     def _one(self, group: Optional[str], value: Any) -> None:
+        if group is not None and group not in (known := self._mesh.regions):
+            raise InputError(f"the mesh has no group of cells '{group}'" +
+                             (nearest(group, known) if known else "; it has none at all"))
         self._give(group, value)
         self._values[group] = value
 
@@ -112,7 +115,10 @@ class Problem:
     def _held(self, value: Any) -> Any:
         """Data that the problem, and solvers made from it, need for as long as they live."""
         if isinstance(value, Function):
-            self._keep.append(value.keep)
+            if isinstance(value.keep, Handle):
+                self.handle.depend(value.keep)
+            else:
+                self._keep.append(value.keep)
         return value
 
     def _set(self, name: str, value: Any, *front: Any, counted: bool = False) -> None:
@@ -135,9 +141,18 @@ class Problem:
         if values is not self._parameters:
             self._parameters.update(values)
 
+    def _parts(self, on: Any) -> List[str]:
+        """The parts that a condition names. The library would refuse others only when a solver is made, and a
+        condition cannot be taken back."""
+        known = self.mesh.parts
+        for part in names(on):
+            if part != "rest" and part not in known:
+                raise InputError(f"the boundary has no part '{part}'" + nearest(part, known + ["rest"]))
+        return names(on)
+
     def _on(self, kind: str, on: Any, value: Any, give: Callable[[bytes], None]) -> None:
         """A condition on each of the parts."""
-        for part in names(on):
+        for part in self._parts(on):
             give(part.encode())
             self.conditions.append((part, kind, value))
 
@@ -192,9 +207,9 @@ class Diffusion(Problem):
             self.exact = exact
 
     def _blank(self) -> None:
-        self._conductivity = ByGroup("conductivity", self._give_conductivity)
-        self._reaction = ByGroup("reaction", self._give_reaction)
-        self._source = ByGroup("source", self._give_source)
+        self._conductivity = ByGroup(self.mesh, self._give_conductivity)
+        self._reaction = ByGroup(self.mesh, self._give_reaction)
+        self._source = ByGroup(self.mesh, self._give_source)
         self._exact: Optional[str] = None
 
     def _give_conductivity(self, group: Optional[str], value: Any) -> None:
@@ -285,7 +300,7 @@ class Diffusion(Problem):
     def total_flux(self, on: Any, total: Any) -> "Diffusion":
         """The parts together are an electrode: u is one number there (Solution.potential), such that the integral of
         K grad u . n, what goes in, is this number, or expression of parameters."""
-        parts = names(on)
+        parts = self._parts(on)
         self._check(lib.facet_problem_set_total_flux(self.handle.pointer, len(parts), texts(parts),
                                                      encode(data.text(total, "total_flux"))))
         self.conditions += [(part, "total_flux", total) for part in parts]
@@ -327,8 +342,8 @@ class Elasticity(Problem):
             self.exact = exact
 
     def _blank(self) -> None:
-        self._material = ByGroup("material", self._give_material)
-        self._source = ByGroup("source", self._give_source)
+        self._material = ByGroup(self.mesh, self._give_material)
+        self._source = ByGroup(self.mesh, self._give_source)
         self._exact: Any = None
 
     def _give_material(self, group: Optional[str], moduli: Any) -> None:
@@ -393,7 +408,7 @@ class Elasticity(Problem):
         against = encode(data.text(reference, "reference"))
         if hasattr(temperature, "_temperature"):
             solver = temperature._temperature(field)
-            self._keep.append(solver)
+            self.handle.depend(solver)
             self._check(lib.facet_problem_set_temperature_field(self.handle.pointer, solver.pointer, encode(field),
                                                                 against))
         else:
@@ -484,7 +499,7 @@ class Elasticity(Problem):
 
     def force(self, on: Any, total: Any) -> "Elasticity":
         """A total force, spread evenly over all the parts together: numbers, or expressions of parameters."""
-        parts, entry = names(on), data.vector(total, self.dim, "force", self.pending)
+        parts, entry = self._parts(on), data.vector(total, self.dim, "force", self.pending)
         if not isinstance(entry, Text):
             raise InputError("force: a total depends on no coordinate; traction takes a function")
         self._check(lib.facet_problem_set_force(self.handle.pointer, len(parts), texts(parts), self.dim,
