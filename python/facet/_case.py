@@ -91,7 +91,7 @@ class Case:
                                             None if temperature is None else temperature._solver(),
                                             ctypes.byref(made)))
         kind = Elasticity if self.cases[i]["equation"] == "elasticity" else Diffusion
-        problem = kind._adopt(mesh, made)
+        problem: Problem = kind._adopt(mesh, made)
         if temperature is not None:
             problem.handle.depend(temperature.handle)
         return problem

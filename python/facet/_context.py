@@ -28,9 +28,11 @@ class Event(NamedTuple):
 Progress = Union[None, bool, Callable[[Event], Any]]
 
 
-@_PLAIN
-def _tick(user: Any, event: Any) -> None:
+def _nothing(user: Any, event: Any) -> None:
     """The monitor of those who want none: while it is called Python looks whether Ctrl-C was pressed."""
+
+
+_tick = _PLAIN(_nothing)
 
 
 class _Bar:

@@ -30,20 +30,29 @@ def from_meshio(mesh: Any, scale: float = 1, *, context: Optional[Context] = Non
     x = np.asarray(mesh.points, dtype=float)
     if dim == 2 and x.shape[1] == 3 and np.any(x[:, 2] != x[0, 2]):
         raise InputError("this mesh is a surface in space; facet has meshes of a plane and of solids")
-    cells, faces, start = [], {}, {}  # type: List[Tuple[str, Any]], Dict[int, Any], Dict[int, int]
+    cells, faces, start = [], {}, {}  # type: List[Tuple[str, Any]], Dict[int, Any], Dict[int, Any]
+    blocks: Dict[str, List[int]] = {}
     n, orders = 0, {1}
     for i, block in enumerate(mesh.cells):
         shape = _SHAPES.get(block.type)
         if shape in (("triangle", "quad") if dim == 2 else ("tet", "hex")):
-            cells.append((str(shape), np.asarray(block.data)))
             orders.add(_MESHIO[str(shape)].index(block.type) + 1)
-            start[i] = n
-            n += len(block.data)
+            blocks.setdefault(block.type, []).append(i)
         elif block.type.startswith("line") if dim == 2 else shape in ("triangle", "quad"):
             corners = 2 if dim == 2 else 3 if shape == "triangle" else 4
             faces[i] = np.asarray(block.data)[:, :corners]
         elif shape is None and not block.type.startswith(("vertex", "line")):
             raise InputError(f"cells of meshio's type '{block.type}' are none of facet's")
+    for name, which in blocks.items():  # a cell that is in several groups stands several times in some files
+        rows = np.concatenate([np.asarray(mesh.cells[i].data) for i in which])
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        place = np.empty(len(first), dtype=np.int64)
+        place[np.argsort(first)] = n + np.arange(len(first))
+        numbers = place[np.ravel(inverse)]
+        cells.append((_SHAPES[name], rows[np.sort(first)]))
+        for i, own in zip(which, np.split(numbers, np.cumsum([len(mesh.cells[i].data) for i in which])[:-1])):
+            start[i] = own
+        n += len(first)
     groups = _meshio_groups(mesh, start, faces)
     return Mesh(x[:, :dim] * scale, cells, groups, numbering=_numbering(orders), context=context)
 
@@ -55,13 +64,13 @@ def _numbering(orders: Any) -> str:
     return "gmsh" if max(orders) > 2 else "vtk"
 
 
-def _meshio_groups(mesh: Any, start: Mapping[int, int], faces: Mapping[int, Any]) -> Dict[str, Any]:
+def _meshio_groups(mesh: Any, start: Mapping[int, Any], faces: Mapping[int, Any]) -> Dict[str, Any]:
     of_cells: Dict[str, List[Any]] = {}
     of_faces: Dict[str, List[Any]] = {}
 
     def add(name: str, i: int, rows: Any) -> None:
         if i in start:
-            of_cells.setdefault(name, []).append(start[i] + np.asarray(rows, dtype=np.int64))
+            of_cells.setdefault(name, []).append(start[i][np.asarray(rows, dtype=np.int64)])
         elif i in faces:
             corners = faces[i][np.asarray(rows, dtype=np.int64)]
             if corners.shape[1] == 3:

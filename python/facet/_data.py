@@ -72,7 +72,8 @@ def _asks(function: Callable[..., Any], what: str) -> Tuple[str, ...]:
 
 
 def _view(pointer: int, n: int) -> Any:
-    return np.frombuffer((ctypes.c_double * n).from_address(pointer))
+    numbers: Any = (ctypes.c_double * n).from_address(pointer)
+    return np.frombuffer(numbers)
 
 
 def _fill(result: Any, values: Any, what: str) -> None:
@@ -130,9 +131,8 @@ def _constant(texts: Sequence[Optional[str]], what: str) -> Callable[[Any], Any]
 
 def joined(values: Sequence[Any], what: str, pending: List[BaseException]) -> Function:
     """Several numbers or functions as the columns of one."""
-    columns = [v if callable(v) and not is_field(v) else
-               (lambda x, field=v: field(x)) if is_field(v) else _constant([text(v, what)], what) for v in values]
-    wants = [_asks(column, what) if not hasattr(v, "_as_field") else () for column, v in zip(columns, values)]
+    columns = [v if callable(v) else _constant([text(v, what)], what) for v in values]
+    wants = [() if is_field(column) else _asks(column, what) for column in columns]
 
     def all_of(x: Any, t: float = 0.0, group: Any = None) -> Any:
         given = {"t": t, "group": group}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-import _signal as signal  # whose functions are ten times faster than those of signal, which make enums of numbers
 import sys
 import threading
-from typing import Any, Callable, List, NoReturn, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, List, NoReturn, Optional, Sequence
 
 from . import _declarations as c
+
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # whose functions take a tenth of those of signal, which make enums of numbers
 
 
 class Error(Exception):
@@ -208,10 +212,11 @@ class Handle:
     as long, such as callbacks."""
 
     __slots__ = ("pointer", "record", "__weakref__")
+    record: _Record
 
     def __init__(self, pointer: Any, destroy: Optional[Callable[[Any], None]], parents: Sequence["Handle"] = (),
                  keep: Any = None) -> None:
-        self.pointer = int(pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer)
+        self.pointer = int((pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer) or 0)
         self.record = _Record(self.pointer, destroy, tuple(parent.record for parent in parents), keep)
 
     def depend(self, other: "Handle") -> None:

@@ -42,11 +42,11 @@ class Block(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A named group of cells (dim is that of the mesh) or a part of the boundary (one less)."""
+    """A named group of cells (dim is that of the mesh) or a part of the boundary (one less); size: how many."""
 
     name: str
     dim: int
-    count: int
+    size: int
 
 
 class Members(NamedTuple):
@@ -84,7 +84,7 @@ class Mesh:
         x = doubles(points, "points")
         if x.ndim != 2 or x.shape[1] not in (2, 3):
             raise InputError(f"points: an array of shape {x.shape} has no rows of 2 or 3 coordinates")
-        dim, keep = int(x.shape[1]), [x]
+        dim, keep = int(x.shape[1]), [x]  # type: int, List[Any]
         pairs = list(cells.items()) if isinstance(cells, Mapping) else list(cells)
         blocks = (c.facet_cells * max(len(pairs), 1))()
         for block, (shape, nodes) in zip(blocks, pairs):
@@ -185,12 +185,12 @@ class Mesh:
         if name not in groups:
             raise InputError(f"the mesh has no group '{name}'" + nearest(name, list(groups)))
         i, group = list(groups).index(name), groups[name]
-        cells = np.empty(group.count, dtype=np.int64)
+        cells = np.empty(group.size, dtype=np.int64)
         if group.dim == self.dim:
             check(lib.facet_mesh_group_members(self.handle.pointer, i, address(cells), None, None))
             return Members(cells, None, None)
-        faces = np.empty(group.count, dtype=np.intc)
-        nodes = np.empty((group.count, 2 if self.dim == 2 else 4), dtype=np.int64)
+        faces = np.empty(group.size, dtype=np.intc)
+        nodes = np.empty((group.size, 2 if self.dim == 2 else 4), dtype=np.int64)
         check(lib.facet_mesh_group_members(self.handle.pointer, i, address(cells), address(faces), address(nodes)))
         return Members(cells, faces, nodes)
 

@@ -464,10 +464,12 @@ class Elasticity(Problem):
         if (k is None) == (normal is None):
             raise InputError("spring: give k, or normal and tangential")
         if normal is not None:
+            entry: Union[Text, Function] = Text([])
+            n = 2
             if callable(normal) or callable(tangential):
-                entry, n = data.joined([normal, tangential], "spring", self.pending), 2
+                entry = data.joined([normal, tangential], "spring", self.pending)
             else:
-                entry, n = Text([data.text(normal, "spring"), data.text(tangential, "spring")]), 2
+                entry = Text([data.text(normal, "spring"), data.text(tangential, "spring")])
         else:
             entry, n = data.tensor(k, self.dim, "spring", self.pending)
 
