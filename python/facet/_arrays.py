@@ -3,12 +3,13 @@ meant refused; and arrays of a GPU by __cuda_array_interface__ or DLPack."""
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ._library import InputError
+from ._library import InputError, check, lib
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -71,15 +72,12 @@ class DeviceArray:
     __cuda_array_interface__ where the device is cuda; to(), read() and write() work on every device."""
 
     def __init__(self, context: Any, n: int) -> None:
-        from ._library import check, lib
         self.context, self.size = context, int(n)
         self._pointer = ctypes.c_void_p()
         check(lib.facet_device_alloc(context.handle.pointer, self.nbytes, ctypes.byref(self._pointer)))
 
     def __del__(self) -> None:
-        import sys
         if not sys.is_finalizing() and getattr(self, "_pointer", None):
-            from ._library import lib
             lib.facet_device_free(self.context.handle.pointer, ctypes.byref(self._pointer))
 
     @property
@@ -93,7 +91,6 @@ class DeviceArray:
 
     def write(self, values: Any) -> "DeviceArray":
         """Copies numbers of the host to the device."""
-        from ._library import check, lib
         array = doubles(values, "values")
         if array.size != self.size:
             raise InputError(f"values: {array.size} numbers where the array has {self.size}")
@@ -102,7 +99,6 @@ class DeviceArray:
 
     def read(self, values: Optional[Doubles] = None) -> Doubles:
         """Copies them to the host, into an array that is given or a new one."""
-        from ._library import check, lib
         array = out(values, (self.size,), "values")
         check(lib.facet_device_read(self.context.handle.pointer, address(array), self.pointer, self.nbytes))
         return array

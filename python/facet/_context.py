@@ -5,6 +5,8 @@ import ctypes
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
+import numpy as np
+
 from . import _declarations as c
 from ._arrays import DeviceArray
 from ._library import Handle, check, encode, lib
@@ -142,7 +144,6 @@ class Context:
 
     def array(self, values: Any) -> DeviceArray:
         """The same with numbers of the host copied into it."""
-        import numpy as np
         return DeviceArray(self, int(np.size(values))).write(np.ravel(values))
 
     def __repr__(self) -> str:
