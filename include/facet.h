@@ -18,7 +18,8 @@
  * Ownership.
  *     facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed in is
  *     copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
- *     callbacks. A mesh may be shared by many problems.
+ *     callbacks. A mesh may be shared by many problems. Arrays that are filled in are the caller's, and where
+ *     nothing else is said in the memory of the host.
  *
  * Failure.
  *     Every fallible call returns a facet_status; facet_message() is then a sentence that says what is wrong,
@@ -49,7 +50,7 @@
  *     thread factors a large matrix, BLAS has these threads for the whole process, so that last bits of calls
  *     beside it may differ; with one thread a call this does not happen.
  *
- * The life of a program (see examples/01_box.c to examples/05_data.c):
+ * The life of a program (see examples/01_box.c to examples/08_case.c):
  *
  *     facet_context *ctx;   facet_context_create("cpu", &ctx);
  *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
@@ -145,8 +146,8 @@ typedef enum facet_event_kind {
     FACET_EVENT_PROGRESS, /* done of total cells */
     FACET_EVENT_ITERATION,
     FACET_EVENT_END, /* of a phase: seconds, without those of the phases inside it */
-    FACET_EVENT_TICK /* nothing else was to be told for a tenth of a second; phase: that which runs, or
-                        FACET_N_PHASES */
+    FACET_EVENT_TICK /* nothing else was to be told for a tenth of a second; phase: that which runs, or ran
+                        last */
 } facet_event_kind;
 
 /* Made by the library; later versions add members at the end, kinds and phases. */
@@ -159,8 +160,9 @@ typedef struct facet_event {
     double seconds;
 } facet_event;
 /* Called in the thread of the call that it tells about: from several, where several use the context; at least
- * five times a second, except while a large matrix is factored, a device computes, or functions of the caller
- * are slow. It may stop that call by facet_context_interrupt, as at any time. */
+ * five times a second, unless a factorization, one kernel over all cells or unknowns, or a function of the
+ * caller takes longer. It stops that call by facet_context_interrupt, which is seen between two iterations,
+ * and between cells wherever these are looped over; it makes no other calls with objects of the context. */
 typedef void (*facet_monitor)(void *user, const facet_event *event);
 
 /* device: "cpu" (the default when NULL), "ref", "debug" or "cuda". */
@@ -246,8 +248,9 @@ typedef struct facet_arrays {
     int64_t n_points;
     const double *points;  /* n_points * dim; those that no cell has are left out */
     const char *numbering; /* of the nodes of a cell: "gmsh" (NULL), "vtk" (the Lagrange cells of VTK 9), or
-                              "lattice": the products of equispaced points, the first coordinate fastest. In
-                              all of them, but for lattice, corners come first, as in poly/shape.h */
+                              "lattice": equispaced points, the first coordinate fastest. In the first two
+                              corners come first: around a triangle or quad, those of a tet being (0,0,0),
+                              (1,0,0), (0,1,0), (0,0,1), of a hex the quad below and that above it */
     int n_blocks;
     const facet_cells *blocks;
     int n_groups;
@@ -256,11 +259,12 @@ typedef struct facet_arrays {
 /* A mesh from arrays, which are copied; checked as a file is, and what makes no mesh is refused with the
  * entry. Cells that share corners share points: two points of one place are two. Cells of lower order are
  * taken to that of the others. numbers (or NULL): receives for each cell the number that it has in the mesh,
- * where cells of one shape stand together. */
+ * where cells of one shape stand together, and of these straight ones before bent ones. */
 FACET_API facet_status facet_mesh_create_arrays(facet_context *context, const facet_arrays *arrays,
                                                 int64_t *numbers, facet_mesh **mesh);
 /* The way back, also for viewers: points that neighbours share are one, the corners of cells come first;
- * cells of each shape, of the order of the mesh, numbered through the blocks as groups and results are. */
+ * cells of each shape, of the order of the mesh, numbered through the blocks as groups and results are. That
+ * sides are periodic does not go with them. */
 FACET_API facet_status facet_mesh_n_points(const facet_mesh *mesh, int64_t *n_points);
 FACET_API facet_status facet_mesh_points(const facet_mesh *mesh, double *points);
 FACET_API int facet_mesh_n_blocks(const facet_mesh *mesh);
@@ -277,8 +281,9 @@ typedef struct facet_group {
 FACET_API int facet_mesh_n_groups(const facet_mesh *mesh);
 FACET_API facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group);
 /* Its members, count each, ascending; any array may be NULL. cells: their numbers, or those of the cells at
- * the faces. faces: the numbers of these in their cells (poly/shape.h). nodes: the corners of the faces, as
- * in facet_members, in an order that runs around the face and out of the cell by the right hand. */
+ * the faces. faces: the numbers of these in their cells, by corners: 01 12 20 of a triangle, 01 12 23 30 of a
+ * quad, 021 013 032 123 of a tet, 0321 0154 1265 2376 3047 4567 of a hex. nodes: the corners of the faces in
+ * this order, as in facet_members. */
 FACET_API facet_status facet_mesh_group_members(const facet_mesh *mesh, int i, int64_t *cells, int *faces,
                                                 int64_t *nodes);
 /* Points and weights with which functions are integrated over the mesh (n_on 0), over groups of cells, or
@@ -576,9 +581,10 @@ enum { FACET_LOAD = 1, FACET_TRACE = 2, FACET_CELLS = 4 };
 /* Makes anew what depends on data that have changed since the solver was made or updated last, and no more:
  * expressions by facet_solver_set_parameter and facet_solver_set_time, functions by whatever they read, which
  * shows itself at the points where integrals over cells are taken. *changed (or NULL): the sum of FACET_LOAD
- * and so on; functions of sources and boundary values, which every solve asks anew, are always counted.
- * The solution before is gone where matrices have changed, but for warm_start. When the new data are refused
- * the solver waits for others: solves fail until an update succeeds. */
+ * and so on; functions of sources and boundary values, which every solve asks anew, are always counted, and
+ * so are those of Robin's a and of springs, which this call asks anew, as does a solve at another time. The
+ * solution before is gone where matrices have changed, but for warm_start. When the new data are refused the
+ * solver waits for others: solves fail until an update succeeds. */
 FACET_API facet_status facet_solver_update(facet_solver *solver, int *changed);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);

@@ -181,7 +181,7 @@ static void wrong(void **state) {
             "a.yaml:2:8");
     assert_null(file);
     refused(facet_case_parse(m->context, one, NULL, 2, bad, &file), "--set solvr.rtol");
-    refused(facet_case_parse(m->context, one, NULL, 1, &null, &file), "'settings[i]'");
+    refused(facet_case_parse(m->context, one, NULL, 1, &null, &file), "settings");
     refused(facet_case_parse(m->context, NULL, NULL, 0, NULL, &file), "'text'");
     refused(facet_case_parse(NULL, one, NULL, 0, NULL, &file), "'context'");
     refused(facet_case_load(m->context, NULL, 0, NULL, &file), "'path'");

@@ -25,7 +25,6 @@ KEPT = {
     "box_layers": "the same",
     "box_transform_*": "the same",
     "boxhdg_direct_*": "test hook: the direct solve without an operator around it",
-    "case_read_bytes": "the fuzz target starts here",
     "cholesky_factor": "test hook: a factor of a matrix that is kept",
     "device_copies": "GPU benches count what crosses the bus",
     "device_describe": "records of GPU benches name the machine",

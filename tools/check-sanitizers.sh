@@ -8,7 +8,8 @@ if [ $# -ne 1 ]; then
     exit 2
 fi
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 3
-tests="test_base test_expr test_expr_text test_field test_gmsh test_case test_api test_problem test_update test_run
+tests="test_base test_expr test_expr_text test_field test_gmsh test_case test_api test_api_mesh test_api_case
+test_api_faults test_problem test_update test_run
 test_condensed_3d test_faces test_trace random_api"
 cmake -S "$source" -B "$1" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" -DFACET_SANITIZE=ON \
     -DFACET_SIMD=OFF -DFACET_WERROR=ON > "$1.log" 2>&1 || { cat "$1.log"; exit 1; }

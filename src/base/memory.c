@@ -12,6 +12,7 @@
 #    include <malloc.h>
 #endif
 
+#include "base/run.h"
 #include "base/threads.h"
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
@@ -131,6 +132,8 @@ void base_memory_prepare(void) {
 #endif
 }
 
+#define LARGE_BLOCK ((size_t)1 << 20) /* bytes: a pass over all of something lies before or behind */
+
 facet_status base_alloc(void *pointer, size_t n, size_t size) {
     set_pointer(pointer, NULL);
     if (n == 0 || size == 0) return FACET_OK;
@@ -138,6 +141,7 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
     if (__builtin_mul_overflow(n, size, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)(2 * BASE_ALIGNMENT - 1), &rounded))
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", n, size);
+    if (bytes >= LARGE_BLOCK) base_tell();
     rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
     char *block = must_fail() || !are_there(rounded) ? NULL : allocate(rounded);
     if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);

@@ -97,7 +97,7 @@ void base_call_begin(struct base_call *call, struct base_owner *owner, const str
     call->owner = owner;
     call->monitor = monitor;
     call->told = base_seconds();
-    call->phase = here != NULL ? here->phase : FACET_N_PHASES;
+    call->phase = here != NULL ? here->phase : FACET_PHASE_SETUP;
     call->threads = threads > 0 ? threads : atomic_load(&owner->threads);
     for (int i = 0; i < 2; i++) call->obeyed[i] = atomic_load(&owner->obeyed[i]);
     call->outer = here;
@@ -137,11 +137,15 @@ static void report(const struct base_monitor *monitor, const facet_event *event)
     if (here != NULL) here->told = base_seconds();
 }
 
-facet_status base_check_interrupt(void) {
-    base_waits_look();
+void base_tell(void) {
     if (here != NULL && here->monitor != NULL && here->monitor->call != NULL &&
         base_seconds() - here->told >= SILENCE)
         report(here->monitor, &(facet_event){.kind = FACET_EVENT_TICK, .phase = (facet_phase)here->phase});
+}
+
+facet_status base_check_interrupt(void) {
+    base_waits_look();
+    base_tell();
     return base_check_interrupt_of(here);
 }
 
@@ -184,7 +188,6 @@ void base_phase_end(struct base_timers *timers, const struct base_monitor *monit
                     double begin) {
     double seconds = seconds_outside(timers) - begin;
     if (seconds < 0.0) seconds = 0.0; /* of rounding */
-    if (here != NULL) here->phase = FACET_N_PHASES;
     if (timers != NULL) {
         timers->seconds[phase] += seconds;
         timers->peak_bytes[phase] = (double)base_peak_resident_bytes();

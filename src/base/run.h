@@ -4,6 +4,7 @@
 #define FACET_BASE_RUN_H
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "base/status.h"
 #include "base/threads.h"
@@ -35,7 +36,7 @@ struct base_call {
     struct base_call *outer;
     const struct base_monitor *monitor; /* who wants to hear now and then that it goes on, */
     double told;                        /* when that was, */
-    int phase;                          /* and what is being done; FACET_N_PHASES: no phase */
+    int phase;                          /* and what is being done, or was done last */
 };
 void base_call_begin(struct base_call *call, struct base_owner *owner, const struct base_monitor *monitor,
                      int threads);
@@ -47,6 +48,14 @@ facet_status base_check_interrupt_of(const struct base_call *call);
 /* Of this thread's call, whose monitor is told when it has heard nothing for a while. Every loop that may
  * take longer does it now and then; in parallel loops base_collect does, in the thread of the call. */
 facet_status base_check_interrupt(void);
+
+/* Tells the monitor of this thread's call, when it has heard nothing for a while. Kernels, large
+ * allocations and loops over all cells do it; they cannot be stopped there, but between them. */
+void base_tell(void);
+/* The same in round i of a loop over very many small things. */
+static inline void base_tell_at(int64_t i) {
+    if ((i & 255) == 0) base_tell();
+}
 
 /* After facet_share_processors(), now and then: whether others want the processors too, and so how long
  * OpenMP's threads wait for each other. base_check_interrupt and operator_apply do it. */

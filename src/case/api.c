@@ -29,13 +29,18 @@ void facet_case_destroy(facet_case **file) {
     base_free(file);
 }
 
+/* What both calls below need. */
+#define REQUIRE_INPUT(context, n_settings, settings)                                                         \
+    do {                                                                                                     \
+        REQUIRE(context);                                                                                    \
+        if ((n_settings) > 0) REQUIRE(settings);                                                             \
+        for (int i = 0; i < (n_settings); i++) REQUIRE((settings)[i]);                                       \
+    } while (0)
+
 /* text NULL: the file of that path. */
 static facet_status create(facet_context *context, const char *path, const char *text, int n_settings,
                            const char *const *settings, facet_case **file) {
     facet_status status = FACET_OK;
-    REQUIRE(context);
-    if (n_settings > 0) REQUIRE(settings);
-    for (int i = 0; i < n_settings; i++) REQUIRE(settings[i]);
     if (n_settings < 0) n_settings = 0;
     TRY(CALLOC(*file, 1));
     (*file)->context = context;
@@ -52,6 +57,7 @@ facet_status facet_case_load(facet_context *context, const char *path, int n_set
     REQUIRE(file);
     *file = NULL;
     REQUIRE(path);
+    REQUIRE_INPUT(context, n_settings, settings);
     return create(context, path, NULL, n_settings, settings, file);
 }
 
@@ -60,6 +66,7 @@ facet_status facet_case_parse(facet_context *context, const char *text, const ch
     REQUIRE(file);
     *file = NULL;
     REQUIRE(text);
+    REQUIRE_INPUT(context, n_settings, settings);
     return create(context, path != NULL ? path : "case.yaml", text, n_settings, settings, file);
 }
 

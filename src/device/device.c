@@ -358,6 +358,7 @@ static double *leave_with(const struct device *device, double *sums) {
 #define INDEX_BOTH precision
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result device_##name(DEVICE_##precisions, DEVICE_LIST parameters) {                             \
+        base_tell();                                                                                         \
         CALL_##result(name[INDEX_##precisions] arguments);                                                   \
     }
 #define REAL void

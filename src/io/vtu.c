@@ -224,7 +224,7 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
             if (mine != FACET_OK || base_collector_failed(&collector)) continue;
             facet_status packing = base_check_interrupt_of(call);
             if (packing == FACET_OK) packing = pack_block(layout, array, b, raw, packed, packed_bytes);
-            if (packing != FACET_OK) base_collect(&collector, b, packing);
+            base_collect(&collector, b, packing);
         }
         base_free(&raw);
         base_free(&packed);

@@ -118,8 +118,10 @@ static facet_status check_inner_faces(const struct conformity *c) {
     uint8_t *differ = NULL;
     TRY(CALLOC(differ, mesh->n_faces));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int32_t f = 0; f < mesh->n_faces; f++)
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        base_tell_at(f);
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) differ[f] = !sides_agree(c, f);
+    }
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (differ[f]) report_sides(c, f);
 done:

@@ -82,6 +82,9 @@ struct gmsh_file {
 };
 void gmsh_file_free(struct gmsh_file *file);
 
+/* So many items are read between two looks for an interrupt. */
+#define GMSH_LOOK 4096
+
 /* Room for `more` items behind the count-th; grows by doubling. */
 facet_status gmsh_reserve(void *pointer, struct gmsh_array *array, int64_t more, size_t size);
 

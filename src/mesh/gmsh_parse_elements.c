@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "mesh/gmsh.h"
 
 static int is_wanted(int number, const struct gmsh_type *type) {
@@ -61,6 +62,7 @@ static facet_status parse_element_nodes(struct gmsh_scanner *s, struct gmsh_file
                           (long long)element, (long long)tag));
     }
     if (!keep) goto done;
+    if (file->n_elements.count % GMSH_LOOK == 0) TRY(base_check_interrupt());
     file->tags[file->n_elements.count++] = element;
     file->n_element_nodes.count += n;
     file->runs[file->n_runs.count - 1].count++;

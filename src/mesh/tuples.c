@@ -100,6 +100,7 @@ static void find_firsts(struct tuple_set *set, int64_t n, const int32_t *keys, c
     for (int t = 0; t < n_threads; t++) /* each with parts of its own, and all keys in their order */
         for (int64_t i = 0; i < n; i++) {
             const int64_t region = (hashes[i] & set->mask) / part;
+            base_tell_at(i);
             if (region < REGIONS * t / n_threads || region >= REGIONS * (t + 1) / n_threads) continue;
             uint32_t slot = slot_of(set, keys, hashes[i], keys + i * set->stride);
             if (set->table[slot] == 0) set->table[slot] = (int32_t)i + 1;
@@ -141,6 +142,7 @@ facet_status tuple_set_fill(struct tuple_set *set, int64_t n, const int32_t *key
     if (!parallel) {
         for (int64_t i = 0; i < n; i++) {
             int32_t known = set->count;
+            base_tell_at(i);
             numbers[i] = tuple_set_add(set, keys + i * stride);
             if (numbers[i] == known) firsts[known] = (int32_t)i;
         }

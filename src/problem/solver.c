@@ -419,6 +419,10 @@ static facet_status call_solve(struct facet_solver *s, const double *source, dou
     facet_status status;
     SOLVER_CALL(s, status, solve(s, source, u, there));
     if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
+    if (status == FACET_INTERRUPTED) {                                    /* wherever that was */
+        s->report.reason = "interrupted";
+        s->report.converged = 0;
+    }
     return status;
 }
 

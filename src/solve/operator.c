@@ -299,6 +299,7 @@ static facet_status pack_blocks(const struct device *device, int64_t n_blocks, i
     for (int64_t batch = 0; batch < n_batches; batch++)
         for (int lane = 0; lane < lanes; lane++) {
             const int64_t b = batch * lanes + lane;
+            base_tell_at(b);
             double *to = host + batch * size * lanes + lane;
             for (int i = 0; i < m; i++)
                 for (int j = 0; j <= i; j++, to += lanes)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "trace/coarse.h"
 #include "trace/sides.h"
 
@@ -22,6 +23,7 @@ facet_status trace_face_blocks(const struct trace_space *space, const struct tra
     for (int64_t b = 0; b < space->n_free_faces; b++) {
         int64_t n = block_size(space, b);
         double *B = *blocks + starts[b];
+        base_tell_at(b);
         memset(B, 0, (size_t)(n * n) * sizeof *B);
         for (int which = 0; which < 2; which++) {
             struct trace_side side;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "trace/coarse.h"
 #include "trace/sides.h"
 
@@ -255,6 +256,7 @@ static facet_status vertex_elements(const struct trace_space *space, const struc
 #pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
     for (int32_t c = 0; c < b->count; c++) {
         double packed[CORNERS * (CORNERS + 1) / 2];
+        base_tell_at(c);
         multiply_hats(&t, trace_view_cell(view, block, c), view->matrices->lanes, m,
                       b->orientations + (int64_t)c * t.n_faces, packed);
         put_vertices(b, &t, c, columns, packed, e);

@@ -5,7 +5,7 @@
  * nothing is allocated. facet_share_processors, which changes the process for good, is left out.
  *
  * FACET_FUZZ_TRACE=1 prints every call. */
-#include "api_solver.h"
+#include "api_more.h"
 
 #include <limits.h>
 
@@ -16,7 +16,8 @@
 /* ------------------------------------------------------------------------------------------ contexts */
 
 static void watch(void *user, const facet_event *event) {
-    fuzz_check(strcmp(facet_phase_name(event->phase), "?") != 0, "an event of a phase that is none");
+    fuzz_check(event->kind == FACET_EVENT_TICK || strcmp(facet_phase_name(event->phase), "?") != 0,
+               "an event of a phase that is none");
     if (user == NULL || event->kind != FACET_EVENT_ITERATION) return;
     atomic_store(&interrupted, 1);
     facet_context_interrupt(user);
@@ -292,14 +293,54 @@ static void drop_one(struct world *w) {
 
 /* The more often a line stands here, the more often it is drawn. */
 static void (*const operations[])(struct world *) = {
-    create_context, use_context,    use_context,    create_box,        read_mesh,
-    refine_mesh,    get_info,       create_problem, create_problem,    set_coefficients,
-    set_functions,  set_conditions, set_material,   set_vectors,       set_vector_functions,
-    change_user,    create_solver,  create_solver,  create_solver,     create_solver,
-    solve,          solve,          solve,          change_solver,     change_solver,
-    change_solver,  get_points,     get_report,     get_level,         get_errors,
-    evaluate,       evaluate,       write_file,     known_answer_here, solve_again,
-    solve_again,    drop_one,
+    create_context,
+    use_context,
+    use_context,
+    create_box,
+    read_mesh,
+    refine_mesh,
+    get_info,
+    create_problem,
+    create_problem,
+    set_coefficients,
+    set_functions,
+    set_conditions,
+    set_material,
+    set_vectors,
+    set_vector_functions,
+    change_user,
+    create_solver,
+    create_solver,
+    create_solver,
+    create_solver,
+    solve,
+    solve,
+    solve,
+    change_solver,
+    change_solver,
+    change_solver,
+    get_points,
+    get_report,
+    get_level,
+    get_errors,
+    evaluate,
+    evaluate,
+    write_file,
+    known_answer_here,
+    solve_again,
+    solve_again,
+    drop_one,
+    create_arrays,
+    read_arrays,
+    integrate,
+    set_more,
+    set_more_functions,
+    take_value,
+    look_at_system,
+    look_at_system,
+    carry_field,
+    sample,
+    use_case,
 };
 
 static void say_counts(void) {
