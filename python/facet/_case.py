@@ -14,7 +14,7 @@ from ._context import Context, default
 from ._library import Handle, InputError, as_dict, call, check, decode, encode, lib, sized, texts
 from ._mesh import Mesh
 from ._problem import Diffusion, Elasticity, Problem
-from ._solver import Solution, Solver
+from ._solver import Solution, Solver, change_options
 
 
 def _settings(given: Any) -> List[str]:
@@ -97,14 +97,16 @@ class Case:
         return problem
 
     def options(self, i: int = 0) -> Any:
-        """Its facet_options, of which degree and so on may be changed."""
+        """Its facet_options."""
         told = sized(c.facet_options)
         check(lib.facet_case_options(self.handle.pointer, i, ctypes.byref(told)))
         return told
 
-    def solver(self, mesh: Optional[Mesh] = None, i: int = 0, temperature: Optional[Solution] = None) -> Solver:
-        """A solver of case i, with its options."""
-        solver = Solver._from(self.problem(mesh or self.mesh(), i, temperature), self.options(i))
+    def solver(self, mesh: Optional[Mesh] = None, i: int = 0, temperature: Optional[Solution] = None,
+               **changes: Any) -> Solver:
+        """A solver of case i, with its options, or others: degree=4."""
+        told = change_options(self.options(i), changes)
+        solver = Solver._from(self.problem(mesh or self.mesh(), i, temperature), told)
         solver.handle.depend(self.handle)
         return solver
 

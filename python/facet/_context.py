@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _declarations as c
 from ._arrays import DeviceArray
-from ._library import Handle, check, encode, lib
+from ._library import Handle, InputError, check, encode, lib
 
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _KINDS = ("begin", "progress", "iteration", "end", "tick")
@@ -80,10 +80,12 @@ class Context:
 
     device: "cpu", "ref", "debug" or "cuda". threads: of each call; 0: as many as the process may use. progress: True
     for bars (tqdm), or a function that is called with each Event; an exception that it raises stops the call and
-    comes out of it.
+    comes out of it. comm: of mpi4py, for a library that was built for many machines; this one is not.
     """
 
-    def __init__(self, device: str = "cpu", threads: int = 0, progress: Progress = None) -> None:
+    def __init__(self, device: str = "cpu", threads: int = 0, progress: Progress = None, comm: Any = None) -> None:
+        if comm is not None:
+            raise InputError("comm: this library works on one machine; there is no facet built over MPI yet")
         made = ctypes.c_void_p()
         check(lib.facet_context_create(encode(device), ctypes.byref(made)))
         self.handle = Handle(made, lib.facet_context_destroy)

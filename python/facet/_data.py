@@ -172,13 +172,14 @@ def vector(value: Any, dim: int, what: str, pending: List[BaseException], none: 
     return Text([None if v is None and none else text(v, what) for v in value])
 
 
-def tensor(value: Any, dim: int, what: str, pending: List[BaseException], shape: Optional[int] = None) -> Any:
-    """Text or Function with one value a point or a dim x dim matrix. shape: how many values a function returns where
-    that is not to be found out by asking it for one point."""
+def tensor(value: Any, mesh: Any, what: str, pending: List[BaseException]) -> Any:
+    """Text or Function with one value a point or a dim x dim matrix, and how many values these are. A function is asked
+    for one point to find that out."""
+    dim = mesh.dim
     if is_field(value):
         return value._as_field(1, what), 1
     if callable(value):
-        n = shape if shape is not None else _components(value, dim, what)
+        n = _components(value, mesh, what)
         return function(value, n, what, pending), n
     if isinstance(value, str) or np.ndim(value) == 0:
         return Text([text(value, what)]), 1
@@ -188,10 +189,12 @@ def tensor(value: Any, dim: int, what: str, pending: List[BaseException], shape:
     return Text([text(entry, what) for row in rows for entry in row]), dim * dim
 
 
-def _components(f: Callable[..., Any], dim: int, what: str) -> int:
-    """Whether a function gives a number or a matrix: what it says of one point."""
-    given = {"n": np.zeros((1, dim)), "t": 0.0, "group": None}
-    result = np.asarray(f(np.full((1, dim), 0.5), **{name: given[name] for name in _asks(f, what)}))
+def _components(f: Callable[..., Any], mesh: Any, what: str) -> int:
+    """Whether a function gives a number or a matrix: what it says of the first point of the mesh."""
+    dim = mesh.dim
+    normal = np.eye(dim)[:1]
+    given = {"n": normal, "t": 0.0, "group": None}
+    result = np.asarray(f(np.array(mesh.points[:1]), **{name: given[name] for name in _asks(f, what)}))
     return dim * dim if result.size == dim * dim else 1
 
 

@@ -87,6 +87,8 @@ def _blocks(sample: Any) -> List[Tuple[str, Any, Any]]:
     found = []
     for kind in np.unique(sample.types):
         which = np.nonzero(sample.types == kind)[0]
+        if int(kind) not in _VTK_SHAPES:
+            raise InputError(f"cells of VTK's type {int(kind)} are not drawn here; save() writes them for ParaView")
         count = int(sample.offsets[which[0] + 1] - sample.offsets[which[0]])
         found.append((_VTK_SHAPES[int(kind)], which, sample.nodes[sample.offsets[which][:, None] + np.arange(count)]))
     return found

@@ -213,7 +213,7 @@ class Diffusion(Problem):
         self._exact: Optional[str] = None
 
     def _give_conductivity(self, group: Optional[str], value: Any) -> None:
-        entry, n = data.tensor(value, self.dim, "conductivity", self.pending)
+        entry, n = data.tensor(value, self.mesh, "conductivity", self.pending)
         if isinstance(entry, Text):
             self._set("conductivity", entry, encode(group), counted=True)
         else:
@@ -471,7 +471,7 @@ class Elasticity(Problem):
             else:
                 entry = Text([data.text(normal, "spring"), data.text(tangential, "spring")])
         else:
-            entry, n = data.tensor(k, self.dim, "spring", self.pending)
+            entry, n = data.tensor(k, self.mesh, "spring", self.pending)
 
         def give(part: bytes) -> None:
             if isinstance(entry, Text):

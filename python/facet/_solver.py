@@ -26,6 +26,11 @@ def options(**given: Any) -> Any:
     coarse_unknowns, degrees, fill, warm_start, watch, max_iterations, rtol, error."""
     made = c.facet_options()
     lib.facet_options_default(ctypes.byref(made), ctypes.sizeof(made))
+    return change_options(made, given)
+
+
+def change_options(made: Any, given: Mapping[str, Any]) -> Any:
+    """The same with some of them changed."""
     kinds = {field[0]: field[1] for field in c.facet_options._fields_ if field[0] != "size"}
     for name, value in given.items():
         member = _RENAMED.get(name, name)

@@ -305,6 +305,9 @@ values:
         values = case.values(0, solver.solution)
         self.assertAlmostEqual(values["far"], 4 / 6, 8)
         self.assertEqual(values["line"].shape, (5, 2))
+        finer = case.solver(degree=5)
+        finer.solve()
+        self.assertEqual(finer.solution.report.degree, 5)
 
     def test_chain(self):
         result = facet.solve(os.path.join(ROOT, "examples", "hot-cylinder.yaml"))
