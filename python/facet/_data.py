@@ -100,6 +100,8 @@ def function(f: Callable[..., Any], n_values: int, what: str, pending: List[Base
         try:
             p = points.contents
             n, dim = p.n, p.dim
+            if n == 0:
+                return 0
             more = {}
             if "n" in asks:
                 if not p.normals:
