@@ -149,6 +149,10 @@ facet_status base_check_interrupt(void) {
     return base_check_interrupt_of(here);
 }
 
+facet_status base_look(void) {
+    return here != NULL ? base_check_interrupt() : FACET_OK;
+}
+
 /* ------------------------------------------------------------------------------------------ clock */
 
 double base_seconds(void) {

@@ -48,6 +48,7 @@ facet_status base_check_interrupt_of(const struct base_call *call);
 /* Of this thread's call, whose monitor is told when it has heard nothing for a while. Every loop that may
  * take longer does it now and then; in parallel loops base_collect does, in the thread of the call. */
 facet_status base_check_interrupt(void);
+facet_status base_look(void); /* the same inside of calls; elsewhere nothing is looked at */
 
 /* Tells the monitor of this thread's call, when it has heard nothing for a while. Kernels, large
  * allocations and loops over all cells do it; they cannot be stopped there, but between them. */

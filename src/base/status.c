@@ -81,7 +81,7 @@ void base_collector_init(struct base_collector *collector) {
 }
 
 void base_collect(struct base_collector *collector, long long index, facet_status status) {
-    if (status == FACET_OK && base_call_here() != NULL) status = base_check_interrupt();
+    if (status == FACET_OK) status = base_look();
     if (status == FACET_OK) return;
 #pragma omp critical(facet_base_collect)
     {

@@ -62,7 +62,7 @@ static facet_status parse_element_nodes(struct gmsh_scanner *s, struct gmsh_file
                           (long long)element, (long long)tag));
     }
     if (!keep) goto done;
-    if (file->n_elements.count % GMSH_LOOK == 0) TRY(base_check_interrupt());
+    if (file->n_elements.count % GMSH_LOOK == 0) TRY(base_look());
     file->tags[file->n_elements.count++] = element;
     file->n_element_nodes.count += n;
     file->runs[file->n_runs.count - 1].count++;

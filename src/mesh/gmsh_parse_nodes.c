@@ -100,7 +100,7 @@ static facet_status parse_nodes_2(struct gmsh_scanner *s, struct gmsh_file *file
     TRY(allocate_nodes(s, file, n, tags));
     for (int64_t i = 0; i < n; i++) {
         int tag;
-        if (i % GMSH_LOOK == 0) TRY(base_check_interrupt());
+        if (i % GMSH_LOOK == 0) TRY(base_look());
         TRY(gmsh_int(s, "the tag of a node", &tag));
         (*tags)[i] = tag;
         TRY(parse_point(s, &file->x[3 * i]));
@@ -129,7 +129,7 @@ static facet_status parse_node_block(struct gmsh_scanner *s, struct gmsh_file *f
         TRY(gmsh_fail(s, s->at, "the blocks have more nodes than the %lld announced", (long long)n_total));
     for (int64_t i = first; i < first + n; i++) TRY(gmsh_size(s, "the tag of a node", &tags[i]));
     for (int64_t i = first; i < first + n; i++) {
-        if (i % GMSH_LOOK == 0) TRY(base_check_interrupt());
+        if (i % GMSH_LOOK == 0) TRY(base_look());
         TRY(parse_point(s, &file->x[3 * i]));
         for (int d = 0; d < parametric * dim; d++) TRY(gmsh_double(s, "a parameter of a node", &unused));
     }

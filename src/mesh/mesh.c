@@ -263,16 +263,16 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     builder->mesh->order = input->order;
     TRY(number_vertices(builder));
     TRY(make_blocks(builder));
-    TRY(base_check_interrupt());
+    TRY(base_look());
     TRY(mesh_check_cells(builder));
-    TRY(base_check_interrupt());
+    TRY(base_look());
     if (input->straight_first) TRY(put_straight_first(builder));
     TRY(mesh_build_topology(builder));
-    TRY(base_check_interrupt());
+    TRY(base_look());
     TRY(mesh_build_groups(builder));
     if (!input->conforming) TRY(mesh_check_conformity(builder));
     TRY(issues_status(&builder->issues));
-    TRY(base_check_interrupt());
+    TRY(base_look());
     atomic_init(&builder->mesh->has_lists, 1);
     for (int64_t c = 0; input->numbers != NULL && c < input->n_cells; c++)
         input->numbers[c] = builder->mesh_cell[c];

@@ -57,7 +57,7 @@ static facet_status number_block(const struct facet_mesh *mesh, const struct mes
             if (entry == before) place_of[entry] = (*n)++;
             *number = place_of[entry];
         }
-        if (c % 4096 == 0) TRY(base_check_interrupt());
+        if (c % 4096 == 0) TRY(base_look());
     }
 done:
     base_free(&xi);

@@ -45,13 +45,11 @@ facet_status facet_mesh_scale(facet_mesh *mesh, double factor) {
 }
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
-    struct base_call call;
     struct mesh_quality quality;
+    facet_status status;
     REQUIRE(mesh);
     REQUIRE(info);
-    if (mesh->context != NULL) context_call_begin(mesh->context, 0, &call);
-    facet_status status = mesh_measure_quality(mesh, &quality);
-    if (mesh->context != NULL) status = context_call_end(mesh->context, &call, status);
+    MESH_CALL(mesh, status, mesh_measure_quality(mesh, &quality));
     if (status != FACET_OK) return status;
     facet_mesh_info full = {.dim = mesh->dim,
                             .geometry_order = mesh->order,

@@ -176,6 +176,15 @@ struct box_backend; /* box.c */
         (status) = context_call_end((s)->context, &call_, (status));                                         \
     } while (0)
 
+/* status of a public call about a mesh, which runs `expression`. */
+#define MESH_CALL(mesh, status, expression)                                                                  \
+    do {                                                                                                     \
+        struct base_call call_;                                                                              \
+        if ((mesh)->context != NULL) context_call_begin((mesh)->context, 0, &call_);                         \
+        (status) = (expression);                                                                             \
+        if ((mesh)->context != NULL) (status) = context_call_end((mesh)->context, &call_, (status));         \
+    } while (0)
+
 struct facet_solver {
     const struct backend *backend;
     enum option_operator operator_used; /* mapped or tensor */
