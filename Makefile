@@ -62,4 +62,4 @@ lint:
 	    --enable=warning,performance,portability --std=c11 -Iinclude -Isrc -I. $(ROOMS)
 
 clean:
-	rm -rf build build-debug build-thread build-cuda build-fuzz build-python build-wheel
+	rm -rf build build-debug build-thread build-cuda build-fuzz build-python build-vendored build-wheel

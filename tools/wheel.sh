@@ -20,7 +20,7 @@ export PATH=$folder/tools/bin:$PATH
 openblas=$("$folder/tools/bin/python" -c "import os, scipy_openblas32; print(os.path.dirname(scipy_openblas32.__file__))")
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 "$folder/tools/bin/pip" wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$folder/plain" \
-    --config-settings=build-dir="build-wheel/{wheel_tag}" \
+    --config-settings=build-dir=build-vendored \
     --config-settings=cmake.define.FACET_SCIPY_OPENBLAS="$openblas" --config-settings=cmake.define.FACET_CHOLMOD=OFF
 LD_LIBRARY_PATH=$openblas/lib "$folder/tools/bin/auditwheel" repair --wheel-dir "$folder" "$folder"/plain/*.whl
 wheel=$(ls "$folder"/facet_hdg-*.whl)
