@@ -94,6 +94,7 @@ class Problem:
         problem = cls.__new__(cls)
         problem._begin(mesh, made)
         problem._blank()
+        problem._complete = True
         return problem
 
     def _blank(self) -> None:
@@ -107,6 +108,7 @@ class Problem:
         self._parameters = Parameters(self)
         self.conditions: List[Tuple[str, str, Any]] = []
         self._options: Dict[str, Any] = {}
+        self._complete = False  # whether all conditions are there, as in a problem that a case made
 
     def _check(self, status: int) -> None:
         if status:
@@ -490,8 +492,13 @@ class Elasticity(Problem):
         return self._vector("traction", on, [0] * self.dim if t is None else t, components)
 
     def free(self, on: Any = "rest") -> "Elasticity":
-        """No traction."""
+        """No traction. Without any condition on "rest", and without `exact`, parts that are not named are free."""
         return self.traction(on)
+
+    def prepare(self, degree: int = 3, **options: Any) -> Any:
+        if not self._complete and self._exact is None and all(part != "rest" for part, _, _ in self.conditions):
+            self.free()
+        return super().prepare(degree, **options)
 
     def pressure(self, on: Any, p: Any) -> "Elasticity":
         """-p n is added to the traction of the components that are free."""

@@ -249,6 +249,15 @@ class Solids(unittest.TestCase):
         self.assertAlmostEqual(body.solve(degree=1)([2, 1])[0], 2 * 50e-3 * 1.3, 8)  # held across the plane
 
 
+    def test_unnamed_parts_are_free(self):
+        said, unsaid = [facet.Elasticity(two_regions(), E=1, nu=0.3).fixed("left").pressure("right", -1)
+                        for _ in range(2)]
+        np.testing.assert_array_equal(said.free().solve(degree=2)([2, 1]), unsaid.solve(degree=2)([2, 1]))
+        unsaid.solve(degree=1)
+        with self.assertRaisesRegex(facet.InputError, "have no condition"):
+            facet.Diffusion(two_regions()).dirichlet("left").solve()
+
+
 class Files(unittest.TestCase):
     def test_save_and_sample(self):
         heat = facet.Diffusion(facet.box([0, 0], [1, 1], [3, 3], shape="quad"), source=1).dirichlet("rest", 0)
