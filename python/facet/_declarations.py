@@ -1,6 +1,6 @@
 """facet.h in the words of ctypes. Made by tools/python-declarations.py; not to be changed by hand."""
 # mypy: ignore-errors
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64,
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64,  # noqa: F401
                     c_size_t, c_uint8, c_void_p)
 
 FACET_VERSION_MAJOR = 0

@@ -223,24 +223,29 @@ def _draw_surface(triangles: Any, lines: Any, x: Any, numbers: Any, label: str, 
     return ax
 
 
-def plot_mesh(mesh: Mesh, *, ax: Any = None, clip: Any = None, view: Tuple[float, float] = (25, -60)) -> Any:
-    """The cells of a mesh, coloured by region."""
-    import matplotlib.pyplot as plt
+class _Cells:
+    """A mesh as a sample of itself."""
 
-    class Cells:
-        """The mesh as a sample of itself."""
-        order = mesh.info["geometry_order"]
-        nodes = np.concatenate([np.ravel(block.nodes) for block in mesh.blocks("vtk")])
-        counts = np.concatenate([np.full(len(block.nodes), block.nodes.shape[1]) for block in mesh.blocks("vtk")])
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        types = np.concatenate([np.full(len(block.nodes), {"triangle": 69, "quad": 70, "tet": 71, "hex": 72}[block.shape])
-                                for block in mesh.blocks("vtk")])
+    def __init__(self, mesh: Mesh) -> None:
+        blocks = mesh.blocks("vtk")
+        counts = [len(block.nodes) for block in blocks]
+        self.order = mesh.info["geometry_order"]
+        self.nodes = np.concatenate([np.ravel(block.nodes) for block in blocks])
+        self.offsets = np.concatenate([[0], np.cumsum(np.repeat([block.nodes.shape[1] for block in blocks], counts))])
+        kinds = {"triangle": 69, "quad": 70, "tet": 71, "hex": 72}
+        self.types = np.repeat([kinds[block.shape] for block in blocks], counts)
+
+
+def plot_mesh(mesh: Mesh, *, ax: Any = None, clip: Any = None, view: Tuple[float, float] = (25, -60)) -> Any:
+    """The edges of the cells; in 3D those of the surface, or of what a clip leaves."""
+    import matplotlib.pyplot as plt
+    cells = _Cells(mesh)
     if mesh.dim == 3:
-        triangles, lines = _surface(mesh, Cells, clip)
+        triangles, lines = _surface(mesh, cells, clip)
         return _draw_surface(triangles, lines, mesh.points, np.zeros(len(mesh.points)), "", ax, "Pastel1", True, False,
                              view)
     from matplotlib.collections import LineCollection
     ax = ax or plt.subplots()[1]
-    ax.add_collection(LineCollection([mesh.points[line] for line in _flat(Cells)[1]], colors="k", linewidths=0.6))
+    ax.add_collection(LineCollection([mesh.points[line] for line in _flat(cells)[1]], colors="k", linewidths=0.6))
     ax.autoscale(), ax.set_aspect("equal")
     return ax

@@ -4,8 +4,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, Optional, Tuple, Union
 
-import numpy as np
-
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text

@@ -100,13 +100,13 @@ class Points(unittest.TestCase):
         np.testing.assert_allclose(field.update()([0.1, 0.5]), 2 * first, rtol=1e-9)
         # The same by facet_solver_evaluate, and as a C function is asked.
         x, values, more = np.array([[0.1, 0.5]]), np.empty(2), np.empty(2)
-        self.assertEqual(lib.facet_solver_evaluate(solver.handle.pointer, b"q", 1, x.ctypes.data, values.ctypes.data), 0)
+        given = (1, x.ctypes.data, values.ctypes.data)
+        self.assertEqual(lib.facet_solver_evaluate(solver.handle.pointer, b"q", *given), 0)
         points = c.facet_points(n=1, dim=2, x=x.ctypes.data)
         self.assertEqual(lib.facet_field_function(field.handle.pointer, ctypes.byref(points), more.ctypes.data), 0)
         np.testing.assert_array_equal(values, more)
         self.assertEqual(lib.facet_solver_solve(solver.handle.pointer, None, None), 0)
-        self.assertNotEqual(lib.facet_solver_evaluate(solver.handle.pointer, b"w", 1, x.ctypes.data, values.ctypes.data),
-                            0)
+        self.assertNotEqual(lib.facet_solver_evaluate(solver.handle.pointer, b"w", *given), 0)
         self.assertIn("w", message())
 
 

@@ -38,8 +38,8 @@ class Refusals(unittest.TestCase):
         self.refused("one for each direction", facet.box, [0, 0], [1, 1, 1], [2, 2])
         self.refused("stand in place of", facet.box, [0, 0], [1, 1], [2, 2], coordinates=[[0, 1], [0, 1]])
         self.refused("no group 'xmim'; did you mean 'xmin'", square().members, "xmim")
-        self.refused("belongs to a case", facet.solve(text="mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}\n"
-                                                           "equation: diffusion\nexact: x").mesh.refine)
+        text = "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}\nequation: diffusion\nexact: x"
+        self.refused("belongs to a case", facet.solve(text=text).mesh.refine)
 
     def test_problems(self):
         heat = facet.Diffusion(square())

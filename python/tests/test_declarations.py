@@ -70,8 +70,8 @@ class Declarations(unittest.TestCase):
         lines += [f'    function<decltype({name})>::print("{name}");' for name in c.FUNCTIONS]
         for name, t in structs().items():
             lines.append(f'    std::printf("sizeof {name} %zu\\n", sizeof({name}));')
-            lines += [f'    std::printf("{name}.{f[0]} %zu %zu\\n", offsetof({name}, {f[0]}), sizeof((({name} *)0)->{f[0]}));'
-                      for f in t._fields_]
+            lines += [f'    std::printf("{name}.{f[0]} %zu %zu\\n", offsetof({name}, {f[0]}), '
+                      f'sizeof((({name} *)0)->{f[0]}));' for f in t._fields_]
         lines += [f'    std::printf("{name} %d\\n", (int){name});' for name in constants()]
         lines.append("}")
         with tempfile.TemporaryDirectory() as folder:

@@ -248,7 +248,6 @@ class Solids(unittest.TestCase):
         body.roller("left", "x").roller("low", "y").free()
         self.assertAlmostEqual(body.solve(degree=1)([2, 1])[0], 2 * 50e-3 * 1.3, 8)  # held across the plane
 
-
     def test_unnamed_parts_are_free(self):
         said, unsaid = [facet.Elasticity(two_regions(), E=1, nu=0.3).fixed("left").pressure("right", -1)
                         for _ in range(2)]
