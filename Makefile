@@ -7,7 +7,7 @@ SOURCES = $(shell find include $(ROOMS) tests $(wildcard examples) -name '*.[ch]
 BUILD = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build --parallel $(JOBS) --preset
 TEST = --output-on-failure --parallel 2
 
-.PHONY: all help packages build demo test test-all debug install format lint clean
+.PHONY: all help packages build demo test test-all debug install wheel format lint clean
 
 all: build
 
@@ -18,6 +18,7 @@ help:
 	@echo "make test-all            the same with the slow tests"
 	@echo "make debug               build with sanitizers in build-debug, and run the tests there"
 	@echo "make install PREFIX=DIR  library, header, program, examples and documents (default: $(PREFIX))"
+	@echo "make wheel               a wheel of the Python package in build-wheel/, tried in an empty environment"
 	@echo "make format, make lint   clang-format; clang-format, clang-tidy and cppcheck as judges"
 	@echo "make clean               remove every build directory"
 
@@ -45,6 +46,10 @@ debug: packages
 install: build
 	@cmake --install build --prefix $(PREFIX)
 
+wheel:
+	@tools/install-packages.sh build wheel
+	@tools/wheel.sh
+
 format:
 	@tools/install-packages.sh build
 	@clang-format -i $(SOURCES)
@@ -58,4 +63,4 @@ lint:
 	    --enable=warning,performance,portability --std=c11 -Iinclude -Isrc -I. $(ROOMS)
 
 clean:
-	rm -rf build build-debug build-thread build-cuda build-fuzz
+	rm -rf build build-debug build-thread build-cuda build-fuzz build-python build-vendored build-wheel

@@ -1,4 +1,8 @@
 # What `make install` leaves: library, header, facet.pc, CMake package, program, and what a user reads.
+if(SKBUILD) # pyproject.toml: the library beside the Python package, and nothing else
+  install(TARGETS facet LIBRARY DESTINATION facet COMPONENT python PUBLIC_HEADER DESTINATION facet COMPONENT headers)
+  return()
+endif()
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/facet)
 install(TARGETS facet EXPORT facet LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

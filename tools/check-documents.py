@@ -11,7 +11,7 @@ NARROW = ["README.md", "CHANGELOG.md", "docs/*.md"]
 OTHERS = ["examples/README.md", "tests/README.md", "bench/peers/*/README.md"]
 GENERATED = "docs/input.md"  # facet help --markdown: rows of its tables may be long
 WIDTH = 119
-ROOMS = "app bench cmake docs examples include kernels src tests tools".split()
+ROOMS = "app bench cmake docs examples include kernels python src tests tools".split()
 RESULTS = (".md", ".dat", ".txt")
 
 

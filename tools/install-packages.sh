@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing, and nothing else. Usage: install-packages.sh [build|lint|static]...
+# Installs the Debian packages that are missing, and nothing else. Usage: install-packages.sh [build|lint|static|wheel]...
 # (default: build). With nothing missing it asks no network and needs no rights. When it cannot install, it says what
 # is missing and goes on as long as there is a compiler, make, cmake and pkg-config: the configuration then names the
 # library it cannot do without.
@@ -9,6 +9,7 @@ build="build-essential cmake pkg-config libopenblas-dev liblapacke-dev libsuites
 libcmocka-dev python3 python3-numpy python3-vtk9 gmsh gnuplot-nox clang-format"
 lint="clang-tidy cppcheck libomp-dev"
 static="gfortran"
+wheel="python3-venv"
 
 say() {
     echo "install-packages: $*" >&2
@@ -20,8 +21,9 @@ for list in "${@:-build}"; do
         build) wanted="$wanted $build" ;;
         lint) wanted="$wanted $lint" ;;
         static) wanted="$wanted $static" ;;
+        wheel) wanted="$wanted $wheel" ;;
         *)
-            say "unknown list '$list'; the lists are build, lint and static"
+            say "unknown list '$list'; the lists are build, lint, static and wheel"
             exit 2
             ;;
     esac
