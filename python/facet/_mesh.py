@@ -15,13 +15,17 @@ from ._library import Handle, InputError, as_dict, call, check, decode, encode, 
 AXES = "xyz"
 _SIMPLEX = {"triangle": 2, "tet": 3}
 _BRICK = {"quad": 2, "hex": 3}
-_DIM = {**_SIMPLEX, **_BRICK}
+_DIM = {**_SIMPLEX, **_BRICK, "prism": 3, "pyramid": 3}
 
 
 def n_nodes(shape: str, order: int) -> int:
     """Nodes of a cell."""
     if shape in _BRICK:
         return int((order + 1) ** _BRICK[shape])
+    if shape == "prism":
+        return (order + 1) ** 2 * (order + 2) // 2
+    if shape == "pyramid":
+        return (order + 1) * (order + 2) * (2 * order + 3) // 6
     return (order + 1) * (order + 2) // 2 * ((order + 3) if shape == "tet" else 3) // 3
 
 
@@ -295,12 +299,14 @@ def _finish(mesh: Mesh, scale: float, refine: int) -> Mesh:
     return mesh.refine(refine) if refine else mesh
 
 
-def read(path: Any, scale: float = 1, refine: int = 0, *, context: Optional[Context] = None) -> Mesh:
+def read(path: Any, scale: float = 1, refine: int = 0, *, apart: bool = False,
+         context: Optional[Context] = None) -> Mesh:
     """A Gmsh file (MSH 2.2 or 4.1); physical groups name the parts of the boundary and the regions. scale: what
-    coordinates are multiplied by, 0.001 for millimetres. refine: how many times cells are split."""
+    coordinates are multiplied by, 0.001 for millimetres. refine: how many times cells are split. apart: sides that
+    the file says to repeat each other are not joined."""
     context = context or default()
     made = ctypes.c_void_p()
-    call(lib.facet_mesh_read, context.handle.pointer, os.fsencode(path), ctypes.byref(made), pending=(context.pending,))
+    call(lib.facet_mesh_read_apart if apart else lib.facet_mesh_read, context.handle.pointer, os.fsencode(path), ctypes.byref(made), pending=(context.pending,))
     return _finish(Mesh._from(made, context), scale, refine)
 
 

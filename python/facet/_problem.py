@@ -4,6 +4,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, Dict, Iterator, List, Mapping, MutableMapping, Optional, Tuple, Union
 
+import numpy as np
+
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text
@@ -120,6 +122,9 @@ class Problem:
             else:
                 self._keep.append(value.keep)
         return value
+
+    def _jump(self, words: List[str]) -> None:
+        self._check(lib.facet_problem_set_jump(self.handle.pointer, len(words), texts(words)))
 
     def _set(self, name: str, value: Any, *front: Any, counted: bool = False) -> None:
         """facet_problem_set_NAME(problem, front..., text or texts) or ..._function."""
@@ -297,6 +302,18 @@ class Diffusion(Problem):
         self._on("robin", on, {"a": a, "g": g}, give)
         return self
 
+    def interface(self, one: str, other: str, conductance: Any) -> "Diffusion":
+        """A contact that resists where cells of two groups meet: the flux is the conductance times the jump of u."""
+        self._check(lib.facet_problem_set_interface(self.handle.pointer, encode(one), encode(other),
+                                                    encode(data.text(conductance, "conductance"))))
+        self.conditions.append((f"{one}, {other}", "interface", conductance))
+        return self
+
+    def jump(self, jump: Any) -> "Diffusion":
+        """On a mesh with joined sides: u is jump . x plus a function that repeats itself; dim numbers."""
+        self._jump([data.text(value, "jump") for value in jump])
+        return self
+
     def total_flux(self, on: Any, total: Any) -> "Diffusion":
         """The parts together are an electrode: u is one number there (Solution.potential), such that the integral of
         K grad u . n, what goes in, is this number, or expression of parameters."""
@@ -395,6 +412,23 @@ class Elasticity(Problem):
             raise InputError("exact: expressions are wanted, since their derivatives are")
         self._check(lib.facet_problem_set_vector_exact(self.handle.pointer, self.dim, texts(entry.texts)))
         self._exact = value
+
+    def orthotropic(self, E: Any, nu: Any, G: Any, first: Any = None, second: Any = None,
+                    on: Any = None) -> "Elasticity":
+        """E1, E2, E3, nu12, nu13, nu23, G12, G13, G23 (in plane stress E1, E2, nu12, G12) along axes, those of the
+        coordinates or `first` and, in 3D, `second`; of a group, or of all cells."""
+        parts = [[one] if np.ndim(one) == 0 else list(one) for one in (E, nu, G)]
+        words = [data.text(value, "orthotropic") for part in parts for value in part]
+        axes = [data.text(value, "axis") for axis in (first, second) if axis is not None for value in axis]
+        for group in names(on) if on is not None else [None]:
+            self._check(lib.facet_problem_set_orthotropic(self.handle.pointer, encode(group), len(words), texts(words),
+                                                          len(axes), texts(axes)))
+        return self
+
+    def jump(self, jump: Any) -> "Elasticity":
+        """On a mesh with joined sides: the mean gradient of the displacement, dim x dim numbers."""
+        self._jump([data.text(value, "jump") for row in jump for value in row])
+        return self
 
     # ------------------------------------------------------------------------------------- heat
 

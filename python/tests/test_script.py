@@ -257,6 +257,33 @@ class Solids(unittest.TestCase):
             facet.Diffusion(two_regions()).dirichlet("left").solve()
 
 
+class Later(unittest.TestCase):
+    def test_orthotropic(self):
+        """Moduli of an isotropic body as orthotropic ones."""
+        mesh = facet.box([0, 0], [1, 1], [2, 2])
+        plain = facet.Elasticity(mesh, E=2, nu=0.25, plane="stress").fixed("xmin").traction("xmax", [1, 0])
+        nine = facet.Elasticity(mesh, plane="stress").orthotropic(E=[2, 2], nu=0.25, G=0.8)
+        nine.fixed("xmin").traction("xmax", [1, 0])
+        np.testing.assert_allclose(nine.solve(degree=2)([1, 1]), plain.solve(degree=2)([1, 1]), rtol=1e-7)
+
+    def test_interface(self):
+        """Two layers of conductivity 1 and a contact of conductance 2: resistances add up."""
+        heat = facet.Diffusion(two_regions()).interface("steel", "aluminium", 2)
+        heat.dirichlet("left", 1).dirichlet("right", 0).neumann("rest")
+        self.assertAlmostEqual(heat.solve(degree=1, operator="mapped").flux("right"), 1 / (1 + 1 / 2 + 1), 8)
+
+    def test_joined_sides(self):
+        """A homogeneous cell: u = jump . x up to a constant, and q is minus the jump."""
+        mesh = facet.box([0, 0], [1, 1], [2, 2], periodic="xy")
+        T = facet.Diffusion(mesh).jump([1, 2]).solve(degree=1, operator="mapped")
+        np.testing.assert_allclose(T.mean("q"), [-1, -2], atol=1e-8)
+        body = facet.Elasticity(mesh, E=1, nu=0).jump([[1, 0], [0, 0]])
+        self.assertAlmostEqual(body.solve(degree=1).mean("stress", component="xx"), 1, 7)
+        apart = facet.read(mesh_file("periodic_41.msh"), apart=True)
+        self.assertGreater(apart.info["n_boundary_faces"], facet.read(mesh_file("periodic_41.msh"))
+                           .info["n_boundary_faces"])
+
+
 class Files(unittest.TestCase):
     def test_save_and_sample(self):
         heat = facet.Diffusion(facet.box([0, 0], [1, 1], [3, 3], shape="quad"), source=1).dirichlet("rest", 0)
