@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "hdg/elastic.h"
 
 /* Relative to its largest entry, so much of a matrix of springs is rounding. */
@@ -30,6 +31,25 @@ done:
     return status;
 }
 
+/* So far towards the middle of its cell a point is looked for. */
+#define INWARD 1e-11
+
+/* The temperature at points of one cell. Where it is looked for by place, points at its border are meant as
+ * points of this cell: they move a little towards the middle of all. */
+static facet_status find_temperature(const struct hdg_data *data, int n, const double *x, double *values) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    double *inside = NULL, middle[3] = {0.0};
+    if (!data->located || n == 1) return field_eval(data->temperature, n, dim, x, values);
+    TRY(ALLOC(inside, n * dim));
+    for (int i = 0; i < n * dim; i++) middle[i % dim] += x[i] / n;
+    for (int i = 0; i < n * dim; i++) inside[i] = x[i] + INWARD * (middle[i % dim] - x[i]);
+    TRY(field_eval(data->temperature, n, dim, inside, values));
+done:
+    base_free(&inside);
+    return status;
+}
+
 facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
                              double *scratch, double *strain) {
     facet_status status = FACET_OK;
@@ -38,7 +58,7 @@ facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n,
         memset(strain, 0, (size_t)n * sizeof *strain);
         goto done;
     }
-    TRY(base_wrap(field_eval(data->temperature, n, dim, x, strain), "thermal.temperature"));
+    TRY(base_wrap(find_temperature(data, n, x, strain), "thermal.temperature"));
     TRY(base_wrap(field_eval(data->reference, n, dim, x, scratch), "thermal.reference"));
     for (int q = 0; q < n; q++) strain[q] -= scratch[q];
     TRY(base_wrap(field_eval(data->expansion[region], n, dim, x, scratch), "thermal.expansion"));

@@ -103,6 +103,7 @@ struct hdg_data {
      * stress. One expansion per region, NULL: none there; or no array, and none of the others. */
     const struct field *const *expansion;
     const struct field *temperature, *reference;
+    int located; /* the temperature is looked for by place: between cells it may have two values */
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces and those on an axis */
     const struct hdg_contact *contacts;

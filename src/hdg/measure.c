@@ -244,7 +244,7 @@ static double sum_cells(int32_t n, const struct cell_errors *cells, double *sum)
     return largest;
 }
 
-/* Each face once; contacts, where an expression cannot say which side is meant, not at all. */
+/* Each face once; those where u jumps, and an expression cannot say which side is meant, not at all. */
 static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *s,
                                 struct hdg_errors *errors) {
     facet_status status = FACET_OK;
@@ -253,7 +253,7 @@ static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *
     TRY(ALLOC(faces, (int64_t)h->data.mesh->n_faces * (nc + 1)));
     TRY(general_trace_errors(h, s, faces));
     for (int64_t f = 0; f < h->data.mesh->n_faces; f++)
-        for (int c = 0; c < nc && (h->contacts == NULL || h->data.face_contact[f] < 0); c++) {
+        for (int c = 0; c < nc && (h->contacts == NULL || h->contacts->seen.records[f].n_traces < 2); c++) {
             sum += faces[f * (nc + 1) + c];
             sums[c] += faces[f * (nc + 1) + c] * faces[f * (nc + 1) + nc];
         }

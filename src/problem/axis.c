@@ -47,6 +47,29 @@ static void check_side(const struct facet_mesh *mesh, double size, struct text *
             mesh_middle_text(mesh, worst, -1, place, sizeof place), least);
 }
 
+/* Sides may repeat along the axis, and not otherwise. */
+static void check_joints(const struct facet_mesh *mesh, double size, struct text *errors) {
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        double R[9], s[3];
+        enum mesh_joint joint = mesh_face_joint(mesh, f, R, s);
+        if (joint == MESH_ONE_PLACE || (joint == MESH_SHIFTED && fabs(s[0]) <= SAME * size)) continue;
+        problem_add_error(errors,
+                          "plane: axisymmetric and sides that are joined across the axis (periodic in x) "
+                          "exclude each other; sides may repeat along y alone");
+        return;
+    }
+}
+
+/* Of u along the axis alone, and only its component along it: any other turns from place to place. */
+static void check_jump(const struct problem *p, struct text *errors) {
+    double jump[9];
+    int n = p->jump != NULL && field_is_constant(p->jump, jump) ? field_n_components(p->jump) : 0, given = 0;
+    for (int i = 0; i < n - 1; i++) given |= jump[i] != 0.0;
+    if (given)
+        problem_add_error(errors,
+                          "jump: about an axis u may jump along y alone, in elasticity its component y");
+}
+
 facet_status problem_resolve_axis(const struct problem *p, struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
@@ -55,9 +78,9 @@ facet_status problem_resolve_axis(const struct problem *p, struct problem_resolv
         return FACET_OK;
     }
     TRY(mesh_need_lists(mesh));
-    if (mesh->box.cells[0] > 0 && mesh->box.periodic[0])
-        problem_add_error(errors, "plane: axisymmetric and a box that is periodic in x exclude each other");
     double size = problem_axis_size(mesh);
+    check_joints(mesh, size, errors);
+    check_jump(p, errors);
     check_side(mesh, size, errors);
     TRY(CALLOC(r->on_axis, mesh->n_faces));
     for (int32_t f = 0; f < mesh->n_faces; f++)

@@ -104,6 +104,10 @@ done:
     return (int)status;
 }
 
+int problem_carried_is_revolved(const struct facet_field *field) {
+    return field->of.from->resolved.data.plane == HDG_AXISYMMETRIC;
+}
+
 facet_status problem_check_carried(const struct facet_field *field, int dim, int components) {
     if (field == NULL)
         return base_fail(FACET_ERROR_INPUT,

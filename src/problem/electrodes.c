@@ -166,6 +166,86 @@ static facet_status check_balance(int n, const double *r, double scale) {
         sum);
 }
 
+/* Rounding in totals is so much of what u and q would send through electrodes. */
+#define ROUNDING 1e-12
+
+/* The sizes of u and of q times the area that the mesh shows: where nothing is to go through an electrode,
+ * they alone say how large rounding is. */
+struct sizes {
+    double u, total;
+};
+
+static facet_status find_sizes(const struct facet_solver *s, struct sizes *sizes) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    struct mesh_quality quality;
+    double most, least, q, square = 0.0;
+    int found;
+    TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &most, &found));
+    TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &least, &found));
+    TRY(sample_take(s, "q", -1, SAMPLE_MAX, NULL, &q, &found));
+    TRY(mesh_measure_size(mesh, &quality));
+    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
+    *sizes = (struct sizes){fmax(fabs(most), fabs(least)), q * pow(sqrt(square), mesh->dim - 1)};
+done:
+    return status;
+}
+
+/* Whether what totals lack is rounding of a solution of these sizes. */
+static int is_rounding(const struct facet_solver *s, double lack, const struct sizes *sizes) {
+    int n = s->own.n_electrodes;
+    double most = 0.0;
+    for (int i = 0; i < n; i++) most = fmax(most, fabs(s->response[i * n + i]));
+    return lack <= ROUNDING * fmax(most * sizes->u, sizes->total);
+}
+
+/* Whether a reaction is given for a region. */
+static int reacts(const struct problem_resolved *r, int32_t region) {
+    const struct field *reaction =
+        r->shares[SHARE_REACTION] != NULL ? r->shares[SHARE_REACTION][region] : NULL;
+    double number;
+    return reaction != NULL && (!field_is_constant(reaction, &number) || number != 0.0);
+}
+
+/* Refuses pieces of the mesh that electrodes hold alone beside others: each would have a constant of its own.
+ */
+static facet_status check_pieces(const struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    const struct problem_resolved *r = &s->resolved;
+    enum { ELECTRODE = 1, HELD = 2 };
+    int32_t *piece = NULL;
+    uint8_t *marks = NULL;
+    int several = 0;
+    char place[80];
+    if (mesh_is_box(mesh) || r->face_condition == NULL) return FACET_OK;
+    TRY(ALLOC(piece, mesh->n_cells));
+    TRY(CALLOC(marks, mesh->n_cells));
+    mesh_find_pieces(mesh, piece);
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        several |= piece[c] != piece[0];
+        if (reacts(r, r->cell_region[c])) marks[piece[c]] |= HELD;
+    }
+    for (int32_t f = 0; several && f < mesh->n_faces; f++) {
+        if (r->face_condition[f] < 0) continue;
+        const struct problem_condition *c = &s->own.conditions[r->face_condition[f]];
+        uint8_t mark = c->electrode > 0 ? ELECTRODE : c->kind != HDG_NEUMANN ? HELD : 0;
+        marks[piece[mesh->face_cells[2 * (int64_t)f]]] |= mark;
+    }
+    for (int32_t c = 0; several && c < mesh->n_cells; c++)
+        if (marks[c] == ELECTRODE)
+            FAIL(FACET_ERROR_INPUT,
+                 "boundary: the mesh falls into unconnected pieces, and nothing but total_flux holds the one "
+                 "with "
+                 "the cell at %s; give one of its parts a potential (dirichlet) or another condition that "
+                 "holds it",
+                 mesh_middle_text(mesh, c, -1, place, sizeof place));
+done:
+    base_free(&piece);
+    base_free(&marks);
+    return status;
+}
+
 /* r = Q wanted - Q; the size of what goes through. */
 static double find_lack(const struct facet_solver *s, const double *Q, double *r) {
     double scale = 0.0, wanted = 0.0;
@@ -182,7 +262,9 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
                                        int there) {
     facet_status status = FACET_OK;
     int n = s->own.n_electrodes, good = 0, ground = floats(s);
-    double *U = NULL, *Q = NULL, *r = NULL, least = INFINITY;
+    double *U = NULL, *Q = NULL, *r = NULL, least = INFINITY, scale = 0.0;
+    struct sizes sizes;
+    TRY(check_pieces(s));
     TRY(CALLOC(U, n));
     TRY(CALLOC(Q, n));
     TRY(CALLOC(r, n));
@@ -191,14 +273,18 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
             U[s->own.conditions[i].electrode - 1] = solver_potential(s, i);
     for (int step = 0; step < MOST_STEPS && !good; step++) {
         TRY(find_totals(s, once, source, there, U, Q));
-        double scale = find_lack(s, Q, r), lack = 0.0;
+        double lack = 0.0;
+        int fresh = s->response == NULL;
+        scale = fmax(scale, find_lack(s, Q, r));
         for (int i = 0; i < n; i++) lack = fmax(lack, fabs(r[i]));
         good = lack <= ENOUGH * scale || (step > 1 && lack <= BALANCE * scale && lack > 0.5 * least);
         least = fmin(least, lack);
         if (good) break;
-        if (s->response == NULL) {
-            TRY(find_response(s, once, source, there, U, Q));
-        }
+        TRY(find_sizes(s, &sizes));
+        if (fresh) TRY(find_response(s, once, source, there, U, Q));
+        good = is_rounding(s, lack, &sizes);
+        if (good && fresh) TRY(find_totals(s, once, source, there, U, Q)); /* the solution for U again */
+        if (good) break;
         if (ground) TRY(check_balance(n, r, scale));
         TRY(correct(n, s->response, ground, r, U));
     }

@@ -110,6 +110,7 @@ facet_status problem_add_condition(facet_problem *problem, const char *part,
 
 /* carry.c: whether the field of a solver has so many components and dimensions; one that is carried over goes
  * with its copy. */
+int problem_carried_is_revolved(const struct facet_field *carried); /* its body is one of revolution */
 facet_status problem_check_carried(const struct facet_field *carried, int dim, int components);
 facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
 

@@ -320,6 +320,7 @@ facet_status problem_resolve_elastic(const struct problem *p, const struct optio
     r->data.axes = r->axes;
     r->data.temperature = p->temperature;
     r->data.reference = p->reference;
+    r->data.located = p->carried != NULL;
     if (p->temperature != NULL) r->data.expansion = r->shares[SHARE_EXPANSION];
     if (p->temperature == NULL && r->shares[SHARE_EXPANSION] != NULL)
         problem_add_error(errors, "thermal: there is an expansion, but no temperature");
@@ -361,6 +362,10 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
     *r = (struct problem_resolved){0};
     int revolved = options != NULL && options->plane == PLANE_AXISYMMETRIC;
     if (revolved) TRY(problem_resolve_axis(p, r, &errors));
+    if (p->carried != NULL && options != NULL && problem_carried_is_revolved(p->carried) != revolved)
+        problem_add_error(
+            &errors, "thermal.temperature: of this case and the one that it takes its temperature from one "
+                     "is axisymmetric and the other is not; give both the same plane");
     TRY(problem_resolve_regions(p, r, &errors));
     TRY(resolve_conditions(p, r, &errors));
     r->data = (struct hdg_data){.mesh = p->mesh,

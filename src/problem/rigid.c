@@ -147,7 +147,7 @@ static void add_outer(int dim, const double d[3], double *S) {
         for (int k = dim == 2 ? 2 : 0; k < 3; k++) S[3 * i + k] += d[i] * d[k];
 }
 
-/* The normal of a face, by its vertices. */
+/* The normal of a face of the boundary, outward, by its vertices. */
 static void find_normal(const struct facet_mesh *mesh, int32_t face, double n[3]) {
     const double *origin = frame_vertex(mesh, face, 0, 0), *end = frame_vertex(mesh, face, 0, 1);
     double first[3] = {0.0}, second[3] = {0.0, 0.0, 1.0};
@@ -159,8 +159,13 @@ static void find_normal(const struct facet_mesh *mesh, int32_t face, double n[3]
     }
     for (int a = 0; a < 3; a++)
         n[a] = first[(a + 1) % 3] * second[(a + 2) % 3] - first[(a + 2) % 3] * second[(a + 1) % 3];
-    double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-    for (int a = 0; a < 3 && length > 0.0; a++) n[a] /= length;
+    double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]), inward = 0.0;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    const double *nodes = block->nodes + (int64_t)(cell - block->first) * block->n_nodes * mesh->dim;
+    for (int i = 0; i < block->n_nodes; i++)
+        for (int d = 0; d < mesh->dim; d++) inward += n[d] * (nodes[i * mesh->dim + d] - origin[d]);
+    for (int a = 0; a < 3 && length > 0.0; a++) n[a] /= inward > 0.0 ? -length : length;
 }
 
 /* H (dim x dim): e'e of the directions in which a face holds its point x, springs relative to their largest
