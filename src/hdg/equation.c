@@ -4,17 +4,17 @@
 
 #include "hdg/hdg.h"
 
-const struct hdg_field_kind hdg_fields[HDG_N_FIELDS] = {[HDG_U] = {"u", HDG_AS_U},
+const struct hdg_field_kind hdg_fields[HDG_N_FIELDS] = {[HDG_U] = {"u", HDG_AS_U, 0},
                                                         [HDG_U_STAR] = {"u_star", HDG_AS_U, 1},
-                                                        [HDG_Q] = {"q", HDG_VECTOR},
+                                                        [HDG_Q] = {"q", HDG_VECTOR, 0},
                                                         [HDG_Q_STAR] = {"q_star", HDG_VECTOR, 1},
-                                                        [HDG_H] = {"H", HDG_TENSOR},
-                                                        [HDG_P] = {"p", HDG_SCALAR},
-                                                        [HDG_STRESS] = {"stress", HDG_TENSOR},
-                                                        [HDG_STRAIN] = {"strain", HDG_TENSOR},
-                                                        [HDG_VON_MISES] = {"von_mises", HDG_SCALAR},
-                                                        [HDG_VORTICITY] = {"vorticity", HDG_CURL},
-                                                        [HDG_ACROSS] = {"stress_across", HDG_SCALAR}};
+                                                        [HDG_H] = {"H", HDG_TENSOR, 0},
+                                                        [HDG_P] = {"p", HDG_SCALAR, 0},
+                                                        [HDG_STRESS] = {"stress", HDG_TENSOR, 0},
+                                                        [HDG_STRAIN] = {"strain", HDG_TENSOR, 0},
+                                                        [HDG_VON_MISES] = {"von_mises", HDG_SCALAR, 0},
+                                                        [HDG_VORTICITY] = {"vorticity", HDG_CURL, 0},
+                                                        [HDG_ACROSS] = {"stress_across", HDG_SCALAR, 0}};
 
 int equation_field_components(const struct equation *e, int dim, enum hdg_field field) {
     const int sizes[] = {[HDG_SCALAR] = 1,
