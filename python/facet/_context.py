@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _declarations as c
 from ._arrays import DeviceArray
-from ._library import Handle, InputError, check, encode, lib
+from ._library import Handle, InputError, check, encode, instance, integer, lib, several_threads
 
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _KINDS = ("begin", "progress", "iteration", "end", "tick")
@@ -93,6 +93,8 @@ class Context:
         self._monitor: Any = None
         if threads:
             self.threads = threads
+        if self.threads != 1:
+            several_threads()
         self.progress = progress
 
     @property
@@ -106,7 +108,9 @@ class Context:
 
     @threads.setter
     def threads(self, n: int) -> None:
-        check(lib.facet_context_set_threads(self.handle.pointer, n))
+        check(lib.facet_context_set_threads(self.handle.pointer, integer(n, "threads")))
+        if self.threads != 1:
+            several_threads()
 
     @property
     def progress(self) -> Progress:
@@ -150,6 +154,11 @@ class Context:
 
     def __repr__(self) -> str:
         return f"facet.Context({self.device!r}, threads={self.threads})"
+
+
+def chosen(context: Optional[Context]) -> Context:
+    """That which was given, or that of those who name none."""
+    return default() if context is None else instance(context, Context, "context")  # type: ignore[no-any-return]
 
 
 _default: Dict[str, Context] = {}

@@ -10,7 +10,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _declarations as c
-from ._library import InputError, lib
+from ._library import InputError, lib, word
 
 _KNOWN = ("n", "t", "group")
 
@@ -47,7 +47,7 @@ def number(value: Any, what: str) -> str:
 
 
 def text(value: Any, what: str) -> str:
-    return value if isinstance(value, str) else number(value, what)
+    return word(value, what) if isinstance(value, str) else number(value, what)
 
 
 # ---------------------------------------------------------------------------------------------- functions
