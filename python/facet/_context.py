@@ -158,7 +158,7 @@ class Context:
 
 def chosen(context: Optional[Context]) -> Context:
     """That which was given, or that of those who name none."""
-    return default() if context is None else instance(context, Context, "context")  # type: ignore[no-any-return]
+    return default() if context is None else instance(context, Context, "context")
 
 
 _default: Dict[str, Context] = {}

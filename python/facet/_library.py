@@ -370,10 +370,9 @@ def integer(value: Any, what: str, least: int = -2**31) -> int:
     try:
         n = operator.index(value)
     except TypeError:
-        if not isinstance(value, numbers.Real) or value != value or value in (float("inf"), -float("inf")) or \
-                int(value) != value:
+        if not isinstance(value, numbers.Real) or not float(value).is_integer():
             raise InputError(f"{what}: {value!r} is no integer") from None
-        n = int(value)
+        n = int(float(value))
     if not -2**31 <= n < 2**31:
         raise InputError(f"{what}: {n} is beyond integers of 32 bits")
     if n < least:

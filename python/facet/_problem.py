@@ -74,11 +74,11 @@ class ByGroup:
             raise InputError("what was said of " + ", ".join("all cells" if one is None else f"'{one}'" for one in left)
                              + " cannot be taken back: name it too, change one group as in x['group'] = ..., or make "
                              "another problem")
-        for group in left:
-            self._give(group, self._nothing)
+        for one in left:
+            self._give(one, self._nothing)
         self._values = {}
-        for groups, one in value.items():
-            self[groups] = one
+        for groups, entry in value.items():
+            self[groups] = entry
 
     def _one(self, group: Optional[str], value: Any) -> None:
         if group is not None and group not in (known := self._mesh.regions):

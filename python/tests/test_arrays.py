@@ -149,6 +149,23 @@ class Systems(unittest.TestCase):
         np.testing.assert_allclose(y, x, atol=1e-7 * np.abs(x).max())
         np.testing.assert_allclose(linalg.spsolve(K.tocsc(), right), x, atol=1e-7 * np.abs(x).max())
 
+    def test_transposes(self):
+        """K is its own transpose, but for the formulation gradient under tractions, which has none."""
+        try:
+            import scipy.sparse.linalg  # noqa: F401
+        except ImportError:
+            self.skipTest("scipy is not installed")
+        body = facet.Elasticity(square(), E=1, nu=0.3).fixed("xmin")
+        random = np.random.default_rng(1)
+        for problem in (poisson(4), body):
+            K = problem.prepare(degree=2).K
+            x, y = random.random((2, K.shape[0]))
+            self.assertAlmostEqual(y @ (K @ x), x @ (K.T @ y), 10)
+            np.testing.assert_array_equal(K.rmatvec(y), K @ y)
+            self.assertLess(abs(y @ (K @ x) - x @ (K @ y)), 1e-11 * abs(y @ (K @ x)))
+        K = body.prepare(degree=2, formulation="gradient").K
+        self.assertRaises(NotImplementedError, K.rmatvec, np.ones(K.shape[0]))
+
 
 class Claims:
     """A NumPy array that says it is CUDA's, for the way that arrays of a GPU take: where the question whose memory it
