@@ -10,7 +10,7 @@ import numpy as np
 from . import _declarations as c
 from ._arrays import address
 from ._context import Context, chosen
-from ._library import (Handle, InputError, Turn, as_dict, call, check, decode, encode, instance, integer, lib, sized,
+from ._library import (Handle, InputError, Turn, as_dict, call, check, decode, encode, entries, instance, integer, lib, sized,
                        texts)
 from ._mesh import Mesh, file_name
 from ._problem import Diffusion, Elasticity, Problem
@@ -22,7 +22,7 @@ def _settings(given: Any) -> List[str]:
     if given is None:
         return []
     if not isinstance(given, Mapping):
-        return [given] if isinstance(given, str) else [str(setting) for setting in given]
+        return [given] if isinstance(given, str) else [str(setting) for setting in entries(given, "set")]
     return [f"{key}={_yaml(value)}" for key, value in given.items()]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _declarations as c
 from ._arrays import DeviceArray
-from ._library import Handle, InputError, check, encode, instance, integer, lib, several_threads
+from ._library import Asked, Handle, InputError, check, encode, instance, integer, lib, several_threads
 
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _KINDS = ("begin", "progress", "iteration", "end", "tick")
@@ -123,6 +123,8 @@ class Context:
                 progress = _Bar()
             except ImportError:
                 progress = None
+        if progress and not callable(progress):
+            raise InputError(f"progress: {progress!r} is no function; True is for bars")
         self._progress = progress
         self._monitor = c.facet_monitor(self._listener(progress)) if progress else \
             ctypes.cast(_tick, c.facet_monitor)
@@ -134,7 +136,8 @@ class Context:
 
         def listen(user: Any, event: Any) -> None:
             try:
-                progress(_event(event.contents))
+                with Asked():
+                    progress(_event(event.contents))
             except BaseException as error:  # comes out of the call that is interrupted here
                 pending.append(error)
                 lib.facet_context_interrupt(pointer)

@@ -133,10 +133,7 @@ _main = threading.main_thread().ident
 def call(function: Callable[..., int], *arguments: Any, pending: Sequence[Pending] = (),
          using: Sequence["_Record"] = ()) -> None:
     """A call that may take long. using: what it reads, which nobody may change while it runs."""
-    if _child:
-        raise MachineError("this process was forked from one in which facet has worked with threads, which do not "
-                           "survive a fork: start processes by 'spawn' (multiprocessing.get_context('spawn')), or "
-                           "fork before facet is used")
+    _not_in_a_child()
     _begin(using)
     try:
         status = function(*arguments) if threading.get_ident() != _main else _watched(function, arguments, pending)
@@ -207,6 +204,13 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+def _not_in_a_child() -> None:
+    if _child:
+        raise MachineError("this process was forked from one in which facet has worked with threads, which do not "
+                           "survive a fork: start processes by 'spawn' (multiprocessing.get_context('spawn')), or "
+                           "fork before facet is used")
+
+
 def _begin(records: Sequence["_Record"]) -> None:
     global _worked
     _worked = True
@@ -242,8 +246,25 @@ class Change:
             self.record.running = 0
 
 
+_inside = threading.local()
+
+
+class Asked:
+    """with Asked(): this thread, which may be one of the library's own, is in a function that a call asks."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = getattr(_inside, "function", False)
+        _inside.function = True
+
+    def __exit__(self, *error: Any) -> None:
+        _inside.function = self.before
+
+
 class Turn:
-    """with turn: one thread at a time; others wait. A function that is asked during a call may not call again."""
+    """with turn: one thread at a time; others wait, but for functions that a call asks: they might wait for that
+    very call."""
 
     __slots__ = ("lock", "owner")
 
@@ -251,11 +272,11 @@ class Turn:
         self.lock, self.owner = threading.Lock(), 0
 
     def __enter__(self) -> None:
+        _not_in_a_child()  # in which nobody would give the lock back
         me = threading.get_ident()
-        if self.owner == me:
+        if self.owner == me or not self.lock.acquire(not getattr(_inside, "function", False)):
             raise InputError("this solver is at work: a function that it asks for data, or that hears of its "
                              "progress, cannot use it or its solution before the call has come back")
-        self.lock.acquire()
         self.owner = me
 
     def __exit__(self, *error: Any) -> None:
@@ -387,6 +408,14 @@ def real(value: Any, what: str) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise InputError(f"{what}: {value!r} is no number") from None
+
+
+def entries(values: Any, what: str) -> List[Any]:
+    """A list, an array, a tuple as a list."""
+    try:
+        return list(values)
+    except TypeError:
+        raise InputError(f"{what}: {values!r} is no list") from None
 
 
 def instance(value: Any, kind: Any, what: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from . import _declarations as c
 from ._arrays import Doubles, Integers, address, doubles, integers
 from ._context import Context, chosen
-from ._library import (Change, Handle, InputError, as_dict, call, check, decode, encode, integer, lib, names, nearest,
+from ._library import (Change, Handle, InputError, as_dict, call, check, decode, encode, entries, integer, lib, names, nearest,
                        real, sized, texts, word)
 
 AXES = "xyz"
@@ -90,7 +90,11 @@ class Mesh:
         if x.ndim != 2 or x.shape[1] not in (2, 3):
             raise InputError(f"points: an array of shape {x.shape} has no rows of 2 or 3 coordinates")
         dim, keep = int(x.shape[1]), [x]  # type: int, List[Any]
-        pairs = list(cells.items()) if isinstance(cells, Mapping) else list(cells)
+        pairs = list(cells.items()) if isinstance(cells, Mapping) else entries(cells, "cells")
+        if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
+            raise InputError("cells: a map of shapes to arrays is wanted, or a list of pairs (shape, array)")
+        if groups is not None and not isinstance(groups, Mapping):
+            raise InputError(f"groups: {groups!r} is no map of names to arrays")
         blocks = (c.facet_cells * max(len(pairs), 1))()
         for block, (shape, nodes) in zip(blocks, pairs):
             rows = integers(nodes, f"cells of shape {shape}")
@@ -103,8 +107,8 @@ class Mesh:
             block.size, block.shape = ctypes.sizeof(block), shape.encode()
             block.order, block.count, block.nodes = order_of(shape, rows.shape[1]), rows.shape[0], address(rows)
         members = (c.facet_members * max(len(groups or {}), 1))()
-        for member, (name, entries) in zip(members, (groups or {}).items()):
-            keep.append(self._group(member, name, entries, dim))
+        for member, (name, rows) in zip(members, (groups or {}).items()):
+            keep.append(self._group(member, name, rows, dim))
         arrays = sized(c.facet_arrays, dim=dim, n_points=len(x), points=address(x), numbering=encode(numbering),
                        n_blocks=len(pairs), blocks=blocks, n_groups=len(groups or {}), groups=members)
         self.numbers: Optional[Integers] = np.empty(sum(len(rows[1]) for rows in pairs), dtype=np.int64)
@@ -114,8 +118,8 @@ class Mesh:
         self._adopt(made)
 
     @staticmethod
-    def _group(member: Any, name: str, entries: Any, dim: int) -> Integers:
-        rows = integers(entries, f"group '{name}'")
+    def _group(member: Any, name: str, members: Any, dim: int) -> Integers:
+        rows = integers(members, f"group '{name}'")
         member.size, member.name, member.count = ctypes.sizeof(member), encode(word(name, "group")), len(rows)
         if rows.ndim == 1:
             member.dim, member.cells = dim, address(rows)
@@ -356,7 +360,7 @@ def box(lower: Optional[Sequence[float]] = None, upper: Optional[Sequence[float]
                                  "of x and y, or of x, y and z")
             axes = [coordinates[axis] for axis in AXES[:len(coordinates)]]
         else:
-            axes = list(coordinates)
+            axes = entries(coordinates, "coordinates")
         keep = [doubles(axis, f"coordinates in {AXES[i]}") for i, axis in enumerate(axes[:3])]
         if any(axis.ndim != 1 for axis in keep):
             raise InputError("box: the coordinates of each direction are an array of one axis")
@@ -366,9 +370,9 @@ def box(lower: Optional[Sequence[float]] = None, upper: Optional[Sequence[float]
     else:
         if lower is None or upper is None or cells is None:
             raise InputError("box: lower, upper and cells are required, unless coordinates are given")
-        for name, entries in (("lower", lower), ("upper", upper), ("cells", cells)):
-            if isinstance(entries, str) or np.ndim(entries) != 1:
-                raise InputError(f"box: {name}: {entries!r} is no list with an entry for each direction")
+        for name, given in (("lower", lower), ("upper", upper), ("cells", cells)):
+            if isinstance(given, str) or np.ndim(given) != 1:
+                raise InputError(f"box: {name}: {given!r} is no list with an entry for each direction")
         dim = len(cells)
         if len(lower) != dim or len(upper) != dim:
             raise InputError(f"box: lower, upper and cells have {len(lower)}, {len(upper)} and {dim} entries; they are "
@@ -379,7 +383,7 @@ def box(lower: Optional[Sequence[float]] = None, upper: Optional[Sequence[float]
             told.cells = _triple(ctypes.c_int, [integer(n, "cells") for n in cells])
     if dim not in (2, 3):
         raise InputError(f"box: {dim} directions; there are boxes of 2 and 3")
-    for axis in periodic:
+    for axis in [] if periodic is None else entries(periodic, "periodic"):
         if not isinstance(axis, str) or axis not in tuple(AXES[:dim]):
             raise InputError(f"box: periodic in '{axis}'; the directions are {', '.join(AXES[:dim])}")
         told.periodic[AXES.index(axis)] = 1

@@ -9,7 +9,7 @@ import numpy as np
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text
-from ._library import (Handle, InputError, call, encode, fail, instance, lib, names, nearest, real, some, texts,
+from ._library import (Handle, InputError, call, encode, entries, fail, instance, lib, names, nearest, real, some, texts,
                        word)
 from ._mesh import AXES, Mesh
 
@@ -68,6 +68,8 @@ class ByGroup:
             self._values, self._said = {None: value}, said
             return
         named = [group for groups in value for group in some(groups, "group")]
+        for group in named:
+            self._known(group)
         left: List[Optional[str]] = [group for group in said if group not in named]
         left += [None] if None in self._values else []
         if left and self._nothing is None:
@@ -80,10 +82,14 @@ class ByGroup:
         for groups, entry in value.items():
             self[groups] = entry
 
-    def _one(self, group: Optional[str], value: Any) -> None:
-        if group is not None and group not in (known := self._mesh.regions):
+    def _known(self, group: str) -> None:
+        if group not in (known := self._mesh.regions):
             raise InputError(f"the mesh has no group of cells '{group}'" +
                              (nearest(group, known) if known else "; it has none at all"))
+
+    def _one(self, group: Optional[str], value: Any) -> None:
+        if group is not None:
+            self._known(group)
         self._give(group, value)
         self._values[group] = value
         if group is not None and group not in self._said:
@@ -368,7 +374,7 @@ class Diffusion(Problem):
 
     def jump(self, jump: Any) -> "Diffusion":
         """On a mesh with joined sides: u is jump . x plus a function that repeats itself; dim numbers."""
-        self._jump([data.text(value, "jump") for value in jump])
+        self._jump([data.text(value, "jump") for value in entries(jump, "jump")])
         return self
 
     def total_flux(self, on: Any, total: Any) -> "Diffusion":
@@ -426,6 +432,9 @@ class Elasticity(Problem):
 
     def _give_material(self, group: Optional[str], moduli: Any) -> None:
         known = {("E", "nu"), ("mu", "lambda")}
+        if not isinstance(moduli, Mapping):
+            raise InputError(f"material: {moduli!r} is no map as {{'E': 210e9, 'nu': 0.3}}")
+        moduli = {"lambda" if name == "lambda_" else name: value for name, value in moduli.items()}
         kind = next((pair for pair in known if set(moduli) == set(pair)), None)
         if kind is None:
             raise InputError(f"material: {' and '.join(moduli) or 'nothing'} given; E and nu are wanted, or mu and "
@@ -480,7 +489,8 @@ class Elasticity(Problem):
         coordinates or `first` and, in 3D, `second`; of a group, or of all cells."""
         parts = [[one] if np.ndim(one) == 0 else list(one) for one in (E, nu, G)]
         words = [data.text(value, "orthotropic") for part in parts for value in part]
-        axes = [data.text(value, "axis") for axis in (first, second) if axis is not None for value in axis]
+        axes = [data.text(value, "axis") for axis in (first, second) if axis is not None
+                for value in entries(axis, "axis")]
         for group in names(on) if on is not None else [None]:
             self._check(lib.facet_problem_set_orthotropic(self.handle.pointer, encode(group), len(words), texts(words),
                                                           len(axes), texts(axes)))
@@ -488,7 +498,7 @@ class Elasticity(Problem):
 
     def jump(self, jump: Any) -> "Elasticity":
         """On a mesh with joined sides: the mean gradient of the displacement, dim x dim numbers."""
-        self._jump([data.text(value, "jump") for row in jump for value in row])
+        self._jump([data.text(value, "jump") for row in entries(jump, "jump") for value in entries(row, "jump")])
         return self
 
     # ------------------------------------------------------------------------------------- heat
@@ -642,8 +652,8 @@ def _by_group(given: Mapping[str, Any]) -> Dict[Optional[str], Dict[str, Any]]:
 
 
 def _axes(axes: Any, dim: int) -> List[str]:
-    found = list(axes)
+    found = entries(axes, "directions")
     for axis in found:
-        if axis not in AXES[:dim]:
+        if axis not in tuple(AXES[:dim]):
             raise InputError(f"'{axis}' is no direction of this mesh; they are {', '.join(AXES[:dim])}")
     return found

@@ -117,7 +117,7 @@ class _Asked:
         """A field at points: x is one point, or an array (..., dim). q, u of elasticity: (..., dim); stress, strain
         and H: (..., dim, dim). out: receives the values instead of a new array."""
         self._solver()  # which may be gone
-        if field not in self._fields:
+        if word(field, "field") not in self._fields:
             self._fields[field] = Field(self, field)
         return self._fields[field](x, out)
 

@@ -88,6 +88,22 @@ class Kinds(Mistakes):
         self.refused("parameter 'k': '3' is no number", facet.Diffusion, square(), parameters={"k": "3"})
         self.refused("no map of names", facet.Diffusion, square(), parameters=3)
 
+    def test_lists(self):
+        points, body = [[0, 0], [1, 0], [0, 1.0]], facet.Elasticity(square(), E=1, nu=0.3)
+        self.refused("cells: 3 is no list", facet.Mesh, points, 3)
+        self.refused("pairs (shape, array)", facet.Mesh, points, [3])
+        self.refused("groups: 3 is no map", facet.Mesh, points, {"triangle": [[0, 1, 2]]}, 3)
+        self.refused("coordinates: 3 is no list", facet.box, coordinates=3)
+        self.refused("periodic: 3 is no list", square, periodic=3)
+        self.refused("no list with an entry", facet.box, 0, 1, 4)
+        self.refused("set: 3 is no list", facet.Case, text="", set=3)
+        self.refused("jump: 3 is no list", poisson().jump, 3)
+        self.refused("jump: 3 is no list", body.jump, 3)
+        self.refused("directions: 3 is no list", body.roller, "xmin", 3)
+        self.refused("axis: 3 is no list", body.orthotropic, 1, 0.3, 1, first=3)
+        self.refused("progress: 3 is no function", facet.Context, progress=3)
+        self.refused("field: [1] is no text", poisson().solve(degree=1).evaluate, [1], [0.5, 0.5])
+
 
 class Shapes(Mistakes):
     def test_arrays(self):
