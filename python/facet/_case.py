@@ -10,8 +10,8 @@ import numpy as np
 from . import _declarations as c
 from ._arrays import address
 from ._context import Context, chosen
-from ._library import (Handle, InputError, Turn, as_dict, call, check, decode, encode, entries, instance, integer, lib, sized,
-                       texts)
+from ._library import (Handle, InputError, Turn, as_dict, call, check, decode, encode, entries, instance, integer,
+                       lib, sized, texts)
 from ._mesh import Mesh, file_name
 from ._problem import Diffusion, Elasticity, Problem
 from ._solver import Solution, Solver, change_options

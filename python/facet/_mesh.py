@@ -10,8 +10,8 @@ import numpy as np
 from . import _declarations as c
 from ._arrays import Doubles, Integers, address, doubles, integers
 from ._context import Context, chosen
-from ._library import (Change, Handle, InputError, as_dict, call, check, decode, encode, entries, integer, lib, names, nearest,
-                       real, sized, texts, word)
+from ._library import (Change, Handle, InputError, as_dict, call, check, decode, encode, entries, integer, lib, names,
+                       nearest, real, sized, texts, word)
 
 AXES = "xyz"
 _SIMPLEX = {"triangle": 2, "tet": 3}

@@ -9,8 +9,8 @@ import numpy as np
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text
-from ._library import (Handle, InputError, call, encode, entries, fail, instance, lib, names, nearest, real, some, texts,
-                       word)
+from ._library import (Handle, InputError, call, encode, entries, fail, instance, lib, names, nearest, real, some,
+                       texts, word)
 from ._mesh import AXES, Mesh
 
 

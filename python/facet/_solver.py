@@ -10,8 +10,8 @@ from . import _declarations as c
 from ._arrays import Doubles, address, device_address, doubles, is_device, out, points
 from ._context import Context, phase_name
 from ._data import Function, field_function
-from ._library import (Handle, InputError, NotConverged, Turn, as_dict, call, check, decode, encode, instance, integer, lib,
-                       names, nearest, real, sized, some, texts, word)
+from ._library import (Handle, InputError, NotConverged, Turn, as_dict, call, check, decode, encode, instance,
+                       integer, lib, names, nearest, real, sized, some, texts, word)
 from ._mesh import AXES, Mesh, file_name
 from ._problem import Problem
 

@@ -201,7 +201,8 @@ class Changes(Mistakes):
 class Assignment(Mistakes):
     def test_replaces(self):
         """Assignment is all that is said; of one group it is said beside the rest."""
-        wanted = facet.Diffusion(halves(), conductivity=100, source=3).dirichlet("xmin", 0).neumann("rest").solve(degree=2)
+        whole = facet.Diffusion(halves(), conductivity=100, source=3).dirichlet("xmin", 0).neumann("rest")
+        wanted = whole.solve(degree=2)
         heat = facet.Diffusion(halves(), conductivity={"left": 1, "right": 7}, source={"left": 5})
         heat.dirichlet("xmin", 0).neumann("rest")
         heat.conductivity, heat.source = 100, 3
