@@ -60,7 +60,7 @@ def out(array: Any, shape: Sequence[int], what: str) -> Doubles:
     if type(array) is not np.ndarray or array.dtype != np.float64 or not array.flags.c_contiguous or \
             not array.flags.writeable:
         raise InputError(f"{what}: results are written into a contiguous, writeable NumPy array of float64")
-    if array.size != int(np.prod(shape)):
+    if array.shape != tuple(shape):
         raise InputError(f"{what}: an array of shape {array.shape} where {tuple(shape)} is needed")
     return array
 
@@ -72,6 +72,8 @@ class DeviceArray:
     __cuda_array_interface__ where the device is cuda; to(), read() and write() work on every device."""
 
     def __init__(self, context: Any, n: int) -> None:
+        if not isinstance(n, (int, np.integer)) or not 0 <= n < 2**60:
+            raise InputError(f"an array of {n!r} numbers: give an integer that is not negative")
         self.context, self.size = context, int(n)
         self._pointer = ctypes.c_void_p()
         check(lib.facet_device_alloc(context.handle.pointer, self.nbytes, ctypes.byref(self._pointer)))
@@ -157,12 +159,24 @@ def is_device(array: Any) -> bool:
     return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) in _CUDA_KINDS
 
 
-def device_address(array: Any, n: int, what: str, writes: bool) -> Tuple[int, Any]:
-    """The address of n numbers of the device, and what keeps them alive during the call."""
+def _same_memory(array: Any, context: Any, what: str) -> None:
+    """An address of one device means something else on another one, and nothing on the host."""
+    have = array.context.device if isinstance(array, DeviceArray) else "cuda"
+    if have != context.device:
+        raise InputError(f"{what}: an array in the memory of the device {have}, and the solver's context is of the "
+                         f"device {context.device}; give an array of the host, or one of the solver's context")
+
+
+def device_address(array: Any, shape: Tuple[int, ...], what: str, writes: bool, context: Any) -> Tuple[int, Any]:
+    """The address of the numbers of an array of the device, and what keeps them alive during the call."""
     if array is None:
         return 0, None
+    n, wanted = int(np.prod(shape)), shape
+    if is_device(array):
+        _same_memory(array, context, what)
     if isinstance(array, DeviceArray):
         pointer, size, keep = array.pointer, array.size, array
+        shape = (size,)
     elif hasattr(array, "__cuda_array_interface__"):
         told = array.__cuda_array_interface__
         if told["typestr"] not in ("<f8", "=f8"):
@@ -181,4 +195,6 @@ def device_address(array: Any, n: int, what: str, writes: bool) -> Tuple[int, An
                          f"{type(array).__name__}")
     if size != n:
         raise InputError(f"{what}: {size} numbers where the solver has {n}")
+    if len(shape) > 1 and shape != wanted:
+        raise InputError(f"{what}: an array of shape {shape} where the solver has {wanted}")
     return pointer, keep

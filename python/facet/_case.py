@@ -3,16 +3,16 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 from typing import Any, Dict, List, Mapping, Optional
 
 import numpy as np
 
 from . import _declarations as c
 from ._arrays import address
-from ._context import Context, default
-from ._library import Handle, InputError, as_dict, call, check, decode, encode, lib, sized, texts
-from ._mesh import Mesh
+from ._context import Context, chosen
+from ._library import (Handle, InputError, Turn, as_dict, call, check, decode, encode, entries, instance, integer,
+                       lib, sized, texts)
+from ._mesh import Mesh, file_name
 from ._problem import Diffusion, Elasticity, Problem
 from ._solver import Solution, Solver, change_options
 
@@ -22,7 +22,7 @@ def _settings(given: Any) -> List[str]:
     if given is None:
         return []
     if not isinstance(given, Mapping):
-        return [given] if isinstance(given, str) else [str(setting) for setting in given]
+        return [given] if isinstance(given, str) else [str(setting) for setting in entries(given, "set")]
     return [f"{key}={_yaml(value)}" for key, value in given.items()]
 
 
@@ -42,11 +42,11 @@ class Case:
 
     def __init__(self, path: Any = None, set: Any = None, *, text: Optional[str] = None,
                  context: Optional[Context] = None) -> None:
-        self.context = context or default()
+        self.context = chosen(context)
         settings, made = _settings(set), ctypes.c_void_p()
         if (path is None) and (text is None):
             raise InputError("a case needs the path of its file, or its text")
-        name = None if path is None else os.fsencode(path)
+        name = None if path is None else file_name(path)
         if text is None:
             check(lib.facet_case_load(self.context.handle.pointer, name, len(settings), texts(settings),
                                       ctypes.byref(made)))
@@ -56,6 +56,7 @@ class Case:
         self.handle = Handle(made, lib.facet_case_destroy, (self.context.handle,))
         self.path = path
         self._stamp = 0
+        self._turn, self._records = Turn(), self.handle.records()
         self.cases = [self._info(i) for i in range(lib.facet_case_count(self.handle.pointer))]
 
     def _info(self, i: int) -> Dict[str, Any]:
@@ -87,6 +88,10 @@ class Case:
     def problem(self, mesh: Mesh, i: int = 0, temperature: Optional[Solution] = None) -> Problem:
         """The problem of case i on a mesh; temperature: of the case whose field is its temperature."""
         made = ctypes.c_void_p()
+        instance(mesh, Mesh, "mesh")
+        if temperature is not None:
+            instance(temperature, Solution, "temperature")
+        i = self._which(i)
         check(lib.facet_case_create_problem(self.handle.pointer, i, mesh.handle.pointer,
                                             None if temperature is None else temperature._solver(),
                                             ctypes.byref(made)))
@@ -96,9 +101,14 @@ class Case:
             problem.handle.depend(temperature.handle)
         return problem
 
+    def _which(self, i: int) -> int:
+        if not 0 <= integer(i, "case") < len(self.cases):
+            raise InputError(f"case {i}: there are {len(self.cases)}, the first is 0")
+        return integer(i, "case")
+
     def options(self, i: int = 0) -> Any:
         """Its facet_options."""
-        told = sized(c.facet_options)
+        told, i = sized(c.facet_options), self._which(i)
         check(lib.facet_case_options(self.handle.pointer, i, ctypes.byref(told)))
         return told
 
@@ -106,7 +116,7 @@ class Case:
                **changes: Any) -> Solver:
         """A solver of case i, with its options, or others: degree=4."""
         told = change_options(self.options(i), changes)
-        solver = Solver._from(self.problem(mesh or self.mesh(), i, temperature), told)
+        solver = Solver._from(self.problem(self.mesh() if mesh is None else mesh, i, temperature), told)
         solver.handle.depend(self.handle)
         return solver
 
@@ -114,14 +124,17 @@ class Case:
 
     def solve(self, write: bool = False) -> "Result":
         """All of it, as `facet solve` does; write: also the files that it names."""
-        self._stamp += 1
-        call(lib.facet_case_solve, self.handle.pointer, int(write), pending=(self.context.pending,))
+        with self._turn:
+            self._stamp += 1
+            call(lib.facet_case_solve, self.handle.pointer, int(write), pending=(self.context.pending,))
         return Result(self)
 
     def values(self, i: int = 0, solution: Optional[Solution] = None) -> Dict[str, Any]:
         """What stands under `values` of case i, by name; solution: whose; None: that of solve()."""
         found = {}
-        for k in range(self.cases[i]["n_values"]):
+        if solution is not None:
+            instance(solution, Solution, "solution")
+        for k in range(self.cases[self._which(i)]["n_values"]):
             told, pointer = sized(c.facet_value), None if solution is None else solution._solver()
             fixed = (self.handle.pointer, i, k, pointer, ctypes.byref(told))
             check(lib.facet_case_value(*fixed, 0, None))
@@ -189,6 +202,7 @@ class _Solved:
         self.case, self.mesh, self.context = case, result.mesh, case.context
         self.elastic = case.cases[i]["equation"] == "elasticity"
         self.handle = Handle(pointer, None, (case.handle,))
+        self._turn, self._records = case._turn, self.handle.records() + result.mesh.handle.records()
 
     @property
     def _stamp(self) -> int:

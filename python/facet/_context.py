@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _declarations as c
 from ._arrays import DeviceArray
-from ._library import Handle, InputError, check, encode, lib
+from ._library import Asked, Handle, InputError, check, encode, instance, integer, lib, several_threads
 
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _KINDS = ("begin", "progress", "iteration", "end", "tick")
@@ -93,6 +93,8 @@ class Context:
         self._monitor: Any = None
         if threads:
             self.threads = threads
+        if self.threads != 1:
+            several_threads()
         self.progress = progress
 
     @property
@@ -106,7 +108,9 @@ class Context:
 
     @threads.setter
     def threads(self, n: int) -> None:
-        check(lib.facet_context_set_threads(self.handle.pointer, n))
+        check(lib.facet_context_set_threads(self.handle.pointer, integer(n, "threads")))
+        if self.threads != 1:
+            several_threads()
 
     @property
     def progress(self) -> Progress:
@@ -119,6 +123,8 @@ class Context:
                 progress = _Bar()
             except ImportError:
                 progress = None
+        if progress and not callable(progress):
+            raise InputError(f"progress: {progress!r} is no function; True is for bars")
         self._progress = progress
         self._monitor = c.facet_monitor(self._listener(progress)) if progress else \
             ctypes.cast(_tick, c.facet_monitor)
@@ -130,7 +136,8 @@ class Context:
 
         def listen(user: Any, event: Any) -> None:
             try:
-                progress(_event(event.contents))
+                with Asked():
+                    progress(_event(event.contents))
             except BaseException as error:  # comes out of the call that is interrupted here
                 pending.append(error)
                 lib.facet_context_interrupt(pointer)
@@ -150,6 +157,11 @@ class Context:
 
     def __repr__(self) -> str:
         return f"facet.Context({self.device!r}, threads={self.threads})"
+
+
+def chosen(context: Optional[Context]) -> Context:
+    """That which was given, or that of those who name none."""
+    return default() if context is None else instance(context, Context, "context")
 
 
 _default: Dict[str, Context] = {}

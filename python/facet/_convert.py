@@ -16,9 +16,15 @@ _MESHIO = {"triangle": ("triangle", "triangle6", "triangle10", "triangle15", "tr
            "quad": ("quad", "quad9", "quad16", "quad25", "quad36", "quad49", "quad64", "quad81", "quad100"),
            "tet": ("tetra", "tetra10", "tetra20", "tetra35", "tetra56", "tetra84", "tetra120", "tetra165", "tetra220"),
            "hex": ("hexahedron", "hexahedron27", "hexahedron64", "hexahedron125", "hexahedron216", "hexahedron343",
-                   "hexahedron512", "hexahedron729", "hexahedron1000")}
+                   "hexahedron512", "hexahedron729", "hexahedron1000"),
+           "prism": ("wedge", "wedge18", "wedge40", "wedge75", "wedge126", "wedge196", "wedge288", "wedge405",
+                     "wedge550"),
+           "pyramid": ("pyramid", "pyramid14", "pyramid30", "pyramid55", "pyramid91", "pyramid140", "pyramid204",
+                       "pyramid285", "pyramid385")}
+_SOLID = ("tet", "hex", "prism", "pyramid")
 _SHAPES = {name: shape for shape, row in _MESHIO.items() for name in row}
-_VTK_SHAPES = {5: "triangle", 9: "quad", 10: "tet", 12: "hex", 69: "triangle", 70: "quad", 71: "tet", 72: "hex"}
+_VTK_SHAPES = {5: "triangle", 9: "quad", 10: "tet", 12: "hex", 13: "prism", 14: "pyramid", 69: "triangle", 70: "quad",
+               71: "tet", 72: "hex", 73: "prism", 74: "pyramid"}
 
 
 # ---------------------------------------------------------------------------------------------- meshio
@@ -26,7 +32,7 @@ _VTK_SHAPES = {5: "triangle", 9: "quad", 10: "tet", 12: "hex", 69: "triangle", 7
 def from_meshio(mesh: Any, scale: float = 1, *, context: Optional[Context] = None) -> Mesh:
     """A meshio.Mesh. Groups are its cell_sets, and the physical groups of a Gmsh file (cell_data "gmsh:physical",
     named by field_data)."""
-    dim = 3 if any(block.type.startswith(("tetra", "hexahedron")) for block in mesh.cells) else 2
+    dim = 3 if any(block.type.startswith(("tetra", "hexahedron", "wedge", "pyramid")) for block in mesh.cells) else 2
     x = np.asarray(mesh.points, dtype=float)
     if dim == 2 and x.shape[1] == 3 and np.any(x[:, 2] != x[0, 2]):
         raise InputError("this mesh is a surface in space; facet has meshes of a plane and of solids")
@@ -35,7 +41,8 @@ def from_meshio(mesh: Any, scale: float = 1, *, context: Optional[Context] = Non
     n, orders = 0, {1}
     for i, block in enumerate(mesh.cells):
         shape = _SHAPES.get(block.type)
-        if shape in (("triangle", "quad") if dim == 2 else ("tet", "hex")):
+        if shape in (("triangle", "quad") if dim == 2 else _SOLID):
+            _straight(str(shape), _MESHIO[str(shape)].index(block.type) + 1)
             orders.add(_MESHIO[str(shape)].index(block.type) + 1)
             blocks.setdefault(block.type, []).append(i)
         elif block.type.startswith("line") if dim == 2 else shape in ("triangle", "quad"):
@@ -57,11 +64,19 @@ def from_meshio(mesh: Any, scale: float = 1, *, context: Optional[Context] = Non
     return Mesh(x[:, :dim] * scale, cells, groups, numbering=_numbering(orders), context=context)
 
 
+def _straight(shape: str, order: int) -> None:
+    """meshio numbers the nodes of curved prisms and pyramids as each format does."""
+    if order > 1 and shape in ("prism", "pyramid"):
+        raise InputError(f"cells of the shape {shape} and order {order}: meshio has no numbering of their nodes that "
+                         "holds for all formats; straight ones are taken, and facet.read takes Gmsh's files")
+
+
 def _numbering(orders: Any) -> str:
-    """meshio numbers the nodes of order 2 as VTK does, those of higher orders as Gmsh."""
+    """meshio numbers the nodes of order 2 as VTK does, those of higher orders as Gmsh. (Those of order 1 are the
+    same.)"""
     if max(orders) > 2 and 2 in orders:
         raise InputError("cells of order 2 beside such of higher order are numbered in two ways by meshio; convert one")
-    return "gmsh" if max(orders) > 2 else "vtk"
+    return "vtk" if 2 in orders else "gmsh"
 
 
 def _meshio_groups(mesh: Any, start: Mapping[int, Any], faces: Mapping[int, Any]) -> Dict[str, Any]:
@@ -83,7 +98,8 @@ def _meshio_groups(mesh: Any, start: Mapping[int, Any], faces: Mapping[int, Any]
                     add(name, i, rows)
     named = {(int(entry[0]), int(entry[1])): name for name, entry in (mesh.field_data or {}).items()
              if len(np.atleast_1d(entry)) == 2}
-    dims = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3}
+    dims = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3, "wedge": 3,
+            "pyramid": 3}
     for i, tags in enumerate((mesh.cell_data or {}).get("gmsh:physical", [])):
         kind = mesh.cells[i].type.rstrip("0123456789")
         for tag in np.unique(tags):
@@ -101,6 +117,8 @@ def _meshio_groups(mesh: Any, start: Mapping[int, Any], faces: Mapping[int, Any]
 def mesh_to_meshio(mesh: Mesh) -> Any:
     import meshio
     blocks, sets = [], {}  # type: List[Any], Dict[str, List[Any]]
+    for block in mesh.cells:
+        _straight(block.shape, block.order)
     for block in mesh.blocks(_numbering({mesh.info["geometry_order"]})):
         blocks.append((_MESHIO[block.shape][block.order - 1], block.nodes))
     ends = np.cumsum([0] + [len(nodes) for _, nodes in blocks])
@@ -212,7 +230,8 @@ def _elements(model: Any, d: int, entity: int, place: Any) -> List[Tuple[str, An
     for kind, numbers in zip(kinds, nodes):
         name, _, _, count, _, _ = model.mesh.getElementProperties(kind)
         family = next((shape for shape, word in (("triangle", "Triangle"), ("quad", "Quadrilateral"),
-                                                 ("tet", "Tetrahedron"), ("hex", "Hexahedron"))
+                                                 ("tet", "Tetrahedron"), ("hex", "Hexahedron"),
+                                                 ("prism", "Prism"), ("pyramid", "Pyramid"))
                        if name.startswith(word)), None)
         if family is None:
             raise InputError(f"Gmsh's elements '{name}' are none of facet's")

@@ -10,7 +10,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _declarations as c
-from ._library import InputError, lib
+from ._library import Asked, InputError, lib, word
 
 _KNOWN = ("n", "t", "group")
 
@@ -47,7 +47,7 @@ def number(value: Any, what: str) -> str:
 
 
 def text(value: Any, what: str) -> str:
-    return value if isinstance(value, str) else number(value, what)
+    return word(value, what) if isinstance(value, str) else number(value, what)
 
 
 # ---------------------------------------------------------------------------------------------- functions
@@ -112,7 +112,9 @@ def function(f: Callable[..., Any], n_values: int, what: str, pending: List[Base
             if "group" in asks:
                 more["group"] = None if p.group is None else p.group.decode()
             x = _view(p.x, n * dim).reshape(n, dim).copy()  # a copy, which the function may keep
-            _fill(f(x, **more), _view(values, n * n_values).reshape(n, n_values), what)
+            with Asked():
+                found = f(x, **more)
+            _fill(found, _view(values, n * n_values).reshape(n, n_values), what)
             return 0
         except BaseException as error:  # nothing may pass through C
             pending.append(error)

@@ -3,10 +3,12 @@ freed. Everything else of the package goes through `lib` and `check`."""
 from __future__ import annotations
 
 import ctypes
+import numbers
+import operator
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, List, NoReturn, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, List, NoReturn, Optional, Sequence, Tuple
 
 from . import _declarations as c
 
@@ -128,31 +130,158 @@ def check(status: int) -> None:
 _main = threading.main_thread().ident
 
 
-def call(function: Callable[..., int], *arguments: Any, pending: Sequence[Pending] = ()) -> None:
-    """A call that may take long. While it runs in the main thread Ctrl-C asks the library to stop: Python runs the
-    handler as soon as the monitor (see Context), which is a Python function, is called. The handler that was there
-    then does what it would have done, once the library has come back."""
-    if threading.get_ident() != _main or not callable(previous := signal.getsignal(signal.SIGINT)):
-        status = function(*arguments)
-    else:
-        came: List[Any] = []
-
-        def stop(number: int, frame: Any) -> None:
-            came.append((number, frame))
-            lib.facet_interrupt()
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            status = function(*arguments)
-        finally:
-            signal.signal(signal.SIGINT, previous)
-        if came:
-            lib.facet_interrupt_clear()
-            for errors in pending:
-                errors.clear()
-            previous(*came[0])
+def call(function: Callable[..., int], *arguments: Any, pending: Sequence[Pending] = (),
+         using: Sequence["_Record"] = ()) -> None:
+    """A call that may take long. using: what it reads, which nobody may change while it runs."""
+    _not_in_a_child()
+    _begin(using)
+    try:
+        status = function(*arguments) if threading.get_ident() != _main else _watched(function, arguments, pending)
+    finally:
+        _end(using)
     if status:
         fail(status, *pending)
+
+
+def _watched(function: Callable[..., int], arguments: Sequence[Any], pending: Sequence[Pending]) -> int:
+    """A call in the main thread, where signals are handled: Python runs their handlers as soon as the monitor (see
+    Context), which is a Python function, is called. Ctrl-C asks the library to stop, and the handler that was there
+    does what it would have done once the library has come back. What other handlers raise cannot pass through C,
+    and ctypes hands it to sys.unraisablehook: there it is kept, and comes out of the call."""
+    came: List[Any] = []
+    raised: List[BaseException] = []
+    interrupted, ignored = signal.getsignal(signal.SIGINT), sys.unraisablehook
+
+    def stop(number: int, frame: Any) -> None:
+        came.append((number, frame))
+        lib.facet_interrupt()
+
+    def keep(lost: Any) -> None:
+        if threading.get_ident() != _main or "ctypes callback" not in (lost.err_msg or "") or lost.exc_value is None:
+            ignored(lost)
+            return
+        raised.append(lost.exc_value)
+        lib.facet_interrupt()
+
+    sys.unraisablehook = keep
+    try:
+        if callable(interrupted):
+            signal.signal(signal.SIGINT, stop)
+        status = function(*arguments)
+    finally:
+        if callable(interrupted):
+            signal.signal(signal.SIGINT, interrupted)
+        sys.unraisablehook = ignored
+    if came or raised:
+        lib.facet_interrupt_clear()
+        for errors in pending:
+            errors.clear()
+    if came and callable(interrupted):
+        interrupted(*came[0])
+    if raised:
+        raise raised[0]
+    return status
+
+
+# ---------------------------------------------------------------------------------------------- one at a time
+
+_counting = threading.Lock()
+_threads = False  # whether there was a context of several threads
+_worked = False   # whether a long call was made
+_child = False    # whether this process was forked after both
+
+
+def several_threads() -> None:
+    global _threads
+    _threads = True
+
+
+def _forked() -> None:
+    global _child
+    _child = _child or (_threads and _worked)
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _not_in_a_child() -> None:
+    if _child:
+        raise MachineError("this process was forked from one in which facet has worked with threads, which do not "
+                           "survive a fork: start processes by 'spawn' (multiprocessing.get_context('spawn')), or "
+                           "fork before facet is used")
+
+
+def _begin(records: Sequence["_Record"]) -> None:
+    global _worked
+    _worked = True
+    with _counting:
+        for record in records:
+            if record.running < 0:
+                raise InputError("the mesh is being refined or scaled by another call; wait for it")
+        for record in records:
+            record.running += 1
+
+
+def _end(records: Sequence["_Record"]) -> None:
+    with _counting:
+        for record in records:
+            record.running -= 1
+
+
+class Change:
+    """with Change(handle): nobody uses it now, and nobody can until it is done."""
+
+    def __init__(self, handle: "Handle") -> None:
+        self.record = handle.record
+
+    def __enter__(self) -> None:
+        with _counting:
+            if self.record.running:
+                raise InputError("this mesh is in use: a call that is running, in this thread or in another one, needs "
+                                 "it as it is; refine or scale it before or after")
+            self.record.running = -1
+
+    def __exit__(self, *error: Any) -> None:
+        with _counting:
+            self.record.running = 0
+
+
+_inside = threading.local()
+
+
+class Asked:
+    """with Asked(): this thread, which may be one of the library's own, is in a function that a call asks."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = getattr(_inside, "function", False)
+        _inside.function = True
+
+    def __exit__(self, *error: Any) -> None:
+        _inside.function = self.before
+
+
+class Turn:
+    """with turn: one thread at a time; others wait, but for functions that a call asks: they might wait for that
+    very call."""
+
+    __slots__ = ("lock", "owner")
+
+    def __init__(self) -> None:
+        self.lock, self.owner = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        _not_in_a_child()  # in which nobody would give the lock back
+        me = threading.get_ident()
+        if self.owner == me or not self.lock.acquire(not getattr(_inside, "function", False)):
+            raise InputError("this solver is at work: a function that it asks for data, or that hears of its "
+                             "progress, cannot use it or its solution before the call has come back")
+        self.owner = me
+
+    def __exit__(self, *error: Any) -> None:
+        self.owner = 0
+        self.lock.release()
 
 
 def interrupt() -> None:
@@ -185,11 +314,12 @@ class _Record:
     """What one facet_X_create made. It is freed when its Handle is gone and everything made from it is freed; so the
     order in which Python drops its objects does not matter, not even inside cycles."""
 
-    __slots__ = ("pointer", "destroy", "parents", "keep", "count")
+    __slots__ = ("pointer", "destroy", "parents", "keep", "count", "running")
 
     def __init__(self, pointer: int, destroy: Optional[Callable[[Any], None]], parents: Sequence["_Record"],
                  keep: Any) -> None:
         self.pointer, self.destroy, self.parents, self.keep, self.count = pointer, destroy, parents, keep, 1
+        self.running = 0  # calls that use it; -1: one that changes it
         with _lock:
             for parent in parents:
                 parent.count += 1
@@ -225,6 +355,17 @@ class Handle:
             other.record.count += 1
             self.record.parents = (*self.record.parents, other.record)
 
+    def records(self) -> Tuple[_Record, ...]:
+        """Its own and those of all that it is made from."""
+        found: List[_Record] = []
+        ahead = [self.record]
+        while ahead:
+            record = ahead.pop()
+            if record not in found:
+                found.append(record)
+                ahead += record.parents
+        return tuple(found)
+
     def __del__(self) -> None:
         if not sys.is_finalizing() and hasattr(self, "record"):
             self.record.release()
@@ -233,7 +374,55 @@ class Handle:
 # ---------------------------------------------------------------------------------------------- words
 
 def encode(text: Optional[str]) -> Optional[bytes]:
-    return None if text is None else text.encode("utf-8")
+    return None if text is None else word(text, "a text").encode("utf-8")
+
+
+def word(text: Any, what: str) -> str:
+    """A name or an expression that C can read to its end."""
+    if not isinstance(text, str):
+        raise InputError(f"{what}: {text!r} is no text")
+    if "\0" in text:
+        raise InputError(f"{what}: {text!r} has a character NUL")
+    return text
+
+
+def integer(value: Any, what: str, least: int = -2**31) -> int:
+    """An integer of C."""
+    try:
+        n = operator.index(value)
+    except TypeError:
+        if not isinstance(value, numbers.Real) or not float(value).is_integer():
+            raise InputError(f"{what}: {value!r} is no integer") from None
+        n = int(float(value))
+    if not -2**31 <= n < 2**31:
+        raise InputError(f"{what}: {n} is beyond integers of 32 bits")
+    if n < least:
+        raise InputError(f"{what}: {n} is less than {least}")
+    return n
+
+
+def real(value: Any, what: str) -> float:
+    try:
+        if isinstance(value, (str, bytes, bool)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: {value!r} is no number") from None
+
+
+def entries(values: Any, what: str) -> List[Any]:
+    """A list, an array, a tuple as a list."""
+    try:
+        return list(values)
+    except TypeError:
+        raise InputError(f"{what}: {values!r} is no list") from None
+
+
+def instance(value: Any, kind: Any, what: str) -> Any:
+    """value, which must be of a class: its pointer goes to C, which cannot tell what it points to."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what}: a facet.{kind.__name__} is wanted, not {type(value).__name__}")
+    return value
 
 
 def texts(words: Sequence[Optional[str]]) -> Any:
@@ -243,9 +432,20 @@ def texts(words: Sequence[Optional[str]]) -> Any:
 
 def names(on: Any) -> List[str]:
     """One name, several, or None for none."""
-    if on is None:
-        return []
-    return [on] if isinstance(on, str) else [str(name) for name in on]
+    return [] if on is None else some(on)
+
+
+def some(on: Any, what: str = "names") -> List[str]:
+    """One name, or several, but not none."""
+    if isinstance(on, str):
+        return [word(on, what)]
+    try:
+        found = [word(name, what) for name in on]
+    except TypeError:
+        raise InputError(f"{what}: {on!r} is no name, and no list of names") from None
+    if not found:
+        raise InputError(f"{what}: an empty list names nothing")
+    return found
 
 
 def decode(text: Optional[bytes]) -> Optional[str]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from . import _declarations as c
 from ._arrays import Doubles, Integers, address, doubles, integers
-from ._context import Context, default
-from ._library import Handle, InputError, as_dict, call, check, decode, encode, lib, nearest, sized, texts, names
+from ._context import Context, chosen
+from ._library import (Change, Handle, InputError, as_dict, call, check, decode, encode, entries, integer, lib, names,
+                       nearest, real, sized, texts, word)
 
 AXES = "xyz"
 _SIMPLEX = {"triangle": 2, "tet": 3}
@@ -84,12 +85,16 @@ class Mesh:
 
     def __init__(self, points: Any, cells: Cells, groups: Optional[Mapping[str, Any]] = None, *,
                  numbering: str = "gmsh", context: Optional[Context] = None) -> None:
-        self.context = context or default()
+        self.context = chosen(context)
         x = doubles(points, "points")
         if x.ndim != 2 or x.shape[1] not in (2, 3):
             raise InputError(f"points: an array of shape {x.shape} has no rows of 2 or 3 coordinates")
         dim, keep = int(x.shape[1]), [x]  # type: int, List[Any]
-        pairs = list(cells.items()) if isinstance(cells, Mapping) else list(cells)
+        pairs = list(cells.items()) if isinstance(cells, Mapping) else entries(cells, "cells")
+        if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
+            raise InputError("cells: a map of shapes to arrays is wanted, or a list of pairs (shape, array)")
+        if groups is not None and not isinstance(groups, Mapping):
+            raise InputError(f"groups: {groups!r} is no map of names to arrays")
         blocks = (c.facet_cells * max(len(pairs), 1))()
         for block, (shape, nodes) in zip(blocks, pairs):
             rows = integers(nodes, f"cells of shape {shape}")
@@ -102,9 +107,9 @@ class Mesh:
             block.size, block.shape = ctypes.sizeof(block), shape.encode()
             block.order, block.count, block.nodes = order_of(shape, rows.shape[1]), rows.shape[0], address(rows)
         members = (c.facet_members * max(len(groups or {}), 1))()
-        for member, (name, entries) in zip(members, (groups or {}).items()):
-            keep.append(self._group(member, name, entries, dim))
-        arrays = sized(c.facet_arrays, dim=dim, n_points=len(x), points=address(x), numbering=numbering.encode(),
+        for member, (name, rows) in zip(members, (groups or {}).items()):
+            keep.append(self._group(member, name, rows, dim))
+        arrays = sized(c.facet_arrays, dim=dim, n_points=len(x), points=address(x), numbering=encode(numbering),
                        n_blocks=len(pairs), blocks=blocks, n_groups=len(groups or {}), groups=members)
         self.numbers: Optional[Integers] = np.empty(sum(len(rows[1]) for rows in pairs), dtype=np.int64)
         made = ctypes.c_void_p()
@@ -113,9 +118,9 @@ class Mesh:
         self._adopt(made)
 
     @staticmethod
-    def _group(member: Any, name: str, entries: Any, dim: int) -> Integers:
-        rows = integers(entries, f"group '{name}'")
-        member.size, member.name, member.count = ctypes.sizeof(member), str(name).encode(), len(rows)
+    def _group(member: Any, name: str, members: Any, dim: int) -> Integers:
+        rows = integers(members, f"group '{name}'")
+        member.size, member.name, member.count = ctypes.sizeof(member), encode(word(name, "group")), len(rows)
         if rows.ndim == 1:
             member.dim, member.cells = dim, address(rows)
             return rows
@@ -147,6 +152,10 @@ class Mesh:
         mesh.context, mesh.numbers = context, None
         mesh._adopt(made, parents, owned)
         return mesh
+
+    def _read(self, function: Any, *arguments: Any) -> None:
+        """A function of the mesh that reads, while nobody refines or scales it."""
+        call(function, self.handle.pointer, *arguments, using=(self.handle.record,))
 
     # ------------------------------------------------------------------------------------- what it is
 
@@ -186,16 +195,16 @@ class Mesh:
     def members(self, name: str) -> Members:
         """The cells of a group, or its faces with the cells at them."""
         groups = self.groups
-        if name not in groups:
+        if word(name, "group") not in groups:
             raise InputError(f"the mesh has no group '{name}'" + nearest(name, list(groups)))
         i, group = list(groups).index(name), groups[name]
         cells = np.empty(group.size, dtype=np.int64)
         if group.dim == self.dim:
-            check(lib.facet_mesh_group_members(self.handle.pointer, i, address(cells), None, None))
+            self._read(lib.facet_mesh_group_members, i, address(cells), None, None)
             return Members(cells, None, None)
         faces = np.empty(group.size, dtype=np.intc)
         nodes = np.empty((group.size, 2 if self.dim == 2 else 4), dtype=np.int64)
-        check(lib.facet_mesh_group_members(self.handle.pointer, i, address(cells), address(faces), address(nodes)))
+        self._read(lib.facet_mesh_group_members, i, address(cells), address(faces), address(nodes))
         return Members(cells, faces, nodes)
 
     @property
@@ -203,10 +212,11 @@ class Mesh:
         """(n, dim): the corners of cells first, then the nodes of curved ones."""
         if self._points is None:
             n = ctypes.c_int64()
-            check(lib.facet_mesh_n_points(self.handle.pointer, ctypes.byref(n)))
-            self._points = np.empty((n.value, self.dim))
-            check(lib.facet_mesh_points(self.handle.pointer, address(self._points)))
-            self._points.flags.writeable = False
+            self._read(lib.facet_mesh_n_points, ctypes.byref(n))
+            found = np.empty((n.value, self.dim))
+            self._read(lib.facet_mesh_points, address(found))
+            found.flags.writeable = False
+            self._points = found
         return self._points
 
     def blocks(self, numbering: str = "gmsh") -> List[Block]:
@@ -215,11 +225,10 @@ class Mesh:
             found = []
             for i in range(lib.facet_mesh_n_blocks(self.handle.pointer)):
                 told = sized(c.facet_cells)
-                check(lib.facet_mesh_block(self.handle.pointer, i, encode(numbering), ctypes.byref(told), None))
+                self._read(lib.facet_mesh_block, i, encode(numbering), ctypes.byref(told), None)
                 shape = str(decode(told.shape))
                 nodes = np.empty((told.count, n_nodes(shape, told.order)), dtype=np.int64)
-                check(lib.facet_mesh_block(self.handle.pointer, i, encode(numbering), ctypes.byref(told),
-                                           address(nodes)))
+                self._read(lib.facet_mesh_block, i, encode(numbering), ctypes.byref(told), address(nodes))
                 nodes.flags.writeable = False
                 found.append(Block(shape, int(told.order), nodes))
             self._blocks[numbering] = found
@@ -233,15 +242,15 @@ class Mesh:
         """Points and weights for integrals over the mesh, over groups of cells, or over parts of the boundary
         ("boundary": all of it): exact for polynomials of the degree on straight cells."""
         words, n = names(on), ctypes.c_int64()
-        fixed = (self.handle.pointer, degree, len(words), texts(words), ctypes.byref(n))
-        check(lib.facet_mesh_quadrature(*fixed, None, None, None, None))
+        fixed = (integer(degree, "degree"), len(words), texts(words), ctypes.byref(n))
+        self._read(lib.facet_mesh_quadrature, *fixed, None, None, None, None)
         groups = self.groups
         faces = bool(words) and (groups[words[0]].dim < self.dim if words[0] in groups else True)
         x, weights = np.empty((n.value, self.dim)), np.empty(n.value)
         normals = np.empty((n.value, self.dim)) if faces else None
         cells = np.empty(n.value, dtype=np.int64)
-        check(lib.facet_mesh_quadrature(*fixed, address(x), address(weights),
-                                        address(normals) if normals is not None else None, address(cells)))
+        self._read(lib.facet_mesh_quadrature, *fixed, address(x), address(weights),
+                   address(normals) if normals is not None else None, address(cells))
         return Quadrature(x, weights, normals, cells)
 
     # ------------------------------------------------------------------------------------- changes
@@ -253,15 +262,19 @@ class Mesh:
     def refine(self, times: int = 1) -> "Mesh":
         """Splits every cell `times` times into 2^dim. Solvers that were made before refuse to go on."""
         self._changeable()
-        call(lib.facet_mesh_refine, self.handle.pointer, times, pending=(self.context.pending,))
-        self._look()
+        n = integer(times, "refine")
+        with Change(self.handle):
+            call(lib.facet_mesh_refine, self.handle.pointer, n, pending=(self.context.pending,))
+            self._look()
         return self
 
     def scale(self, factor: float) -> "Mesh":
         """Multiplies all coordinates. Solvers that were made before refuse to go on."""
         self._changeable()
-        check(lib.facet_mesh_scale(self.handle.pointer, factor))
-        self._look()
+        by = real(factor, "scale")
+        with Change(self.handle):
+            check(lib.facet_mesh_scale(self.handle.pointer, by))
+            self._look()
         return self
 
     # ------------------------------------------------------------------------------------- others
@@ -293,6 +306,16 @@ class Mesh:
 
 # ---------------------------------------------------------------------------------------------- makers
 
+def file_name(path: Any) -> bytes:
+    try:
+        name = os.fsencode(path)
+    except TypeError:
+        raise InputError(f"{path!r} is no name of a file") from None
+    if b"\0" in name:
+        raise InputError(f"{path!r}: the name of a file has no character NUL")
+    return name
+
+
 def _finish(mesh: Mesh, scale: float, refine: int) -> Mesh:
     if scale != 1:
         mesh.scale(scale)
@@ -304,9 +327,10 @@ def read(path: Any, scale: float = 1, refine: int = 0, *, apart: bool = False,
     """A Gmsh file (MSH 2.2 or 4.1); physical groups name the parts of the boundary and the regions. scale: what
     coordinates are multiplied by, 0.001 for millimetres. refine: how many times cells are split. apart: sides that
     the file says to repeat each other are not joined."""
-    context = context or default()
+    context = chosen(context)
     made = ctypes.c_void_p()
-    call(lib.facet_mesh_read_apart if apart else lib.facet_mesh_read, context.handle.pointer, os.fsencode(path), ctypes.byref(made), pending=(context.pending,))
+    call(lib.facet_mesh_read_apart if apart else lib.facet_mesh_read, context.handle.pointer, file_name(path),
+         ctypes.byref(made), pending=(context.pending,))
     return _finish(Mesh._from(made, context), scale, refine)
 
 
@@ -324,32 +348,43 @@ def box(lower: Optional[Sequence[float]] = None, upper: Optional[Sequence[float]
     shape: triangle (default) or quad, in 3D tet (default) or hex. split: right, left, alternating; six, five.
     periodic: directions in which opposite sides are joined, as "x" or ["x", "y"].
     """
-    context = context or default()
+    context = chosen(context)
     told = sized(c.facet_box)
     keep: List[Doubles] = []
     if coordinates is not None:
         if lower is not None or upper is not None or cells is not None:
             raise InputError("box: coordinates stand in place of lower, upper and cells")
-        axes = [coordinates[axis] for axis in AXES if axis in coordinates] if isinstance(coordinates, Mapping) \
-            else list(coordinates)
+        if isinstance(coordinates, Mapping):
+            if list(sorted(coordinates, key=str)) != list(AXES[:len(coordinates)]):
+                raise InputError(f"box: coordinates of {', '.join(str(axis) for axis in coordinates)}; they are to be "
+                                 "of x and y, or of x, y and z")
+            axes = [coordinates[axis] for axis in AXES[:len(coordinates)]]
+        else:
+            axes = entries(coordinates, "coordinates")
         keep = [doubles(axis, f"coordinates in {AXES[i]}") for i, axis in enumerate(axes[:3])]
+        if any(axis.ndim != 1 for axis in keep):
+            raise InputError("box: the coordinates of each direction are an array of one axis")
         dim = len(axes)
         told.cells = _triple(ctypes.c_int, [len(axis) - 1 for axis in keep])
         told.coordinates = _triple(ctypes.c_void_p, [address(axis) for axis in keep])
     else:
         if lower is None or upper is None or cells is None:
             raise InputError("box: lower, upper and cells are required, unless coordinates are given")
+        for name, given in (("lower", lower), ("upper", upper), ("cells", cells)):
+            if isinstance(given, str) or np.ndim(given) != 1:
+                raise InputError(f"box: {name}: {given!r} is no list with an entry for each direction")
         dim = len(cells)
         if len(lower) != dim or len(upper) != dim:
             raise InputError(f"box: lower, upper and cells have {len(lower)}, {len(upper)} and {dim} entries; they are "
                              "to have one for each direction")
         if dim in (2, 3):
-            told.lower, told.upper = _triple(ctypes.c_double, lower), _triple(ctypes.c_double, upper)
-            told.cells = _triple(ctypes.c_int, [int(n) for n in cells])
+            told.lower = _triple(ctypes.c_double, [real(x, "lower") for x in lower])
+            told.upper = _triple(ctypes.c_double, [real(x, "upper") for x in upper])
+            told.cells = _triple(ctypes.c_int, [integer(n, "cells") for n in cells])
     if dim not in (2, 3):
         raise InputError(f"box: {dim} directions; there are boxes of 2 and 3")
-    for axis in periodic:
-        if axis not in AXES[:dim]:
+    for axis in [] if periodic is None else entries(periodic, "periodic"):
+        if not isinstance(axis, str) or axis not in tuple(AXES[:dim]):
             raise InputError(f"box: periodic in '{axis}'; the directions are {', '.join(AXES[:dim])}")
         told.periodic[AXES.index(axis)] = 1
     told.dim, told.shape = dim, encode(shape or ("triangle" if dim == 2 else "tet"))

@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 from ._convert import _VTK_SHAPES
-from ._library import InputError
+from ._library import InputError, integer
 from ._mesh import _DIM, _SIMPLEX, AXES, Mesh
 
 
@@ -156,12 +156,22 @@ def _numbers(values: Any, component: Any, dim: int, field: str) -> Tuple[Any, st
 
 # ---------------------------------------------------------------------------------------------- pictures
 
+def _drawable(mesh: Mesh) -> None:
+    for shape in sorted({block.shape for block in mesh.cells}):
+        if shape in ("prism", "pyramid"):
+            raise InputError(f"cells of the shape {shape} are not drawn here; save() of a solution writes them for "
+                             "ParaView, and to_pyvista() gives them to pyvista")
+
+
 def plot(solution: Any, field: str = "u", component: Any = None, *, ax: Any = None, cmap: str = "viridis",
          order: int = 0, levels: Optional[int] = None, edges: bool = True, deform: float = 0, clip: Any = None,
          colorbar: bool = True, view: Tuple[float, float] = (25, -60)) -> Any:
     """See Solution.plot. levels: 2D: so many filled contours instead of smooth colours; view: elevation and azimuth
     of 3D."""
     mesh = solution.mesh
+    _drawable(mesh)
+    if levels is not None and integer(levels, "levels") < 1:
+        raise InputError(f"levels: {levels}; at least 1 contour is drawn, and None is for smooth colours")
     fields = [field] + (["u"] if deform and field != "u" else [])
     sample = solution.sample(fields, order or min(max(solution.report["degree"], 1), 4 if mesh.dim == 2 else 3))
     if field not in sample.fields:
@@ -238,6 +248,7 @@ class _Cells:
 
 def plot_mesh(mesh: Mesh, *, ax: Any = None, clip: Any = None, view: Tuple[float, float] = (25, -60)) -> Any:
     """The edges of the cells; in 3D those of the surface, or of what a clip leaves."""
+    _drawable(mesh)
     import matplotlib.pyplot as plt
     cells = _Cells(mesh)
     if mesh.dim == 3:

@@ -9,7 +9,8 @@ import numpy as np
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text
-from ._library import Handle, InputError, check, encode, fail, lib, names, nearest, texts
+from ._library import (Handle, InputError, call, encode, entries, fail, instance, lib, names, nearest, real, some,
+                       texts, word)
 from ._mesh import AXES, Mesh
 
 
@@ -20,8 +21,10 @@ class Parameters(MutableMapping[str, float]):
         self._problem, self._values = problem, {}  # type: Problem, Dict[str, float]
 
     def __setitem__(self, name: str, value: float) -> None:
-        self._problem._check(lib.facet_problem_set_parameter(self._problem.handle.pointer, encode(name), value))
-        self._values[name] = float(value)
+        number = real(value, f"parameter '{name}'")
+        self._problem._check(lib.facet_problem_set_parameter(self._problem.handle.pointer,
+                                                             encode(word(name, "parameter")), number))
+        self._values[name] = number
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -40,33 +43,65 @@ class Parameters(MutableMapping[str, float]):
 
 
 class ByGroup:
-    """Data for all cells, or by group: problem.source = 1, problem.source["steel"] = 2."""
+    """Data for all cells, or by group. problem.source = 1 and problem.source = {"steel": 2} are all that is said from
+    then on; problem.source["steel"] = 2 is said beside the rest. nothing: what it means to say nothing of a group,
+    where that can be said."""
 
-    def __init__(self, mesh: Mesh, give: Callable[[Optional[str], Any], None]) -> None:
-        self._mesh, self._give = mesh, give
+    def __init__(self, mesh: Mesh, give: Callable[[Optional[str], Any], None], nothing: Any = None,
+                 earlier: bool = False) -> None:
+        self._mesh, self._give, self._nothing = mesh, give, nothing
         self._values: Dict[Optional[str], Any] = {}
+        # A case may have said something of any group.
+        self._said: List[str] = list(mesh.regions) if earlier else []
 
     def _all(self, value: Any) -> None:
-        if isinstance(value, ByGroup):
+        """In place of everything that was said before."""
+        if value is self:  # as after problem.source["steel"] = 2
             return
-        if isinstance(value, Mapping):
-            for groups, one in value.items():
-                self[groups] = one
-        else:
+        if isinstance(value, ByGroup):
+            raise InputError("these are data of another problem; give the numbers, expressions or functions")
+        said = list(self._said)
+        if not isinstance(value, Mapping):
             self._one(None, value)
+            for group in said:  # the library keeps what is said of a group beside what is said of all
+                self._give(group, value)
+            self._values, self._said = {None: value}, said
+            return
+        named = [group for groups in value for group in some(groups, "group")]
+        for group in named:
+            self._known(group)
+        left: List[Optional[str]] = [group for group in said if group not in named]
+        left += [None] if None in self._values else []
+        if left and self._nothing is None:
+            raise InputError("what was said of " + ", ".join("all cells" if one is None else f"'{one}'" for one in left)
+                             + " cannot be taken back: name it too, change one group as in x['group'] = ..., or make "
+                             "another problem")
+        for one in left:
+            self._give(one, self._nothing)
+        self._values = {}
+        for groups, entry in value.items():
+            self[groups] = entry
 
-    def _one(self, group: Optional[str], value: Any) -> None:
-        if group is not None and group not in (known := self._mesh.regions):
+    def _known(self, group: str) -> None:
+        if group not in (known := self._mesh.regions):
             raise InputError(f"the mesh has no group of cells '{group}'" +
                              (nearest(group, known) if known else "; it has none at all"))
+
+    def _one(self, group: Optional[str], value: Any) -> None:
+        if group is not None:
+            self._known(group)
         self._give(group, value)
         self._values[group] = value
+        if group is not None and group not in self._said:
+            self._said.append(group)
 
     def __setitem__(self, groups: Any, value: Any) -> None:
-        for group in names(groups):
+        for group in some(groups, "group"):
             self._one(group, value)
 
     def __getitem__(self, group: str) -> Any:
+        if group not in self._values and None not in self._values:
+            raise KeyError(group)
         return self._values[group] if group in self._values else self._values[None]
 
     def __repr__(self) -> str:
@@ -81,20 +116,40 @@ class Problem:
 
     _equation = c.FACET_DIFFUSION
     _name = "diffusion"
+    _own = ("mesh", "context", "dim", "handle", "pending", "conditions")
+    _hints: Dict[str, str] = {}
 
     def __init__(self, mesh: Mesh) -> None:
         made = ctypes.c_void_p()
-        check(lib.facet_problem_create(mesh.context.handle.pointer, mesh.handle.pointer, self._equation,
-                                       ctypes.byref(made)))
+        instance(mesh, Mesh, "mesh")
+        call(lib.facet_problem_create, mesh.context.handle.pointer, mesh.handle.pointer, self._equation,
+             ctypes.byref(made), using=(mesh.handle.record,))
         self._begin(mesh, made)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A word that is no datum would be forgotten in silence."""
+        known = getattr(type(self), name, None)
+        if name.startswith("_") or name in self._own and name not in self.__dict__ or \
+                isinstance(known, property) and known.fset is not None:
+            object.__setattr__(self, name, value)
+            return
+        kind = type(self).__name__
+        if name in self._hints:
+            raise AttributeError(f"{kind}.{name} cannot be assigned: {self._hints[name]}")
+        if callable(known):
+            raise AttributeError(f"{kind}.{name} is called, not assigned: problem.{name}(...)")
+        if known is not None or name in self.__dict__:
+            raise AttributeError(f"{kind}.{name} cannot be assigned; make another problem")
+        words = [word for word, found in vars(type(self)).items() if isinstance(found, property) and found.fset]
+        raise AttributeError(f"a {kind} has no '{name}'" + nearest(name, words + ["parameters"]))
 
     @classmethod
     def _adopt(cls, mesh: Mesh, made: Any) -> Any:
         """A problem that a case made. What the case said is not told again by its repr."""
         problem = cls.__new__(cls)
         problem._begin(mesh, made)
-        problem._blank()
         problem._complete = True
+        problem._blank()
         return problem
 
     def _blank(self) -> None:
@@ -144,16 +199,19 @@ class Problem:
     @parameters.setter
     def parameters(self, values: Mapping[str, float]) -> None:
         if values is not self._parameters:
+            if not isinstance(values, Mapping):
+                raise InputError(f"parameters: {values!r} is no map of names to numbers")
             self._parameters.update(values)
 
     def _parts(self, on: Any) -> List[str]:
         """The parts that a condition names. The library would refuse others only when a solver is made, and a
         condition cannot be taken back."""
         known = self.mesh.parts
-        for part in names(on):
+        parts = some(on, "parts of the boundary")
+        for part in parts:
             if part != "rest" and part not in known:
                 raise InputError(f"the boundary has no part '{part}'" + nearest(part, known + ["rest"]))
-        return names(on)
+        return parts
 
     def _on(self, kind: str, on: Any, value: Any, give: Callable[[bytes], None]) -> None:
         """A condition on each of the parts."""
@@ -164,7 +222,8 @@ class Problem:
     # ------------------------------------------------------------------------------------- solving
 
     def prepare(self, degree: int = 3, **options: Any) -> Any:
-        """Sets up once what is solved many times: a Solver. Options: those of facet.options()."""
+        """Sets up once what is solved many times: a Solver. Options: those of facet.options(). It keeps the data of
+        now; what is said to the problem later is for solvers that are made later."""
         from ._solver import Solver
         return Solver(self, degree=degree, **options)
 
@@ -197,7 +256,9 @@ class Diffusion(Problem):
 
     Data are numbers, expressions ("sin(pi*x)*y"), functions of an array of points (n, dim), fields of other solutions,
     or by group {"steel": 45}; the conductivity also a symmetric matrix [[a, b], [b, c]]. exact: the exact solution, an
-    expression: source and missing boundary data follow from it, and Solution.errors measures against it.
+    expression: source and missing boundary data follow from it, and Solution.errors measures against it. Assignment,
+    as in problem.source = 1, replaces all that was said of the source before, also by group; problem.source["steel"]
+    = 1 says it of one group. Solvers that were made before keep their data.
     """
 
     def __init__(self, mesh: Mesh, conductivity: Any = None, reaction: Any = None, source: Any = None, *,
@@ -212,9 +273,10 @@ class Diffusion(Problem):
             self.exact = exact
 
     def _blank(self) -> None:
-        self._conductivity = ByGroup(self.mesh, self._give_conductivity)
-        self._reaction = ByGroup(self.mesh, self._give_reaction)
-        self._source = ByGroup(self.mesh, self._give_source)
+        earlier = self._complete
+        self._conductivity = ByGroup(self.mesh, self._give_conductivity, None, earlier)
+        self._reaction = ByGroup(self.mesh, self._give_reaction, 0, earlier)
+        self._source = ByGroup(self.mesh, self._give_source, 0, earlier)
         self._exact: Optional[str] = None
 
     def _give_conductivity(self, group: Optional[str], value: Any) -> None:
@@ -304,14 +366,15 @@ class Diffusion(Problem):
 
     def interface(self, one: str, other: str, conductance: Any) -> "Diffusion":
         """A contact that resists where cells of two groups meet: the flux is the conductance times the jump of u."""
-        self._check(lib.facet_problem_set_interface(self.handle.pointer, encode(one), encode(other),
+        self._check(lib.facet_problem_set_interface(self.handle.pointer, encode(word(one, "group")),
+                                                    encode(word(other, "group")),
                                                     encode(data.text(conductance, "conductance"))))
         self.conditions.append((f"{one}, {other}", "interface", conductance))
         return self
 
     def jump(self, jump: Any) -> "Diffusion":
         """On a mesh with joined sides: u is jump . x plus a function that repeats itself; dim numbers."""
-        self._jump([data.text(value, "jump") for value in jump])
+        self._jump([data.text(value, "jump") for value in entries(jump, "jump")])
         return self
 
     def total_flux(self, on: Any, total: Any) -> "Diffusion":
@@ -320,7 +383,7 @@ class Diffusion(Problem):
         parts = self._parts(on)
         self._check(lib.facet_problem_set_total_flux(self.handle.pointer, len(parts), texts(parts),
                                                      encode(data.text(total, "total_flux"))))
-        self.conditions += [(part, "total_flux", total) for part in parts]
+        self.conditions.extend((part, "total_flux", total) for part in parts)
         return self
 
     def _summary(self) -> List[Tuple[str, Any]]:
@@ -340,6 +403,10 @@ class Elasticity(Problem):
 
     _equation = c.FACET_ELASTICITY
     _name = "elasticity"
+    _hints = {**dict.fromkeys(("E", "nu", "mu", "lambda_", "material"),
+                              'body.material["steel"] = {"E": 210e9, "nu": 0.3} changes a group; the moduli of all '
+                              "cells are given to Elasticity(mesh, E=, nu=)"),
+              "plane": 'it is given to Elasticity(mesh, ..., plane="stress"), or to solve and prepare'}
 
     def __init__(self, mesh: Mesh, E: Any = None, nu: Any = None, *, mu: Any = None, lambda_: Any = None,
                  source: Any = None, exact: Any = None, plane: Optional[str] = None,
@@ -360,11 +427,14 @@ class Elasticity(Problem):
 
     def _blank(self) -> None:
         self._material = ByGroup(self.mesh, self._give_material)
-        self._source = ByGroup(self.mesh, self._give_source)
+        self._source = ByGroup(self.mesh, self._give_source, [0] * self.dim, self._complete)
         self._exact: Any = None
 
     def _give_material(self, group: Optional[str], moduli: Any) -> None:
         known = {("E", "nu"), ("mu", "lambda")}
+        if not isinstance(moduli, Mapping):
+            raise InputError(f"material: {moduli!r} is no map as {{'E': 210e9, 'nu': 0.3}}")
+        moduli = {"lambda" if name == "lambda_" else name: value for name, value in moduli.items()}
         kind = next((pair for pair in known if set(moduli) == set(pair)), None)
         if kind is None:
             raise InputError(f"material: {' and '.join(moduli) or 'nothing'} given; E and nu are wanted, or mu and "
@@ -419,7 +489,8 @@ class Elasticity(Problem):
         coordinates or `first` and, in 3D, `second`; of a group, or of all cells."""
         parts = [[one] if np.ndim(one) == 0 else list(one) for one in (E, nu, G)]
         words = [data.text(value, "orthotropic") for part in parts for value in part]
-        axes = [data.text(value, "axis") for axis in (first, second) if axis is not None for value in axis]
+        axes = [data.text(value, "axis") for axis in (first, second) if axis is not None
+                for value in entries(axis, "axis")]
         for group in names(on) if on is not None else [None]:
             self._check(lib.facet_problem_set_orthotropic(self.handle.pointer, encode(group), len(words), texts(words),
                                                           len(axes), texts(axes)))
@@ -427,7 +498,7 @@ class Elasticity(Problem):
 
     def jump(self, jump: Any) -> "Elasticity":
         """On a mesh with joined sides: the mean gradient of the displacement, dim x dim numbers."""
-        self._jump([data.text(value, "jump") for row in jump for value in row])
+        self._jump([data.text(value, "jump") for row in entries(jump, "jump") for value in entries(row, "jump")])
         return self
 
     # ------------------------------------------------------------------------------------- heat
@@ -437,7 +508,7 @@ class Elasticity(Problem):
         Diffusion (whose field is taken), a number, an expression or a function; expansion: also by group."""
         for group, value in (expansion if isinstance(expansion, Mapping) else {None: expansion}).items():
             entry = data.scalar(value, "expansion", self.pending)
-            for name in names(group) if group is not None else [None]:
+            for name in some(group, "group") if group is not None else [None]:
                 self._set("expansion", entry, encode(name))
         against = encode(data.text(reference, "reference"))
         if hasattr(temperature, "_temperature"):
@@ -545,7 +616,7 @@ class Elasticity(Problem):
             raise InputError("force: a total depends on no coordinate; traction takes a function")
         self._check(lib.facet_problem_set_force(self.handle.pointer, len(parts), texts(parts), self.dim,
                                                 texts(entry.texts)))
-        self.conditions += [(part, "force", total) for part in parts]
+        self.conditions.extend((part, "force", total) for part in parts)
         return self
 
     def gradient_pressure(self, on: Any, g: Any) -> "Elasticity":
@@ -581,8 +652,8 @@ def _by_group(given: Mapping[str, Any]) -> Dict[Optional[str], Dict[str, Any]]:
 
 
 def _axes(axes: Any, dim: int) -> List[str]:
-    found = list(axes)
+    found = entries(axes, "directions")
     for axis in found:
-        if axis not in AXES[:dim]:
+        if axis not in tuple(AXES[:dim]):
             raise InputError(f"'{axis}' is no direction of this mesh; they are {', '.join(AXES[:dim])}")
     return found

@@ -10,9 +10,9 @@ from . import _declarations as c
 from ._arrays import Doubles, address, device_address, doubles, is_device, out, points
 from ._context import Context, phase_name
 from ._data import Function, field_function
-from ._library import (Handle, InputError, NotConverged, as_dict, call, check, decode, encode, lib, names,
-                       nearest, sized, texts)
-from ._mesh import AXES, Mesh
+from ._library import (Handle, InputError, NotConverged, Turn, as_dict, call, check, decode, encode, instance,
+                       integer, lib, names, nearest, real, sized, some, texts, word)
+from ._mesh import AXES, Mesh, file_name
 from ._problem import Problem
 
 # Names of the case file that differ from those of facet_options.
@@ -40,19 +40,17 @@ def change_options(made: Any, given: Mapping[str, Any]) -> Any:
         if name == "tau" and isinstance(value, Mapping):
             if set(value) != {"hat"}:
                 raise InputError("tau: a number, an expression, or {'hat': number}")
-            made.tau_hat = float(value["hat"])
+            made.tau_hat = real(value["hat"], "tau")
         elif value is None:
             continue
         elif kinds[member] is ctypes.c_char_p:
             if not isinstance(value, str) and name != "tau":
                 raise InputError(f"{name}: {value!r} is no word")
-            setattr(made, member, str(value).encode())
+            setattr(made, member, encode(str(value)))
         elif kinds[member] is ctypes.c_double:
-            setattr(made, member, float(value))
+            setattr(made, member, real(value, name))
         else:
-            if int(value) != value:
-                raise InputError(f"{name}: {value!r} is no integer")
-            setattr(made, member, int(value))
+            setattr(made, member, integer(value, name))
     return made
 
 
@@ -63,10 +61,17 @@ class _Asked:
     context: Context
     dim: int
     handle: Handle
+    _turn: Turn
+    _records: Any
     _fields: Dict[str, "Field"]  # those that were evaluated: their search for cells is prepared
 
     def _solver(self) -> int:
         raise NotImplementedError
+
+    def _ask(self, function: Any, *arguments: Any) -> None:
+        """A function of the solver, while nobody solves and nobody changes the mesh."""
+        with self._turn:
+            call(function, self._solver(), *arguments, pending=(self.context.pending,), using=self._records)
 
     # ------------------------------------------------------------------------------------- numbers
 
@@ -75,8 +80,8 @@ class _Asked:
         or tensor gives an array, its extremes are those of the magnitude; component: "x", "xy" and so on."""
         words, values, n = names(on), np.empty(9), ctypes.c_int()
         number = -1 if component is None else _component(component, self.dim, field)
-        call(lib.facet_solver_take, self._solver(), encode(field), number, encode(take), len(words), texts(words),
-             address(values), ctypes.byref(n), pending=(self.context.pending,))
+        self._ask(lib.facet_solver_take, encode(word(field, "field")), number, encode(word(take, "take")), len(words),
+                  texts(words), address(values), ctypes.byref(n))
         return float(values[0]) if n.value == 1 else _shaped(values[:n.value].copy(), (), self.dim)
 
     def max(self, field: str = "u", on: Any = None, component: Any = None) -> Any:
@@ -93,17 +98,17 @@ class _Asked:
 
     def flux(self, on: Any) -> float:
         """Diffusion: the integral of q . n, what flows out through the part, or the parts together."""
-        return float(self.take("integral", "flux", on))
+        return float(self.take("integral", "flux", some(on, "flux")))
 
     def reaction(self, on: Any) -> Doubles:
         """Elasticity: the force upon the part, the integral of sigma n."""
-        force: Doubles = self.take("integral", "traction", on)
+        force: Doubles = self.take("integral", "traction", some(on, "reaction"))
         return force
 
     def potential(self, part: str) -> float:
         """The number that u is on a part with a total flux."""
         value = ctypes.c_double()
-        check(lib.facet_solver_potential(self._solver(), encode(part), ctypes.byref(value)))
+        self._ask(lib.facet_solver_potential, encode(word(part, "part")), ctypes.byref(value))
         return value.value
 
     # ------------------------------------------------------------------------------------- fields
@@ -112,7 +117,7 @@ class _Asked:
         """A field at points: x is one point, or an array (..., dim). q, u of elasticity: (..., dim); stress, strain
         and H: (..., dim, dim). out: receives the values instead of a new array."""
         self._solver()  # which may be gone
-        if field not in self._fields:
+        if word(field, "field") not in self._fields:
             self._fields[field] = Field(self, field)
         return self._fields[field](x, out)
 
@@ -129,7 +134,7 @@ class _Asked:
     def report(self) -> "Report":
         """How it was solved: iterations, residual, the method that was taken, seconds by phase, the balance."""
         told = sized(c.facet_report)
-        check(lib.facet_solver_report(self._solver(), ctypes.byref(told)))
+        self._ask(lib.facet_solver_report, ctypes.byref(told))
         found = Report(as_dict(told))
         for name in ("seconds", "peak_bytes"):
             found[name] = {phase_name(i): found[name][i] for i in range(c.FACET_N_PHASES) if found[name][i]}
@@ -143,7 +148,7 @@ class _Asked:
 
     def _note(self, i: int) -> str:
         text = ctypes.create_string_buffer(1000)
-        check(lib.facet_solver_note(self._solver(), i, len(text), ctypes.addressof(text)))
+        self._ask(lib.facet_solver_note, i, len(text), ctypes.addressof(text))
         return str(decode(text.value))
 
     @property
@@ -152,7 +157,7 @@ class _Asked:
         found = []
         for i in range(lib.facet_solver_n_levels(self._solver())):
             told = sized(c.facet_level)
-            check(lib.facet_solver_level(self._solver(), i, ctypes.byref(told)))
+            self._ask(lib.facet_solver_level, i, ctypes.byref(told))
             found.append(as_dict(told))
         return found
 
@@ -160,31 +165,29 @@ class _Asked:
     def errors(self) -> Dict[str, float]:
         """Against the exact solution of the problem: u_L2, q_L2, u_star_L2 and so on."""
         told = sized(c.facet_errors)
-        call(lib.facet_solver_errors, self._solver(), ctypes.byref(told), pending=(self.context.pending,))
+        self._ask(lib.facet_solver_errors, ctypes.byref(told))
         return {name: value for name, value in as_dict(told).items() if value >= 0}
 
     @property
     def history(self) -> Doubles:
         """The relative residuals, before the first iteration and after each."""
         n = ctypes.c_int64()
-        check(lib.facet_solver_history(self._solver(), 0, None, ctypes.byref(n)))
+        self._ask(lib.facet_solver_history, 0, None, ctypes.byref(n))
         values = np.empty(n.value)
-        check(lib.facet_solver_history(self._solver(), n.value, address(values), ctypes.byref(n)))
+        self._ask(lib.facet_solver_history, n.value, address(values), ctypes.byref(n))
         return values
 
     # ------------------------------------------------------------------------------------- files, pictures
 
     def save(self, path: Any, fields: Any = None, order: int = 0) -> None:
         """A VTU file for ParaView. fields: names, or None for all; order: of the cells in it, 0: chosen."""
-        import os
-        name = os.fspath(path)
-        if not str(name).endswith(".vtu"):
-            raise InputError(f"'{name}': the name of the file is to end in .vtu")
+        name = file_name(path)
+        if not name.endswith(b".vtu"):
+            raise InputError(f"'{path}': the name of the file is to end in .vtu")
         if order:
             self.sample(fields, order).save(name)
         else:
-            call(lib.facet_solver_write, self._solver(), os.fsencode(name), _fields(fields),
-                 pending=(self.context.pending,))
+            self._ask(lib.facet_solver_write, name, _fields(fields))
 
     def sample(self, fields: Any = None, order: int = 0) -> "Sample":
         """The cells of such a file as arrays."""
@@ -237,6 +240,7 @@ class Solution(_Asked):
         self._owner, self._stamp = owner, owner._stamp
         self.mesh, self.context, self.dim = owner.mesh, owner.context, owner.mesh.dim
         self.handle = owner.handle
+        self._turn, self._records = owner._turn, owner._records
         self._fields = {}
 
     def _solver(self) -> int:
@@ -259,6 +263,8 @@ class Solution(_Asked):
         return self.handle
 
     def __repr__(self) -> str:
+        if self._stamp != self._owner._stamp:
+            return "<facet.Solution: gone, since its solver has solved again or was changed>"
         r = self.report
         how = f"{r.iterations} iterations" if r.method != "direct" else "direct"
         return (f"<facet.Solution: {r.equation}, {r.discretization} of degree {r.degree} on {self.mesh.n_cells} cells "
@@ -267,6 +273,8 @@ class Solution(_Asked):
 
     def _repr_html_(self) -> str:
         from ._html import table
+        if self._stamp != self._owner._stamp:
+            return table("facet.Solution", [("gone", "its solver has solved again or was changed")])
         r = self.report
         rows = [("equation", r.equation), ("method", f"{r.discretization}, degree {r.degree}, operator {r.operator}"),
                 ("mesh", f"{self.mesh.n_cells} cells ({self.mesh.shape})"),
@@ -282,10 +290,13 @@ class Solver:
     """A problem that is set up once, to be solved many times: u = solver.solve(), or solver.solve(source=array).
 
     points: where sources are given and solutions returned, (n, dim); weights: of integrals over them. After a solve
-    `solution` answers all that a Solution does.
+    `solution` answers all that a Solution does. A solver keeps the data that its problem had when it was made: what is
+    said to the problem later is for solvers that are made later. set() gives other times and parameters to the
+    expressions and functions it has. Threads that share a solver take turns.
     """
 
     def __init__(self, problem: Problem, degree: int = 3, **given: Any) -> None:
+        instance(problem, Problem, "problem")
         self.problem, self.mesh, self.context, self.dim = problem, problem.mesh, problem.context, problem.dim
         self.elastic = problem._equation == c.FACET_ELASTICITY
         self._create(options(degree=degree, **{**problem._options, **given}))
@@ -293,8 +304,11 @@ class Solver:
     def _create(self, told: Any) -> None:
         problem, made = self.problem, ctypes.c_void_p()
         call(lib.facet_solver_create, problem.handle.pointer, ctypes.byref(told), ctypes.byref(made),
-             pending=(problem.pending, self.context.pending))
+             pending=(problem.pending, self.context.pending), using=problem.handle.records())
         self.handle = Handle(made, lib.facet_solver_destroy, (problem.handle,), list(problem._keep))
+        self._turn, self._records = Turn(), self.handle.records()
+        # The formulation gradient is not symmetric where tractions are given.
+        self._symmetric = not (self.elastic and told.formulation == b"gradient")
         self._pending = (problem.pending, self.context.pending)
         self._stamp = 0
         self._pointer = self.handle.pointer
@@ -340,41 +354,43 @@ class Solver:
             source = self._values(source, "source")
         if out is None:
             out = np.empty(self._shape)
-        elif type(out) is not np.ndarray or out.size != self._size or out.dtype != np.float64 or \
+        elif type(out) is not np.ndarray or out.shape != self._shape or out.dtype != np.float64 or \
                 not out.flags.c_contiguous or not out.flags.writeable:
             _out(out, self._size, self._shape)
         self._run(source, out)
         return out
 
     def _run(self, source: Any, u: Any) -> None:
-        self._stamp += 1
-        self._solution = None
-        try:
-            call(lib.facet_solver_solve_n, self._pointer, self._size, None if source is None else address(source),
-                 None if u is None else address(u), pending=self._pending)
-        except NotConverged as error:
-            error.solver = self
-            raise
+        self._solve(lib.facet_solver_solve_n, self._size, None if source is None else address(source),
+                    None if u is None else address(u))
+
+    def _solve(self, function: Any, *arguments: Any) -> None:
+        with self._turn:
+            self._stamp += 1
+            self._solution = None
+            try:
+                call(function, self._pointer, *arguments, pending=self._pending, using=self._records)
+            except NotConverged as error:
+                error.solver = self
+                raise
 
     def _solve_device(self, source: Any, u: Any) -> Any:
         u = self.context.empty(self._size) if u is None else u
-        f, keep = device_address(source, self._size, "source", False)
-        to, also = device_address(u, self._size, "out", True)
-        self._stamp += 1
-        self._solution = None
-        try:
-            call(lib.facet_solver_solve_device, self._pointer, f or None, to, pending=self._pending)
-        except NotConverged as error:
-            error.solver = self
-            raise
+        f, keep = device_address(source, self._shape, "source", False, self.context)
+        to, also = device_address(u, self._shape, "out", True, self.context)
+        self._solve(lib.facet_solver_solve_device, f or None, to)
         del keep, also
         return u
 
     def _values(self, values: Any, what: str) -> Doubles:
         array = doubles(values, what)
-        if array.size != self._size:
+        if array.shape != self._shape:
             raise InputError(f"{what}: an array of shape {array.shape} where the solver has {self._shape}")
         return array
+
+    def _change(self, function: Any, *arguments: Any) -> None:
+        with self._turn:
+            check(function(self._pointer, *arguments))
 
     @property
     def solution(self) -> Solution:
@@ -388,29 +404,34 @@ class Solver:
     def guess(self, u: Any) -> "Solver":
         """Where the next iteration begins: values at the points."""
         array = self._values(u, "guess")
-        check(lib.facet_solver_set_guess(self._pointer, array.size, address(array)))
+        self._change(lib.facet_solver_set_guess, array.size, address(array))
         return self
 
     def set(self, t: Optional[float] = None, **parameters: float) -> "Solver":
         """Another time, other values of parameters; what depends on them is made anew by the next solve, or by
         update()."""
-        for name, value in parameters.items():
-            check(lib.facet_solver_set_parameter(self._pointer, encode(name), value))
-        if t is not None:
-            check(lib.facet_solver_set_time(self._pointer, t))
+        given = {name: real(value, f"parameter '{name}'") for name, value in parameters.items()}
+        time = None if t is None else real(t, "t")
+        for name, value in given.items():
+            self._change(lib.facet_solver_set_parameter, encode(name), value)
+        if time is not None:
+            self._change(lib.facet_solver_set_time, time)
         return self
 
     def set_reaction(self, reaction: float) -> "Solver":
         """Another reaction, one number, on boxes: an implicit step of another length."""
-        check(lib.facet_solver_set_reaction(self._pointer, reaction))
+        self._change(lib.facet_solver_set_reaction, real(reaction, "reaction"))
         return self
 
     def update(self) -> Tuple[str, ...]:
-        """Makes anew what depends on data that have changed, and says what that was: load, trace, cells."""
+        """Makes anew what depends on the time and parameters that set() has changed, and says what that was: load,
+        trace, cells. (Data that were given to the problem after prepare() are for other solvers.)"""
         changed = ctypes.c_int()
-        self._stamp += self._stamp > 0
-        self._solution = None
-        call(lib.facet_solver_update, self._pointer, ctypes.byref(changed), pending=self._pending)
+        with self._turn:
+            self._stamp += self._stamp > 0
+            self._solution = None
+            call(lib.facet_solver_update, self._pointer, ctypes.byref(changed), pending=self._pending,
+                 using=self._records)
         return tuple(name for name, bit in (("load", c.FACET_LOAD), ("trace", c.FACET_TRACE), ("cells", c.FACET_CELLS))
                      if changed.value & bit)
 
@@ -422,11 +443,12 @@ class Solver:
 
     def _product(self, function: Any, x: Any) -> Doubles:
         n = self.n_unknowns
+        if np.shape(x) not in ((n,), (n, 1)):
+            raise InputError(f"x: an array of shape {np.shape(x)} where there are {n} unknowns")
         vector = doubles(np.ravel(x), "x")
-        if vector.size != n:
-            raise InputError(f"x: {vector.size} numbers where there are {n} unknowns")
         y = np.empty(n)
-        call(function, self._pointer, n, address(vector), address(y), pending=self._pending)
+        with self._turn:
+            call(function, self._pointer, n, address(vector), address(y), pending=self._pending, using=self._records)
         return y
 
     def apply(self, x: Any) -> Doubles:
@@ -441,33 +463,35 @@ class Solver:
         """F and x of the last solve, K x = F."""
         n = self.n_unknowns
         right, x = np.empty(n), np.empty(n)
-        check(lib.facet_solver_system(self._pointer, n, address(right), address(x)))
+        self._change(lib.facet_solver_system, n, address(right), address(x))
         return right, x
 
     @property
     def K(self) -> Any:
-        """K as a scipy.sparse.linalg.LinearOperator."""
-        return self._operator(self.apply)
+        """K as a scipy.sparse.linalg.LinearOperator, with its transpose where K is symmetric: always but in
+        elasticity with the formulation "gradient"."""
+        return self._operator(self.apply, self.apply if self._symmetric else None)
 
     @property
     def M(self) -> Any:
         """The preconditioner as a scipy.sparse.linalg.LinearOperator."""
         return self._operator(self.precondition)
 
-    def _operator(self, product: Any) -> Any:
+    def _operator(self, product: Any, transposed: Any = None) -> Any:
         from scipy.sparse.linalg import LinearOperator
         n = self.n_unknowns
-        return LinearOperator((n, n), matvec=product, dtype=np.float64)
+        return LinearOperator((n, n), matvec=product, rmatvec=transposed, dtype=np.float64)
 
     def matrix(self) -> Any:
         """K as a scipy.sparse.csr_matrix, assembled for this call: of the operator mapped."""
         from scipy.sparse import csr_matrix
         n, entries = self.n_unknowns, ctypes.c_int64()
-        check(lib.facet_solver_matrix(self._pointer, n, ctypes.byref(entries), None, None, None))
+        self._change(lib.facet_solver_matrix, n, ctypes.byref(entries), None, None, None)
         offsets = np.empty(n + 1, dtype=np.int64)
         columns, values = np.empty(entries.value, dtype=np.int32), np.empty(entries.value)
-        call(lib.facet_solver_matrix, self._pointer, n, ctypes.byref(entries), address(offsets), address(columns),
-             address(values), pending=self._pending)
+        with self._turn:
+            call(lib.facet_solver_matrix, self._pointer, n, ctypes.byref(entries), address(offsets), address(columns),
+                 address(values), pending=self._pending, using=self._records)
         return csr_matrix((values, columns, offsets), shape=(n, n))
 
     def __repr__(self) -> str:
@@ -484,11 +508,14 @@ class Solver:
 
 class Field:
     """A field of a solution, to be asked as often as one likes: the search for cells is prepared once. It is a
-    function of points, and data of other problems. update(): after its solver has solved again."""
+    function of points, and data of other problems. When its solver solves again it says so, as the solution does;
+    update() takes the newer one."""
 
     def __init__(self, solution: _Asked, name: str = "u") -> None:
         made = ctypes.c_void_p()
-        check(lib.facet_field_create(solution._solver(), encode(name), ctypes.byref(made)))
+        self._of: Any = instance(solution, Solution, "solution")
+        self._stamp = self._of._stamp
+        solution._ask(lib.facet_field_create, encode(word(name, "field")), ctypes.byref(made))
         self.name, self.mesh, self.dim, self.context = name, solution.mesh, solution.dim, solution.context
         self.handle = Handle(made, lib.facet_field_destroy, (solution.handle,))
 
@@ -497,15 +524,23 @@ class Field:
         return int(lib.facet_field_components(self.handle.pointer))
 
     def update(self) -> "Field":
-        check(lib.facet_field_update(self.handle.pointer))
+        with self._of._turn:
+            check(lib.facet_field_update(self.handle.pointer))
+            self._stamp = self._of._owner._stamp
         return self
 
     def __call__(self, x: Any, out: Optional[Doubles] = None) -> Any:
         rows, shape = points(x, self.dim)
         k = self.components
-        values = _out(out, len(rows) * k)
-        call(lib.facet_field_evaluate, self.handle.pointer, len(rows), address(rows), address(values),
-             pending=(self.context.pending,))
+        rest = _rest(self.dim, k)
+        flat = isinstance(out, np.ndarray) and k == 1 and out.shape == (len(rows),)
+        values = _out(out, len(rows) * k, (len(rows),) if flat else shape + rest)
+        with self._of._turn:
+            if self._stamp != self._of._owner._stamp:
+                raise InputError("this field is that of a solution that is gone: its solver has solved again, or was "
+                                 "changed; update() takes the newer one")
+            call(lib.facet_field_evaluate, self.handle.pointer, len(rows), address(rows), address(values),
+                 pending=(self.context.pending,), using=self._of._records)
         return out if out is not None else _shaped(values, shape, self.dim, k)
 
     def _as_field(self, components: int, what: str) -> Function:
@@ -524,8 +559,8 @@ class Sample:
 
     def __init__(self, solution: _Asked, fields: Any = None, order: int = 0) -> None:
         made = ctypes.c_void_p()
-        call(lib.facet_sample_create, solution._solver(), _fields(fields), order, ctypes.byref(made),
-             pending=(solution.context.pending,))
+        instance(solution, Solution, "solution")
+        solution._ask(lib.facet_sample_create, _fields(fields), integer(order, "order"), ctypes.byref(made))
         self.handle = Handle(made, lib.facet_sample_destroy)
         info = sized(c.facet_sample_info)
         check(lib.facet_sample_get_info(self.handle.pointer, ctypes.byref(info)))
@@ -553,8 +588,7 @@ class Sample:
             self.on_cells.append(name)
 
     def save(self, path: Any) -> None:
-        import os
-        check(lib.facet_sample_write(self.handle.pointer, os.fsencode(path)))
+        check(lib.facet_sample_write(self.handle.pointer, file_name(path)))
 
     def __repr__(self) -> str:
         return (f"<facet.Sample: {len(self.types)} cells of order {self.order}, {len(self.points)} points; fields: "
@@ -564,17 +598,21 @@ class Sample:
 # ---------------------------------------------------------------------------------------------- shapes
 
 def _fields(fields: Any) -> Optional[bytes]:
-    return None if fields is None else ", ".join(names(fields)).encode()
+    return None if fields is None else encode(", ".join(names(fields)))
 
 
 def _out(array: Any, size: int, shape: Optional[Sequence[int]] = None) -> Doubles:
-    return out(array, shape or (size,), "out")
+    return out(array, (size,) if shape is None else shape, "out")
+
+
+def _rest(dim: int, k: int) -> Tuple[int, ...]:
+    """The axes of one value of k numbers."""
+    return () if k == 1 else (dim, dim) if k == dim * dim else (k,)
 
 
 def _shaped(values: Doubles, shape: Tuple[int, ...], dim: int, k: Optional[int] = None) -> Any:
     k = values.size if k is None else k
-    rest: Tuple[int, ...] = () if k == 1 else (dim, dim) if k == dim * dim else (k,)
-    array = values.reshape(shape + rest)
+    array = values.reshape(shape + _rest(dim, k))
     return float(array) if array.ndim == 0 else array
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 import tracemalloc
 import unittest
+import unittest.mock
 
 import facet
 import numpy as np
@@ -148,10 +149,27 @@ class Systems(unittest.TestCase):
         np.testing.assert_allclose(y, x, atol=1e-7 * np.abs(x).max())
         np.testing.assert_allclose(linalg.spsolve(K.tocsc(), right), x, atol=1e-7 * np.abs(x).max())
 
+    def test_transposes(self):
+        """K is its own transpose, but for the formulation gradient under tractions, which has none."""
+        try:
+            import scipy.sparse.linalg  # noqa: F401
+        except ImportError:
+            self.skipTest("scipy is not installed")
+        body = facet.Elasticity(square(), E=1, nu=0.3).fixed("xmin")
+        random = np.random.default_rng(1)
+        for problem in (poisson(4), body):
+            K = problem.prepare(degree=2).K
+            x, y = random.random((2, K.shape[0]))
+            self.assertAlmostEqual(y @ (K @ x), x @ (K.T @ y), 10)
+            np.testing.assert_array_equal(K.rmatvec(y), K @ y)
+            self.assertLess(abs(y @ (K @ x) - x @ (K @ y)), 1e-11 * abs(y @ (K @ x)))
+        K = body.prepare(degree=2, formulation="gradient").K
+        self.assertRaises(NotImplementedError, K.rmatvec, np.ones(K.shape[0]))
+
 
 class Claims:
-    """A NumPy array that says it is CUDA's, for the way that arrays of a GPU take; the device cpu accepts it, since
-    there the memory of the device is the host's."""
+    """A NumPy array that says it is CUDA's, for the way that arrays of a GPU take: where the question whose memory it
+    is goes unasked, the device cpu takes it, since there the memory of the device is the host's."""
 
     def __init__(self, array, how):
         self.array = array
@@ -191,7 +209,23 @@ class Devices(unittest.TestCase):
         with self.assertRaisesRegex(facet.InputError, "array of the device"):
             solver.solve(source, out=u)
 
-    def test_arrays_of_others(self):
+    def test_memory_of_another_device(self):
+        """Refused before an address is used: on the host it would mean nothing."""
+        for device in ("cpu", "ref", "debug"):
+            solver = self.solver(device)
+            host = np.ones(solver.n_points)
+            other = facet.Context("debug" if device != "debug" else "cpu").array(host)
+            for array in (other, Claims(host, "interface"), Claims(host, "dlpack")):
+                with self.assertRaisesRegex(facet.InputError, "in the memory of the device"):
+                    solver.solve(source=array)
+                with self.assertRaisesRegex(facet.InputError, "in the memory of the device"):
+                    solver.solve(out=array)
+        for n in (-1, 1.5, "3"):
+            with self.assertRaisesRegex(facet.InputError, "an integer that is not negative"):
+                solver.context.empty(n)
+
+    @unittest.mock.patch("facet._arrays._same_memory")
+    def test_arrays_of_others(self, same_memory):
         solver = self.solver("cpu")
         source = np.ones(solver.n_points)
         wanted = solver.solve(source)

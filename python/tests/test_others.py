@@ -24,6 +24,27 @@ def solved(mesh, degree=2):
     return facet.Diffusion(mesh, source=1).dirichlet("rest", 0).solve(degree=degree)
 
 
+def prism_and_pyramid():
+    """Half a cube, and a pyramid on its square side x = 0."""
+    x = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [-1, 0.5, 0.5]]
+    return facet.Mesh(np.array(x, dtype=float), {"prism": [[0, 1, 2, 3, 4, 5]], "pyramid": [[0, 3, 5, 2, 6]]},
+                      {"bottom": [[0, 1, 2]]})
+
+
+class Refusals(unittest.TestCase):
+    def test_shapes_that_are_not_drawn(self):
+        mesh = prism_and_pyramid()
+        for draw in (mesh.plot, solved(mesh, 1).plot):
+            with self.assertRaisesRegex(facet.InputError, "shape prism are not drawn"):
+                draw()
+
+    def test_levels(self):
+        T = solved(facet.box([0, 0], [1, 1], [2, 2]))
+        for levels in (-1, 0, 1.5, "a"):
+            with self.assertRaisesRegex(facet.InputError, "levels"):
+                T.plot(levels=levels)
+
+
 @needs("meshio")
 class Meshio(unittest.TestCase):
     def test_there_and_back(self):
@@ -43,6 +64,21 @@ class Meshio(unittest.TestCase):
             self.assertAlmostEqual(theirs.info["smallest_jacobian"], ours.info["smallest_jacobian"], 10, name)
             named = {group.name for group in ours.groups.values() if not group.name.isdigit()}
             self.assertLessEqual(named, set(theirs.groups), name)
+
+    def test_prisms_and_pyramids(self):
+        import meshio
+        mesh = prism_and_pyramid()
+        theirs = mesh.to_meshio()
+        self.assertLessEqual({"wedge", "pyramid"}, {block.type for block in theirs.cells})
+        again = facet.from_meshio(theirs)
+        self.assertEqual(again.shape, mesh.shape)
+        self.assertAlmostEqual(again.volume, 0.5 + 1 / 3, 12)
+        self.assertEqual(again.groups["bottom"][1:], mesh.groups["bottom"][1:])
+        self.assertEqual({"wedge", "hexahedron"},  # a pyramid of VTU is a brick with a side drawn together
+                         {block.type for block in solved(mesh, 1).to_meshio(["u"]).cells})
+        curved = meshio.Mesh(np.random.default_rng(1).random((18, 3)), [("wedge18", np.arange(18)[None])])
+        with self.assertRaisesRegex(facet.InputError, "shape prism and order 2"):
+            facet.from_meshio(curved)
 
     def test_solutions(self):
         T = solved(facet.box([0, 0, 0], [1, 1, 1], [2, 2, 2]))
