@@ -4,7 +4,9 @@
  * of its block. Everything per cell lies in the block, everything per face in the mesh. Dimension and shape
  * are run-time values.
  *
- * A face joins one cell (boundary) or two (interior, periodic). Its frame is the order of its vertices by
+ * A face joins one cell (boundary) or two (interior, periodic). The second cell may be one of another rank,
+ * where a mesh is a part of a larger one (dist/part.h): such a face lies on a seam, and not on the boundary.
+ * Its frame is the order of its vertices by
  * ascending vertex number, starting with the smallest; the second vertex of a quad face is the smaller
  * neighbour of the first. For a periodic pair the frame is that of the first cell's side, carried over by the
  * pairing. See poly/shape.h for orientations.
@@ -30,6 +32,8 @@
 
 #define MESH_MAX_ORDER  9
 #define MESH_MAX_BLOCKS 4 /* shapes of one dimension */
+/* What stands for the second cell of a face that has one cell here. */
+enum { MESH_BOUNDARY = -1, MESH_SEAM = -2 };
 /* So that 32-bit numbers count the sides of all cells. */
 #define MESH_MAX_CELLS (INT32_MAX / SHAPE_MAX_FACES)
 
@@ -69,7 +73,8 @@ struct facet_mesh {
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
-    int32_t *face_cells;  /* n_faces x 2: second is -1 on the boundary; a cell may be its own neighbour */
+    int32_t *face_cells;  /* n_faces x 2: second is MESH_BOUNDARY or MESH_SEAM where there is none here; a cell
+                             may be its own neighbour */
     uint8_t *face_locals; /* n_faces x 2: local face number in each cell */
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
