@@ -5,7 +5,7 @@
  * are run-time values.
  *
  * A face joins one cell (boundary) or two (interior, periodic). The second cell may be one of another rank,
- * where a mesh is a part of a larger one (dist/part.h): such a face lies on a seam, and not on the boundary.
+ * where a mesh is a part of a larger one (part.h): such a face lies on a seam, and not on the boundary.
  * Its frame is the order of its vertices by
  * ascending vertex number, starting with the smallest; the second vertex of a quad face is the smaller
  * neighbour of the first. For a periodic pair the frame is that of the first cell's side, carried over by the
@@ -64,6 +64,7 @@ struct mesh_box {
     int periodic[3];
 };
 
+struct mesh_part;
 struct facet_mesh {
     int dim, order;
     struct mesh_box box;
@@ -73,15 +74,16 @@ struct facet_mesh {
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
-    int32_t *face_cells;  /* n_faces x 2: second is MESH_BOUNDARY or MESH_SEAM where there is none here; a cell
-                             may be its own neighbour */
+    int32_t *face_cells; /* n_faces x 2: second is MESH_BOUNDARY or MESH_SEAM where there is none here; a cell
+                            may be its own neighbour */
     uint8_t *face_locals; /* n_faces x 2: local face number in each cell */
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
     struct mesh_group *groups;
     char shape_text[40]; /* "triangle", "triangle+quad", "tet+hex+prism" */
     atomic_int has_lists;
-    int n_scalings;                /* so that solvers see it */
+    int n_scalings;         /* so that solvers see it */
+    struct mesh_part *part; /* owned: what is known of the other parts (part.h); NULL: this is the whole */
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 

@@ -1,0 +1,86 @@
+/* Several processes that work on one problem, each with a part of it.
+ *
+ * The rooms of the library know no MPI: where numbers of all parts must come together, they ask the team of
+ * their context or mesh. A team that is NULL is one process by itself, and all calls below then do nothing
+ * and succeed. src/dist makes teams over MPI.
+ *
+ * All calls but those that look at rank and size are collective: every process of the team makes the same
+ * calls in the same order, from one thread. They fail when another process has failed, so that nobody waits
+ * for one that does not come: whoever fails returns its status as usual, and at the end of each public call
+ * (context_call_end) team_settle makes the status and the message the same on all. */
+#ifndef FACET_BASE_TEAM_H
+#define FACET_BASE_TEAM_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum team_reduction { TEAM_SUM, TEAM_MIN, TEAM_MAX };
+
+/* What goes to another process, and what comes from it: as many bytes each way as were agreed upon. */
+struct team_message {
+    int rank;
+    const void *send;
+    int64_t send_bytes;
+    void *receive;
+    int64_t receive_bytes;
+};
+
+struct base_team;
+struct team_calls {
+    facet_status (*reduce)(struct base_team *team, enum team_reduction reduction, int n, double *values);
+    facet_status (*reduce_counts)(struct base_team *team, enum team_reduction reduction, int n,
+                                  int64_t *values);
+    facet_status (*broadcast)(struct base_team *team, int root, void *bytes, int64_t n_bytes);
+    facet_status (*gather)(struct base_team *team, int n, const int64_t *values, int64_t *all);
+    facet_status (*exchange_begin)(struct base_team *team, int n, const struct team_message *messages,
+                                   void **pending);
+    facet_status (*exchange_end)(struct base_team *team, void **pending);
+    facet_status (*settle)(struct base_team *team, facet_status status);
+};
+struct base_team {
+    int rank, size;
+    const struct team_calls *calls;
+};
+
+static inline int team_size(const struct base_team *team) {
+    return team != NULL ? team->size : 1;
+}
+static inline int team_rank(const struct base_team *team) {
+    return team != NULL ? team->rank : 0;
+}
+
+/* values[i] over all processes, the same bits on all of them and from run to run. */
+static inline facet_status team_reduce(struct base_team *team, enum team_reduction reduction, int n,
+                                       double *values) {
+    return team != NULL ? team->calls->reduce(team, reduction, n, values) : FACET_OK;
+}
+static inline facet_status team_reduce_counts(struct base_team *team, enum team_reduction reduction, int n,
+                                              int64_t *values) {
+    return team != NULL ? team->calls->reduce_counts(team, reduction, n, values) : FACET_OK;
+}
+/* The bytes of process `root` to all. */
+static inline facet_status team_broadcast(struct base_team *team, int root, void *bytes, int64_t n_bytes) {
+    return team != NULL ? team->calls->broadcast(team, root, bytes, n_bytes) : FACET_OK;
+}
+/* all (size x n): the values of all processes. For a team. */
+static inline facet_status team_gather(struct base_team *team, int n, const int64_t *values, int64_t *all) {
+    return team->calls->gather(team, n, values, all);
+}
+/* Messages to n other processes, each at most once, and from the same; between begin and end the buffers are
+ * not touched. *pending must be NULL before, is NULL afterwards, and whoever began must end it unless begin
+ * failed. For a team. */
+static inline facet_status team_exchange_begin(struct base_team *team, int n,
+                                               const struct team_message *messages, void **pending) {
+    return team->calls->exchange_begin(team, n, messages, pending);
+}
+static inline facet_status team_exchange_end(struct base_team *team, void **pending) {
+    return team->calls->exchange_end(team, pending);
+}
+/* FACET_OK when all processes have that; else the status and the message ("rank 3: ...") of the lowest one
+ * that failed by itself. Also after failures, of which it wakes those who wait. */
+static inline facet_status team_settle(struct base_team *team, facet_status status) {
+    return team != NULL ? team->calls->settle(team, status) : status;
+}
+
+#endif
