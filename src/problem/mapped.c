@@ -266,8 +266,8 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
     *error = 0.0;
     if (!hdg_is_light(s->hdg) || s->cholesky != NULL || M->apply == NULL || s->system.n_free == 0)
         return FACET_OK;
-    TRY(vector_create(s->x.device, s->x.n, &r));
-    TRY(vector_create(s->x.device, s->x.n, &lack));
+    TRY(vector_create_like(&s->x, &r));
+    TRY(vector_create_like(&s->x, &lack));
     solve_find_lack(&s->A, M, &s->b, &s->x, &control, &r, &lack);
     TRY(vector_download(&lack, s->F));
     TRY(hdg_error_inside(s->hdg, &s->solution, s->F, error));

@@ -10,6 +10,7 @@ struct mg_level {
     const struct device *device;
     enum precision precision;
     int64_t n, entries;
+    const struct seam *seam; /* of its vectors */
     double bytes;
     const struct operator* A; /* &own, or the caller's; NULL on the last level */
     struct operator own;

@@ -68,6 +68,7 @@ struct operator{
     const char *name;         /* what it is, for messages; NULL: nameless */
     int asymmetric;           /* A' is not A: conjugate gradients refuse it */
     enum precision precision; /* of its vectors */
+    struct seam *seam;        /* theirs, held; NULL: none */
     /* Fills a zeroed operator of single precision; NULL: there is none. */
     facet_status (*to_single)(const struct operator* A, struct operator* single);
     /* r = f - A x in one pass; NULL: by apply. */

@@ -50,6 +50,7 @@ struct pmg_options {
     int incompressible;                 /* continuous linear functions would lock */
     int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
+    const struct coarse_elsewhere *elsewhere; /* who solves it where the mesh is a part; NULL: nobody */
 };
 void pmg_options_default(struct pmg_options *options);
 
