@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
 #include "hdg/resident.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 #include "solve/multigrid.h"
 
@@ -13,8 +15,8 @@
 
 static facet_status make_kernel(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
-    solver_fill_constant(s, s->F);
+    TRY(vector_create_like(&s->b, &s->kernel));
+    TRY(solver_fill_constant(s, s->F));
     TRY(vector_upload(&s->kernel, s->F));
 done:
     return status;
@@ -33,6 +35,13 @@ done:
     return status;
 }
 
+/* Those of all parts of the mesh together. */
+static facet_status count_unknowns(struct facet_solver *s) {
+    const struct seam *seam = s->hdg->trace.seam;
+    s->n_unknowns = seam != NULL ? seam_n_owned(seam) : s->system.n_free;
+    return team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_unknowns);
+}
+
 /* The operator, and what solves with it. */
 static facet_status make_system(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -42,7 +51,8 @@ static facet_status make_system(struct facet_solver *s) {
     s->preconditioner = PRECONDITIONER_NONE;
     s->flexible = 0;
     s->assembled_bytes = 0.0;
-    if (s->system.n_free > 0) {
+    TRY(count_unknowns(s));
+    if (s->n_unknowns > 0) {
         TRY(trace_matrices_keep(&s->hdg->matrices));
         TRY(solver_choose_method(s));
     }
@@ -69,6 +79,7 @@ facet_status mapped_create(struct facet_solver *s) {
     TRY(ALLOC(s->F, n));
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
+    s->b.seam = s->x.seam = s->hdg->trace.seam;
     vector_fill(&s->x, 0.0);
     TRY(make_system(s));
     if (s->hdg->resident == NULL) TRY(hdg_solution_create(s->hdg, &s->solution));
@@ -162,7 +173,7 @@ static facet_status find_judge(struct facet_solver *s, const struct operator** j
     int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
                s->preconditioner == PRECONDITIONER_BLOCK;
     *judge = NULL;
-    if (s->cholesky != NULL || !weak || s->system.n_free == 0) return FACET_OK;
+    if (s->cholesky != NULL || !weak || s->n_unknowns == 0) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_judge(s));
     if (s->judge.apply != NULL) *judge = &s->judge;
 done:
@@ -209,7 +220,7 @@ static facet_status solve_trace(struct facet_solver *s) {
     TRY(find_judge(s, &control.judge));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
-    } else if (s->system.n_free > 0) {
+    } else if (s->n_unknowns > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
         solve_history_guess(&s->history, &s->b, &s->x);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
@@ -247,14 +258,15 @@ static facet_status bring(const struct facet_solver *s) {
     return hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution);
 }
 
-static double largest_value(const struct facet_solver *s) {
+static facet_status largest_value(const struct facet_solver *s, double *value) {
     const struct hdg *h = s->hdg;
     double most = solve_largest(s->system.n_all, s->solution.trace);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         most = fmax(most, solve_largest((int64_t)h->data.mesh->blocks[b].count * h->trace.n_components *
                                             h->functions[b].Nu,
                                         s->solution.u[b]));
-    return most;
+    *value = most;
+    return team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 1, value);
 }
 
 /* What the trace still lacks, inside the cells: 0 where tau holds u well, or a factor solved. */
@@ -264,7 +276,7 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
     struct solve_control control = {.kernel = floats(s) ? &s->kernel : NULL};
     struct vector r = {0}, lack = {0};
     *error = 0.0;
-    if (!hdg_is_light(s->hdg) || s->cholesky != NULL || M->apply == NULL || s->system.n_free == 0)
+    if (!hdg_is_light(s->hdg) || s->cholesky != NULL || M->apply == NULL || s->n_unknowns == 0)
         return FACET_OK;
     TRY(vector_create_like(&s->x, &r));
     TRY(vector_create_like(&s->x, &lack));
@@ -288,7 +300,7 @@ static facet_status recover(struct facet_solver *s) {
     }
     if (!isfinite(largest)) {
         TRY(bring(s));
-        largest = largest_value(s);
+        TRY(largest_value(s, &largest));
     }
     TRY(solve_check_size(largest, &s->report));
     TRY(find_error_inside(s, &inside));

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 #include "solve/amg.h"
 #include "trace/gmg.h"
@@ -43,11 +45,17 @@ _Static_assert(SMOOTHER_SWEEP_VERTICES == (int)GMG_SWEEP_VERTICES && DEGREES_STR
                    PRECISION_MIXED == (int)PMG_MIXED,
                "these words stand in the order of the enums they become");
 
-void solver_fill_constant(const struct facet_solver *s, double *constant) {
+facet_status solver_fill_constant(const struct facet_solver *s, double *constant) {
+    facet_status status = FACET_OK;
     double square = 0.0;
     hdg_free_constant(s->hdg, constant);
+    seam_clear_foreign(s->hdg->trace.seam, constant);
     for (int64_t i = 0; i < s->system.n_free; i++) square += constant[i] * constant[i];
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, &square));
+    hdg_free_constant(s->hdg, constant);
     for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ direct */
@@ -151,7 +159,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     if (n_rigid > 0)
         TRY(hdg_rigid_modes(s->hdg, modes));
     else
-        solver_fill_constant(s, modes);
+        TRY(solver_fill_constant(s, modes));
     TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, n_modes,
                             modes, &options, &s->M));
 done:
@@ -211,6 +219,7 @@ static facet_status make_pmg(struct facet_solver *s) {
     options.fill_modes = fill_modes;
     options.modes_data = s->hdg;
     options.precision = precision_of(s);
+    options.elsewhere = s->context->elsewhere;
     options.degree = s->options.smoother_degree;
     options.smoother = s->options.smoother == SMOOTHER_FACES   ? PMG_FACES
                        : s->options.smoother == SMOOTHER_CELLS ? PMG_CELLS
@@ -333,7 +342,8 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     struct csr csr = {0};
     struct cholesky *cholesky = NULL;
     double bytes;
-    int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size();
+    int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size() &&
+                s->problem->mesh->part == NULL;
     if (worth) TRY(is_worth_factoring(s, SOLVE_PRODUCTS, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
@@ -373,7 +383,7 @@ done:
 /* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump
  * and rows of cells matter: quads with a small coarsest mesh (docs/gmg.md). */
 static int prefers_gmg(const struct facet_mesh *mesh) {
-    if (mesh->dim != 2) return 0;
+    if (mesh->dim != 2 || mesh->part != NULL) return 0;
     for (int b = 0; b < mesh->n_blocks; b++)
         if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
     return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
@@ -434,7 +444,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     o->skew = skew > LARGE_STRETCH;
     int slow = o->skew && !trace_has_tensor_cells(s->problem->mesh);
     if (slow) o->products = MOST_PRODUCTS;
-    if (!o->easy && s->system.n_free <= MANY_HARD_IN_2D) {
+    if (!o->easy && s->n_unknowns <= MANY_HARD_IN_2D) {
         TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
         slow = slow || work > HARD_WORK;
         o->products =
@@ -444,12 +454,48 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
                    : stretch <= LARGE_STRETCH   ? MANY_ROUND
                    : s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
                                                 : MANY_HARD_IN_3D;
-    o->few = s->system.n_free <= many;
+    o->few = s->n_unknowns <= many && s->problem->mesh->part == NULL;
     if (!o->easy || o->skew || !prefers_gmg(s->problem->mesh)) goto done;
     TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
     o->rows = work > TRACE_MUCH_WORK;
 done:
     return status;
+}
+
+/* What is not distributed yet is refused by name. */
+static facet_status check_part(const struct facet_solver *s) {
+    const struct options *o = &s->options;
+    const struct hdg_data *data = &s->hdg->data;
+    const char *what = NULL;
+    char word[64];
+    if (s->problem->mesh->part == NULL) return FACET_OK;
+    if (o->method == METHOD_DIRECT || o->method == METHOD_MULTIGRID)
+        snprintf(word, sizeof word, "the method %s", option_words[OPTION_METHOD][o->method]), what = word;
+    else if (o->preconditioner == PRECONDITIONER_AMG || o->preconditioner == PRECONDITIONER_GMG)
+        snprintf(word, sizeof word, "the preconditioner %s",
+                 option_words[OPTION_PRECONDITIONER][o->preconditioner]),
+            what = word;
+    else if (wants_gmg(o) || o->smoother == SMOOTHER_CELLS)
+        what = "a smoother or level other than those of p-multigrid over faces";
+    else if (!data->equation->by_faces)
+        what = "the discretization condensed";
+    else if (!equation_is_symmetric(data))
+        what = "the gradient formulation with tractions";
+    else if (has_turns(s))
+        what = "a wall of symmetry or a rotation that turns the unknowns of faces";
+    else if (data->face_contact != NULL)
+        what = "a contact";
+    else if (has_axis(s))
+        what = "a body of revolution";
+    else if (s->own.n_electrodes > 0)
+        what = "an electrode";
+    else if (data->located)
+        what = "a temperature from another case";
+    else if (!device_is_host(s->context->device))
+        what = "this device";
+    if (what == NULL) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s is not distributed yet; use the program facet, or leave it to auto",
+                     what);
 }
 
 /* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
@@ -467,6 +513,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
                 o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
     int done = 0;
     struct outlook outlook;
+    TRY(check_part(s));
     TRY(look(s, &outlook));
     int gmg =
         s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);

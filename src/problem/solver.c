@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "boxsem/boxsem.h"
+#include "mesh/part.h"
 #include "problem/box.h"
 #include "solve/multigrid.h"
 
@@ -509,8 +510,11 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
         SOLVER_CALL(s, status, s->backend->conservation(s, &conservation));
         if (status != FACET_OK) return status;
     }
-    facet_report full = {.trace_unknowns = s->system.n_free,
-                         .volume_unknowns = s->system.n_volume,
+    int64_t volume = s->system.n_volume, trace = s->n_unknowns > 0 ? s->n_unknowns : s->system.n_free;
+    facet_status counted = team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &volume);
+    if (counted != FACET_OK) return counted;
+    facet_report full = {.trace_unknowns = trace,
+                         .volume_unknowns = volume,
                          .iterations = s->report.iterations,
                          .converged = s->report.converged,
                          .method = option_words[OPTION_METHOD][s->method],

@@ -15,9 +15,11 @@
 #define LARGE_SPREAD 1e10
 
 int trace_has_tensor_cells(const struct facet_mesh *mesh) {
+    int64_t found = 0;
     for (int k = 0; k < mesh->n_blocks; k++)
-        if (mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape)) return 1;
-    return 0;
+        found |= mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape);
+    if (team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &found) != FACET_OK) return 0; /* others say why */
+    return found != 0;
 }
 
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,

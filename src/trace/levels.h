@@ -31,7 +31,7 @@ facet_status trace_extra_work(const struct trace_space *space, const struct trac
 /* The inverted blocks of single faces, in double precision. */
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
                                  struct operator* D);
-int trace_has_tensor_cells(const struct facet_mesh *mesh); /* quads or hexes */
+int trace_has_tensor_cells(const struct facet_mesh *mesh); /* quads or hexes, in some part of it */
 
 /* A level on its way into the list. */
 struct trace_level {
