@@ -144,10 +144,10 @@ facet_status device_copy_rounded(const struct device *device, enum precision pre
                                  const double *x, int64_t n);
 
 /* What the program around the library chose: the public handle. */
-struct coarse_elsewhere;
+struct solve_elsewhere;
 struct facet_context {
     const struct device *device;
-    const struct coarse_elsewhere *elsewhere; /* solve/coarse.h, of contexts of a team; else NULL */
+    const struct solve_elsewhere *elsewhere; /* solve/elsewhere.h, of contexts of a team; else NULL */
     struct base_monitor monitor;
     struct base_owner owner;
 };

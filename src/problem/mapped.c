@@ -9,6 +9,7 @@
 #include "hdg/resident.h"
 #include "mesh/part.h"
 #include "problem/problem.h"
+#include "solve/elsewhere.h"
 #include "solve/multigrid.h"
 
 /* ------------------------------------------------------------------------------ set-up */
@@ -173,7 +174,7 @@ static facet_status find_judge(struct facet_solver *s, const struct operator** j
     int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
                s->preconditioner == PRECONDITIONER_BLOCK;
     *judge = NULL;
-    if (s->cholesky != NULL || !weak || s->n_unknowns == 0) return FACET_OK;
+    if (s->cholesky != NULL || s->method == METHOD_PETSC || !weak || s->n_unknowns == 0) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_judge(s));
     if (s->judge.apply != NULL) *judge = &s->judge;
 done:
@@ -191,7 +192,7 @@ static facet_status judge_again(struct facet_solver *s, struct solve_control *co
     facet_status status = FACET_OK;
     int far = s->report.iterations >= SLOW || s->hdg->contrast > CONTRAST || s->hdg->uneven > STRETCHED ||
               hdg_is_light(s->hdg);
-    if (s->cholesky != NULL || control->judge != NULL || !far) return FACET_OK;
+    if (s->cholesky != NULL || s->method == METHOD_PETSC || control->judge != NULL || !far) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_exact_judge(s));
     if (s->judge.apply == NULL) return FACET_OK;
     control->judge = &s->judge;
@@ -203,6 +204,15 @@ done:
 /* Whether constants are a kernel: they are, or as good as that, and their part of the load is gone. */
 static int floats(const struct facet_solver *s) {
     return s->hdg->singular || (s->hdg->weak.negligible && s->solution.offset_source != 0.0);
+}
+
+/* M is the inverse, as good as its tolerance: a step or two, with residuals of our own. */
+static facet_status solve_by_petsc(struct facet_solver *s, const struct solve_control *control) {
+    const struct solve_elsewhere *elsewhere = s->context->elsewhere;
+    int before = elsewhere->iterations(&s->M);
+    facet_status status = solve_refined(&s->A, &s->M, &s->b, &s->x, control, &s->report);
+    s->report.iterations = elsewhere->iterations(&s->M) - before;
+    return status;
 }
 
 /* The linear system, from s->F to the trace of the solution. */
@@ -220,6 +230,8 @@ static facet_status solve_trace(struct facet_solver *s) {
     TRY(find_judge(s, &control.judge));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
+    } else if (s->n_unknowns > 0 && s->method == METHOD_PETSC) {
+        TRY(solve_by_petsc(s, &control));
     } else if (s->n_unknowns > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
         solve_history_guess(&s->history, &s->b, &s->x);

@@ -9,6 +9,7 @@
 #include "mesh/part.h"
 #include "problem/problem.h"
 #include "solve/amg.h"
+#include "solve/elsewhere.h"
 #include "trace/gmg.h"
 #include "trace/levels.h"
 
@@ -300,6 +301,32 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ PETSc */
+
+/* The inverse as PETSc has it, by the preconditioner that was asked for, or one of its own. */
+static facet_status make_petsc(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct coarse_matrix matrix = {.name = "trace", .singular = is_singular(s)};
+    struct operator own = s->M;
+    const struct trace_space *space = &s->hdg->trace;
+    s->M = (struct operator){0};
+    if (own.apply == NULL) TRY(trace_last_matrix(space, &s->hdg->matrices, "trace", &matrix));
+    TRY(trace_number_faces(space, space->free_offsets, &matrix));
+    matrix.csr.n = s->system.n_free;
+    matrix.n_modes = hdg_n_rigid_modes(s->hdg);
+    base_free(&matrix.modes);
+    if (matrix.n_modes > 0) {
+        TRY(ALLOC(matrix.modes, matrix.n_modes * s->system.n_free));
+        TRY(hdg_rigid_modes(s->hdg, matrix.modes));
+    }
+    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol, s->options.max_iterations,
+                                              &s->M));
+done:
+    operator_destroy(&own);
+    coarse_matrix_destroy(&matrix);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------ the choice */
 
 static facet_status make_jacobi(struct facet_solver *s) {
@@ -468,6 +495,10 @@ static facet_status check_part(const struct facet_solver *s) {
     const struct hdg_data *data = &s->hdg->data;
     const char *what = NULL;
     char word[64];
+    if (s->context->elsewhere == NULL && o->method == METHOD_PETSC)
+        return base_fail(FACET_ERROR_INPUT, "the method petsc belongs to the program facet-mpi");
+    if (s->problem->mesh->part == NULL && o->method == METHOD_PETSC)
+        return base_fail(FACET_ERROR_INPUT, "the method petsc needs a mesh that was made for a team");
     if (s->problem->mesh->part == NULL) return FACET_OK;
     if (o->method == METHOD_DIRECT || o->method == METHOD_MULTIGRID)
         snprintf(word, sizeof word, "the method %s", option_words[OPTION_METHOD][o->method]), what = word;
@@ -479,6 +510,10 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a smoother or level other than those of p-multigrid over faces";
     else if (!data->equation->by_faces)
         what = "the discretization condensed";
+    else if (o->method == METHOD_PETSC && is_singular(s))
+        what = "the method petsc where nothing holds the constant";
+    else if (data->jump != NULL)
+        what = "a jump across joined sides";
     else if (!equation_is_symmetric(data))
         what = "the gradient formulation with tractions";
     else if (has_turns(s))
@@ -520,10 +555,11 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
     s->method = insist                          ? METHOD_DIRECT
+                : o->method == METHOD_PETSC     ? METHOD_PETSC
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
                 : fgmres                        ? METHOD_FGMRES
                                                 : METHOD_CG;
-    s->preconditioner = insist    ? PRECONDITIONER_NONE
+    s->preconditioner = insist || (any && o->method == METHOD_PETSC) ? PRECONDITIONER_NONE
                         : !any    ? o->preconditioner
                         : !hybrid ? PRECONDITIONER_AMG
                         : turned  ? without_faces(s)
@@ -548,6 +584,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
         if (!done) s->assembled_bytes = 0.0;
     }
     if (status == FACET_OK && !done) status = make_preconditioner(s, &csr);
+    if (status == FACET_OK && s->method == METHOD_PETSC) status = make_petsc(s);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
 done:
     csr_destroy(&csr);

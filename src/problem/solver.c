@@ -8,6 +8,7 @@
 #include "boxsem/boxsem.h"
 #include "mesh/part.h"
 #include "problem/box.h"
+#include "solve/elsewhere.h"
 #include "solve/multigrid.h"
 
 /* Data are looked at as mapped cells of this degree at most, though a box may have more. */
@@ -23,6 +24,16 @@ static facet_status resolve(struct facet_solver *s) {
     s->resolved.data.tau = s->own.tau;
     s->resolved.data.tau_hat = s->options.tau_hat;
     return FACET_OK;
+}
+
+/* What is for PETSc goes there, and stays there. */
+static facet_status pass_options(struct facet_solver *s) {
+    const char *text = s->options.petsc;
+    s->options.petsc = NULL;
+    if (text == NULL) return FACET_OK;
+    if (s->context->elsewhere == NULL)
+        return base_fail(FACET_ERROR_INPUT, "solver.petsc: belongs to the program facet-mpi");
+    return base_wrap(s->context->elsewhere->options(text), "solver.petsc");
 }
 
 /* The solver's choices and the data of its discretization; nothing is computed. */
@@ -47,6 +58,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     if (options->tau != NULL)
         TRY(base_wrap(problem_compile(s->problem, 0, 1, &options->tau, &s->own.tau), "tau"));
     TRY(resolve(s));
+    TRY(pass_options(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;

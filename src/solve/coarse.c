@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "solve/amg.h"
+#include "solve/elsewhere.h"
 
 /* A factor may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
@@ -146,7 +147,7 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
         if (options->elsewhere == NULL)
             FAIL(FACET_ERROR_INPUT, "a multigrid over several processes needs the library facet_dist");
         int64_t entries = m->csr.offsets[m->csr.n];
-        TRY(options->elsewhere->create(options->elsewhere, device, m, &solve));
+        TRY(options->elsewhere->create_coarse(device, m, &solve));
         TRY(multigrid_end(mg, m->name, &solve));
         multigrid_describe(mg, entries, 12.0 * (double)entries);
         goto done;

@@ -32,15 +32,9 @@ void coarse_matrix_destroy(struct coarse_matrix *matrix); /* safe on a zeroed st
 /* Beside iterations of a few products on a box, a factor of more unknowns takes longer than a V-cycle. */
 #define COARSE_FEW_UNKNOWNS 4000
 
-/* Who solves with the matrix of a team. The solve takes the parts of a right-hand side, whose sum it is, and
- * gives every process the solution of all its unknowns. */
-struct coarse_elsewhere {
-    facet_status (*create)(const struct coarse_elsewhere *self, const struct device *device,
-                           const struct coarse_matrix *matrix, struct operator* M);
-};
-
 /* AUTO: a factor of no more unknowns than `unknowns` (0: any number) and, if fine_bytes is given, one whose
  * ordering and size are cheap beside a product on the finest level, which passes so many bytes. */
+struct solve_elsewhere;
 enum coarse_wish { COARSE_AUTO, COARSE_FACTOR, COARSE_AMG };
 struct coarse_options {
     enum coarse_wish wish;
@@ -50,7 +44,7 @@ struct coarse_options {
     int locking; /* aggregates would lock: AUTO takes any factor that memory allows */
     enum mg_cycle cycle; /* how the levels of algebraic multigrid are visited: V, W or K; classical ones: V
                             instead of K */
-    const struct coarse_elsewhere *elsewhere; /* for the matrix of a team, which looks at nothing else */
+    const struct solve_elsewhere *elsewhere; /* for the matrix of a team, which looks at nothing else */
 };
 
 /* Whether AUTO orders a matrix of n unknowns and so many entries to see what its factor costs: to be asked

@@ -130,6 +130,7 @@ facet_status operator_create_host(const struct device *device, int64_t n, const 
                                   operator_on_host apply, void *data, void (*release)(void **data),
                                   struct operator* A);
 facet_status operator_host_failure(const struct operator* A);
+void *operator_host_data(const struct operator* A); /* that of the function */
 
 /* Conjugate gradients in single precision, with the solution and the true residual in double. */
 struct solve_fast {
