@@ -243,7 +243,8 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
                                     .degrees = (enum gmg_degrees)o->degrees,
                                     .steps = o->smoother_degree,
                                     .fill = o->fill,
-                                    .coarse_unknowns = o->coarse_unknowns};
+                                    .coarse_unknowns = o->coarse_unknowns,
+                                    .elsewhere = s->context->elsewhere};
     options->n_modes = hdg_n_rigid_modes(s->hdg);
     /* A full cycle has to be as accurate on every level as the next one needs it. */
     if (full && o->degrees == DEGREES_AUTO) options->degrees = GMG_ARITHMETIC;
@@ -277,9 +278,12 @@ static facet_status make_gmg(struct facet_solver *s) {
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
     TRY(mesh_hierarchy_create(s->problem->mesh, 1, &hierarchy));
-    int stiff = is_nearly_incompressible(&s->hdg->data), differ = 0;
+    int stiff = is_nearly_incompressible(&s->hdg->data);
+    int64_t differ = 0, none = hierarchy.n == 0;
     for (int b = 0; b < s->problem->mesh->n_blocks; b++) differ |= trace_slots_differ(&s->hdg->trace, b);
-    if (hierarchy.n == 0 || stiff || differ) {
+    TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &differ));
+    TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &none));
+    if (none || stiff || differ) {
         snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
                  differ  ? "geometric multigrid knows no prisms and pyramids, whose faces have different "
                            "numbers of unknowns"
@@ -502,12 +506,14 @@ static facet_status check_part(const struct facet_solver *s) {
     if (s->problem->mesh->part == NULL) return FACET_OK;
     if (o->method == METHOD_DIRECT || o->method == METHOD_MULTIGRID)
         snprintf(word, sizeof word, "the method %s", option_words[OPTION_METHOD][o->method]), what = word;
-    else if (o->preconditioner == PRECONDITIONER_AMG || o->preconditioner == PRECONDITIONER_GMG)
+    else if (o->preconditioner == PRECONDITIONER_AMG)
         snprintf(word, sizeof word, "the preconditioner %s",
                  option_words[OPTION_PRECONDITIONER][o->preconditioner]),
             what = word;
-    else if (wants_gmg(o) || o->smoother == SMOOTHER_CELLS)
-        what = "a smoother or level other than those of p-multigrid over faces";
+    else if (wants_gmg_smoother(o) || o->smoother == SMOOTHER_CELLS || o->coarse_unknowns > 0)
+        what = "a smoother other than that over faces, or a second device,";
+    else if (o->cycle == CYCLE_FULL)
+        what = "the cycle full";
     else if (!data->equation->by_faces)
         what = "the discretization condensed";
     else if (o->method == METHOD_PETSC && is_singular(s))

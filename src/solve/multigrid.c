@@ -40,6 +40,7 @@ void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vec
         l->link.restrict_(&l->link, fine, coarse);
     else
         operator_apply(&l->R, fine, coarse);
+    if (l->sums) seam_add(coarse->seam, coarse);
 }
 
 void mg_prolong(const struct mg_level *l, double factor, int from_zero, const struct vector *coarse,

@@ -169,6 +169,7 @@ facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P
     if (l->precision == F32) TRY(operator_round(&l->P));
     if (l->precision == F32) TRY(operator_round(&l->R));
     l->n_coarse = P->n_columns;
+    l->sums = P->sums;
 done:
     mg_transfer_destroy(&R);
     return status;
@@ -224,7 +225,7 @@ void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes) {
 facet_status mg_vector(const struct mg_level *like, int64_t n, struct vector *v) {
     if (v->n > 0) return FACET_OK;
     facet_status status = vector_create_in(like->device, like->precision, n, v);
-    v->seam = n == like->n ? like->seam : NULL; /* else it is only on its way to another level */
+    v->seam = n == like->n ? like->seam : NULL; /* else it is one of the next level */
     return status;
 }
 
@@ -248,6 +249,7 @@ static facet_status finish_level(struct multigrid *mg, int level) {
     if (!l->link.far && (next->device != l->device || next->precision != l->precision)) {
         TRY(mg_vector(l, next->n, &l->near_rhs));
         TRY(mg_vector(l, next->n, &l->near_x));
+        l->near_rhs.seam = l->near_x.seam = next->seam;
     }
 done:
     return status;
