@@ -115,8 +115,7 @@ static facet_status count_rest(const facet_mesh *mesh, int dim, int64_t *n) {
     for (int g = 0; g < mesh->n_groups; g++)
         for (int32_t i = 0; mesh->groups[g].dim == dim && i < mesh->groups[g].count; i++)
             named[mesh->groups[g].ids[i]] = 1;
-    for (int32_t i = 0; i < count; i++)
-        *n += !named[i] && (dim == mesh->dim || mesh->face_cells[2 * (int64_t)i + 1] < 0);
+    for (int32_t i = 0; i < count; i++) *n += !named[i] && (dim == mesh->dim || mesh_is_boundary(mesh, i));
 done:
     base_free(&named);
     return status;
@@ -259,7 +258,7 @@ facet_status check_command(const struct app_options *options) {
     else
         TRY(check_case(options, context, &out));
     text_printf(&out, "good\n");
-    TRY(report_put(stdout, &out));
+    TRY(report_put(report_stream(options), &out));
 done:
     text_free(&out);
     facet_context_destroy(&context);

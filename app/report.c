@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 FILE *report_stream(const struct app_options *options) {
-    if (options->quiet) return NULL;
+    if (options->quiet || team_rank(options->team) > 0) return NULL;
     return options->json && strcmp(options->json, "-") == 0 ? stderr : stdout;
 }
 

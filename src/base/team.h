@@ -6,8 +6,10 @@
  *
  * All calls but those that look at rank and size are collective: every process of the team makes the same
  * calls in the same order, from one thread. They fail when another process has failed, so that nobody waits
- * for one that does not come: whoever fails returns its status as usual, and at the end of each public call
- * (context_call_end) team_settle makes the status and the message the same on all. */
+ * for one that does not come: whoever fails returns its status as usual, up to the end of the public call (or
+ * of the program's command around many), where team_leave makes the status and the message the same on all.
+ * That is the only place: between enter and leave nobody settles anything. Before a library that waits by
+ * itself is entered, team_agree makes sure that all enter it. */
 #ifndef FACET_BASE_TEAM_H
 #define FACET_BASE_TEAM_H
 
@@ -36,10 +38,16 @@ struct team_calls {
     facet_status (*exchange_begin)(struct base_team *team, int n, const struct team_message *messages,
                                    void **pending);
     facet_status (*exchange_end)(struct base_team *team, void **pending);
+    facet_status (*all_to_all)(struct base_team *team, const void *send, const int64_t *send_offsets,
+                               char **received, int64_t *received_offsets);
+    facet_status (*first)(struct base_team *team, int n, struct base_team **first);
+    facet_status (*agree)(struct base_team *team);
     facet_status (*settle)(struct base_team *team, facet_status status);
 };
 struct base_team {
     int rank, size;
+    int depth;               /* calls that have entered and not left */
+    struct base_team *outer; /* whose first ranks this has, or NULL */
     const struct team_calls *calls;
 };
 
@@ -77,10 +85,36 @@ static inline facet_status team_exchange_begin(struct base_team *team, int n,
 static inline facet_status team_exchange_end(struct base_team *team, void **pending) {
     return team->calls->exchange_end(team, pending);
 }
-/* FACET_OK when all processes have that; else the status and the message ("rank 3: ...") of the lowest one
- * that failed by itself. Also after failures, of which it wakes those who wait. */
-static inline facet_status team_settle(struct base_team *team, facet_status status) {
-    return team != NULL ? team->calls->settle(team, status) : status;
+/* Bytes send_offsets[r] .. send_offsets[r + 1] - 1 of `send` go to rank r; *received (freed by base_free)
+ * holds what the ranks sent here, one after the other; received_offsets (size + 1) says where. For a team. */
+static inline facet_status team_all_to_all(struct base_team *team, const void *send,
+                                           const int64_t *send_offsets, char **received,
+                                           int64_t *received_offsets) {
+    return team->calls->all_to_all(team, send, send_offsets, received, received_offsets);
+}
+/* The team of ranks 0 to n - 1, which is the team itself where it has no more; *first = NULL on the others.
+ * It lives as long as this one. For a team. */
+static inline facet_status team_first(struct base_team *team, int n, struct base_team **first) {
+    return team->calls->first(team, n, first);
+}
+/* FACET_OK on all processes, or a failure on all (which is then on its way up to team_leave): whoever has one
+ * returns it, and the others hear of it. */
+static inline facet_status team_agree(struct base_team *team, facet_status status) {
+    return team != NULL && status == FACET_OK ? team->calls->agree(team) : status;
+}
+
+/* The end of the outermost call gives all processes FACET_OK when all have that; else the status and the
+ * message ("rank 3: ...") of the lowest one that failed by itself. It wakes those who wait for one that
+ * failed. */
+static inline void team_enter(struct base_team *team) {
+    if (team != NULL) team->depth++;
+}
+static inline facet_status team_leave(struct base_team *team, facet_status status) {
+    if (team == NULL) return status;
+    team->depth--;
+    for (const struct base_team *t = team; t != NULL; t = t->outer)
+        if (t->depth > 0) return status;
+    return team->calls->settle(team, status);
 }
 
 #endif

@@ -143,6 +143,12 @@ facet_status device_copy_numbers(const struct device *device, enum precision pre
 facet_status device_copy_rounded(const struct device *device, enum precision precision, void *pointer,
                                  const double *x, int64_t n);
 
+/* How a team comes to a mesh: each rank to its part, NULL where it has no cells. */
+struct context_meshes {
+    facet_status (*create_box)(struct base_team *team, const facet_box *box, struct facet_mesh **mesh);
+    facet_status (*read)(struct base_team *team, const char *path, int join, struct facet_mesh **mesh);
+};
+
 /* What the program around the library chose: the public handle. */
 struct solve_elsewhere;
 struct facet_context {
@@ -150,6 +156,10 @@ struct facet_context {
     const struct solve_elsewhere *elsewhere; /* solve/elsewhere.h, of contexts of a team; else NULL */
     struct base_monitor monitor;
     struct base_owner owner;
+    struct base_team *team;              /* of all who share the work; NULL: nobody does */
+    struct base_team *at_work;           /* those of them who have cells of the mesh that was made last */
+    const struct context_meshes *meshes; /* of a team */
+    void (*release)(struct facet_context *context); /* frees the team */
 };
 /* A public call with this context. Its end is what went wrong on the device, or else `status`. threads: 0:
  * those of the context. */

@@ -19,10 +19,8 @@
 #include "dist/comm.h"
 #include "solve/elsewhere.h"
 
-/* Initializes PETSc, unless somebody did; all processes of MPI_COMM_WORLD call it together. MPI is there. */
-facet_status dist_petsc_begin(void);
-/* Finalizes it, if it was initialized here. Before MPI_Finalize, by all. */
-void dist_petsc_end(void);
+/* Initializes PETSc over comm, unless somebody did; then MPI_Finalize finalizes it. Collective. */
+facet_status dist_petsc_begin(MPI_Comm comm);
 /* More options, as on a command line; to those that do not begin with -facet_ that is added. A text that PETSc
  * does not understand is FACET_ERROR_INPUT. */
 facet_status dist_petsc_options(const char *text);

@@ -231,7 +231,7 @@ static facet_status boundary_area(const struct hdg_space *space, int64_t begin, 
     TRY(ALLOC(x, points * dim));
     TRY(ALLOC(normal, points * dim));
     for (int64_t f = begin; f < end; f++) {
-        if (mesh->face_cells[2 * f + 1] >= 0) continue;
+        if (!mesh_is_boundary(mesh, f)) continue;
         const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * f]);
         int b = (int)(block - mesh->blocks);
         const struct hdg_face_table *table = hdg_face_of(&space->blocks[b].face, mesh->face_locals[2 * f]);

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "mesh/internal.h"
+#include "mesh/part.h"
 
 /* ------------------------------------------------------------------------------------------ faults */
 
@@ -259,6 +260,7 @@ static void builder_free(struct mesh_builder *builder) {
     base_free(&builder->raw_pair);
     base_free(&builder->face_of_raw);
     base_free(&builder->raw_of_face);
+    base_free(&builder->face_seam);
 }
 
 facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mesh) {
@@ -301,6 +303,7 @@ void mesh_destroy(struct facet_mesh **mesh) {
     struct facet_mesh *m = *mesh;
     if (!m) return;
     mesh_destroy(&m->coarse);
+    mesh_part_destroy(&m->part);
     for (int b = 0; b < m->n_blocks; b++) {
         base_free(&m->blocks[b].vertices);
         base_free(&m->blocks[b].faces);

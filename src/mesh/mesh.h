@@ -87,6 +87,10 @@ struct facet_mesh {
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 
+static inline int mesh_is_boundary(const struct facet_mesh *mesh, int64_t face) {
+    return mesh->face_cells[2 * face + 1] == MESH_BOUNDARY;
+}
+
 /* Makes the lists of a box that has none yet; all other meshes have them. May be called from several threads:
  * one makes them, the others wait. After a failure the mesh is as before. */
 facet_status mesh_need_lists(const struct facet_mesh *mesh);
@@ -113,6 +117,9 @@ struct mesh_input {
     int64_t n_periodic;        /* pairs of boundary faces to be joined */
     const int32_t *periodic;   /* n_periodic x 2 x SHAPE_MAX_FACE_VERTICES: matching vertices in matching
                                   places, padded -1 */
+    int64_t n_seam;            /* faces whose second cell is one of another part */
+    const int32_t *seam;       /* n_seam x SHAPE_MAX_FACE_VERTICES: in the order of the frame, padded -1 */
+    int32_t *seam_faces;       /* NULL, or receives the face numbers of these */
     const int64_t *cell_names; /* NULL, or how the source names each cell (Gmsh tag), for messages */
     int conforming;            /* neighbours fit together by the way they were made: nobody looks */
     int64_t *numbers;          /* NULL, or receives the number in the mesh of every cell */
@@ -137,6 +144,24 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 static inline int mesh_is_box(const struct facet_mesh *mesh) {
     return mesh->box.cells[0] > 0;
 }
+/* Bricks first .. first + count - 1 of a box, in every direction, as a mesh by itself; cells and vertices run
+ * as in the whole. It is no box, also of quads or hexes; `cut` is the block. Its sides inside of the whole,
+ * or at a side that is joined to another block's, are a seam: of each of its faces
+ * the number, the index of the brick across, and a key that both blocks give it, and no other face of the
+ * two.
+ */
+#define MESH_SEAM_KEY 6
+struct mesh_box_seam {
+    int32_t n;
+    int32_t *faces;
+    int *across;   /* x 3 */
+    int64_t *keys; /* x MESH_SEAM_KEY */
+};
+facet_status mesh_create_box_block(const facet_box *box, const int first[3], const int count[3],
+                                   struct mesh_box_seam *seam, struct facet_mesh **mesh);
+void mesh_box_seam_free(struct mesh_box_seam *seam); /* safe on a zeroed struct, and twice */
+/* Cells into which it cuts a brick; what is wrong with the box, whatever its size. */
+facet_status mesh_check_box(const facet_box *box, int *cells_per_brick);
 /* Where a cell of a mesh that is a box lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. join: whether the sides that $Periodic pairs become one, or stay
@@ -148,7 +173,7 @@ static inline facet_status mesh_read_gmsh(const char *path, struct facet_mesh **
 /* Every cell into 2^dim of its shape, but a pyramid into 6 and 4 tets; curved geometry is evaluated, groups
  * and periodicity are kept. Children stand together, in the order of the cells; but a box becomes a box. The
  * fine mesh does not keep the coarse one, which stays the caller's. */
-facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
+facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine); /* collective for parts */
 /* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
  * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */
 facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);

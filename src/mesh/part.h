@@ -89,4 +89,20 @@ facet_status mesh_spread_marks(const struct facet_mesh *mesh, const int32_t *pie
 /* The pieces into which the whole mesh falls. */
 facet_status mesh_count_pieces(const struct facet_mesh *mesh, const int32_t *piece, int64_t *n_pieces);
 
+/* What is known where a part is made. All arrays stay the caller's. */
+#define PART_KEY 4
+struct part_input {
+    struct base_team *team;
+    const int64_t *cell_numbers;
+    int n_neighbours; /* by faces, in ascending order of their ranks */
+    const int *ranks;
+    const int32_t *counts, *faces; /* faces of each, in an order that both agree upon; faces: one after the
+                                      other */
+    int32_t n_shared;              /* vertices that other ranks may have too, which all of these name */
+    const int32_t *shared;
+    const int64_t *keys; /* n_shared x PART_KEY: what the vertex is, on all ranks alike, and no other */
+};
+/* Makes mesh->part; mesh->coarse is there. Collective. */
+facet_status mesh_part_create(struct facet_mesh *mesh, const struct part_input *input);
+
 #endif

@@ -205,7 +205,7 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
     if (rest < 0 && p->exact != NULL) rest = n;
 #pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static) reduction(+ : unnamed)
     for (int32_t f = 0; f < (r->face_condition != NULL ? mesh->n_faces : 0); f++) {
-        if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
+        if (!mesh_is_boundary(mesh, f) || r->face_condition[f] >= 0) continue;
         if (r->on_axis != NULL && r->on_axis[f]) continue;
         r->face_condition[f] = rest;
         unnamed += rest < 0;
