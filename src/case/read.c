@@ -320,6 +320,7 @@ static facet_status read_options(struct reader *r) {
     o->error = reader_number(s, "solver.error");
     options_follow_error(o, reader_get(s, "solver.rtol") != NULL);
     o->max_iterations = reader_integer(s, "solver.max_iterations");
+    o->petsc = reader_text(s, "solver.petsc");
     check_degree(r, reader_get(d, "discretization.degree"));
     int key = options_refuse(o, options_place(o, r->file->equation), sentence);
     if (key >= 0) issues_add(r->issues, nodes[key], "%s: %s", option_paths[key], sentence);

@@ -92,10 +92,12 @@ void device_move(const struct device *device, void *to, const void *from, size_t
 
 /* A vector on a device, in double or in single precision. The vectors of one call must be of one device and
  * one precision, except for vector_convert and vector_add; nothing checks it. */
+struct seam;
 struct vector {
     const struct device *device;
     int64_t n;
     enum precision precision;
+    const struct seam *seam; /* device/seam.h: whose entries these are; NULL: all of this process */
     union {
         void *numbers;
         double *data; /* where the precision is F64 */
@@ -108,6 +110,7 @@ facet_status vector_create_in(const struct device *device, enum precision precis
  * read both, this is one kernel and cannot fail; else it goes through memory of the host, for which there may
  * be no room. */
 facet_status vector_convert(const struct vector *x, struct vector *y);
+facet_status vector_create_like(const struct vector *like, struct vector *vector);
 void vector_destroy(struct vector *vector); /* safe on a zeroed struct, and twice */
 /* Single vectors are rounded, and widened, on the host. */
 facet_status vector_upload(struct vector *vector, const double *from_host);
@@ -147,8 +150,10 @@ struct context_meshes {
 };
 
 /* What the program around the library chose: the public handle. */
+struct solve_elsewhere;
 struct facet_context {
     const struct device *device;
+    const struct solve_elsewhere *elsewhere; /* solve/elsewhere.h, of contexts of a team; else NULL */
     struct base_monitor monitor;
     struct base_owner owner;
     struct base_team *team;              /* of all who share the work; NULL: nobody does */

@@ -173,8 +173,9 @@ facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s,
     trace_scatter(&h->trace, error, zero, d.trace);
     contact_recover(h, 0, &d);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, &d));
-    double inside = sum_of_squares(h, &d);
-    *relative = inside > 0.0 ? sqrt(inside / sum_of_squares(h, s)) : 0.0;
+    double squares[2] = {sum_of_squares(h, &d), sum_of_squares(h, s)};
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2, squares));
+    *relative = squares[0] > 0.0 ? sqrt(squares[0] / squares[1]) : 0.0;
 done:
     hdg_solution_destroy(&d);
     base_free(&zero);

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 
 /* Degrees. An integrand of the cell matrices is a product of two basis functions and det J, of degree 2k +
@@ -268,6 +269,7 @@ static facet_status domain_length(const struct hdg_space *space, double *length)
                                    (int64_t)mesh->n_faces * (p + 1) / PARTS, &areas[p]));
     TRY(base_collected(&failures));
     for (int p = 0; p < PARTS; p++) area += areas[p];
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &area));
     for (int a = 0; a < dim; a++) {
         largest = fmax(largest, quality.upper[a] - quality.lower[a]);
         smallest = fmin(smallest, quality.upper[a] - quality.lower[a]);

@@ -218,7 +218,7 @@ static facet_status number_groups(const struct facet_mesh *mesh, struct column *
             if (dim < mesh->dim) face = mesh_group_face(mesh, group, i);
             int32_t across = face.is_inner ? mesh->face_cells[2 * (int64_t)group->ids[i] + 1] : face.cell;
             if (column->numbers[face.cell] == 0) column->numbers[face.cell] = number;
-            if (column->numbers[across] == 0) column->numbers[across] = number;
+            if (across >= 0 && column->numbers[across] == 0) column->numbers[across] = number;
         }
     }
 done:

@@ -272,7 +272,7 @@ struct mesh_quality {
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
-/* Its volume, lower and upper alone. */
+/* Its volume, lower and upper alone; of a part those of the whole, by all of them together. */
 facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 /* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "mesh/internal.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 
@@ -176,5 +177,11 @@ facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_qua
 }
 
 facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality) {
-    return measure(mesh, 0, quality);
+    facet_status status = FACET_OK;
+    TRY(measure(mesh, 0, quality));
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &quality->volume));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 3, quality->lower));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 3, quality->upper));
+done:
+    return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "device/seam.h"
 #include "trace/half.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
@@ -66,6 +67,13 @@ static void product_add(const struct operator* A, const struct vector *x, struct
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     multiply(A, 1, x, y);
+    seam_add(A->seam, y);
+}
+
+/* A sum of partial sums at the seam would count what stood there twice: products are added whole. */
+static void take_seam(struct operator* A, const struct seam *seam) {
+    A->seam = seam_hold(seam);
+    if (seam != NULL) A->add = NULL;
 }
 
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
@@ -524,6 +532,7 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
     TRY(try_half(space, matrices, A, held, n_held, 0, S));
     if (S->apply == NULL && space->n_components > 1 && device_has(A->device, "cell_apply_apart"))
         TRY(try_half(space, matrices, A, held, n_held, 1, S));
+    if (S->apply != NULL) take_seam(S, space->seam);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);
     return status;
@@ -555,7 +564,9 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
                                    struct operator* A) {
     struct trace_slots slots;
     face_slots(space, space->face_free, &slots);
-    return trace_slots_operator(&slots, matrices, space->n_free, A);
+    facet_status status = trace_slots_operator(&slots, matrices, space->n_free, A);
+    if (status == FACET_OK) take_seam(A, space->seam);
+    return status;
 }
 
 /* Whether an eliminated unknown is not zero. */
