@@ -70,7 +70,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
             if (m->singular && (row == 0 || column == 0)) values[k] = row == column ? values[k] : 0.0;
         }
     TRY(find_block_size(m, &block_size));
-    TRY(team_settle(m->team, status));
+    TRY(team_agree(m->team, status));
     PETSC(MatCreate(comm, &s->A));
     PETSC(MatSetSizes(s->A, owned, owned, PETSC_DETERMINE, PETSC_DETERMINE));
     PETSC(MatSetBlockSize(s->A, block_size));

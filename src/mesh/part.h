@@ -70,7 +70,8 @@ struct mesh_part {
 
     int32_t n_seam_faces, n_owned_faces, n_owned_vertices; /* here */
     /* Of the whole mesh; a seam face is one face. */
-    int64_t n_cells, n_faces, n_boundary_faces, n_vertices, n_all_seam_faces;
+    int64_t n_cells, n_faces, n_boundary_faces, n_vertices, n_all_seam_faces, n_shapes[SHAPE_COUNT];
+    char shape_text[sizeof((struct facet_mesh *)NULL)->shape_text];
 };
 void mesh_part_destroy(struct mesh_part **part);
 
