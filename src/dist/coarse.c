@@ -70,7 +70,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
             if (m->singular && (row == 0 || column == 0)) values[k] = row == column ? values[k] : 0.0;
         }
     TRY(find_block_size(m, &block_size));
-    TRY(team_agree(m->team, status));
+    TRY(team_agree(m->team, FACET_OK));
     PETSC(MatCreate(comm, &s->A));
     PETSC(MatSetSizes(s->A, owned, owned, PETSC_DETERMINE, PETSC_DETERMINE));
     PETSC(MatSetBlockSize(s->A, block_size));
@@ -135,8 +135,8 @@ done:
 static facet_status coarse_apply(void *data, const double *b, double *x) {
     facet_status status = FACET_OK;
     struct coarse_solve *s = data;
-    double all_here = 1.0, *array;
-    TRY(team_reduce(s->team, TEAM_MIN, 1, &all_here));
+    double *array;
+    TRY(team_agree(s->team, FACET_OK));
     TRY(dist_vectors_add(&s->b, b, s->b.all));
     if (s->pinned) {
         PETSC(VecGetArray(s->b.all, &array));

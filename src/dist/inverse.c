@@ -84,7 +84,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
     for (int64_t i = 0; i < csr->n; i++) TRY(dist_petsc_number(m->numbers[i], &list[i]));
     TRY(dist_petsc_number(csr->n, &n));
     TRY(dist_petsc_number(m->n_owned, &owned));
-    TRY(team_agree(s->team, status));
+    TRY(team_agree(s->team, FACET_OK));
     PETSC(ISLocalToGlobalMappingCreate(comm, 1, n, list, PETSC_COPY_VALUES, &map));
     PETSC(MatCreateIS(comm, 1, owned, owned, PETSC_DETERMINE, PETSC_DETERMINE, map, map, &parts));
     PETSC(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, offsets, columns, csr->values, &own));
@@ -146,9 +146,8 @@ done:
 static facet_status inverse_apply(void *data, const double *b, double *x) {
     facet_status status = FACET_OK;
     struct inverse *s = data;
-    double all_here = 1.0;
     PetscInt iterations;
-    TRY(team_reduce(s->team, TEAM_MIN, 1, &all_here));
+    TRY(team_agree(s->team, FACET_OK));
     TRY(put(s, b, s->v.all));
     PETSC(KSPSolve(s->ksp, s->v.all, s->solution));
     PETSC(KSPGetIterationNumber(s->ksp, &iterations));
@@ -166,8 +165,9 @@ int dist_inverse_iterations(const struct operator* inverse) {
     return inverse_of(inverse)->iterations;
 }
 
-facet_status dist_create_inverse(const struct operator* A, struct operator* M, const struct coarse_matrix *m,
-                                 double rtol, int max_iterations, struct operator* inverse) {
+facet_status dist_create_inverse(const struct operator* A, struct operator* M,
+                                 const struct coarse_matrix *m, double rtol, int max_iterations,
+                                 struct operator* inverse) {
     facet_status status = FACET_OK;
     MPI_Comm comm = dist_comm_of(m->team)->user;
     struct inverse *s = NULL;
@@ -182,7 +182,7 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M, c
     TRY(vector_create(A->device, A->n, &s->y));
     s->x.seam = s->y.seam = A->seam;
     TRY(dist_petsc_number(m->n_owned, &owned));
-    TRY(team_agree(s->team, status));
+    TRY(team_agree(s->team, FACET_OK));
     TRY(dist_vectors_create(comm, m, &s->v));
     PETSC(VecDuplicate(s->v.all, &s->solution));
     PETSC(MatCreateShell(comm, owned, owned, PETSC_DETERMINE, PETSC_DETERMINE, s, &s->shell));

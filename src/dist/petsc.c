@@ -7,8 +7,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-static int begun_here;
-
 facet_status dist_petsc_check(PetscErrorCode code, const char *call) {
     const char *text = NULL;
     char *specific = NULL;
@@ -20,25 +18,31 @@ facet_status dist_petsc_check(PetscErrorCode code, const char *call) {
                      specific != NULL ? specific : "");
 }
 
-facet_status dist_petsc_begin(void) {
-    facet_status status = FACET_OK;
-    PetscBool there = PETSC_FALSE;
-    PETSC(PetscInitialized(&there));
-    if (!there) {
-        PETSC(PetscInitialize(NULL, NULL, NULL, NULL));
-        begun_here = 1;
-        PETSC(PetscPopSignalHandler()); /* Ctrl-C and faults are the program's business */
-        PETSC(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* errors are told as ours */
-    }
-done:
-    return status;
+/* MPI_Finalize lets go what hangs on MPI_COMM_SELF before anything else. */
+static int end(MPI_Comm self, int key, void *value, void *extra) {
+    PetscBool over = PETSC_FALSE;
+    (void)self;
+    (void)key;
+    (void)value;
+    (void)extra;
+    if (PetscFinalized(&over) == 0 && !over) PetscFinalize();
+    return MPI_SUCCESS;
 }
 
-void dist_petsc_end(void) {
-    PetscBool over = PETSC_FALSE;
-    if (!begun_here || PetscFinalized(&over) != 0 || over) return;
-    PetscFinalize();
-    begun_here = 0;
+facet_status dist_petsc_begin(MPI_Comm comm) {
+    facet_status status = FACET_OK;
+    PetscBool there = PETSC_FALSE;
+    int key;
+    PETSC(PetscInitialized(&there));
+    if (there) goto done;
+    PETSC_COMM_WORLD = comm;
+    PETSC(PetscInitialize(NULL, NULL, NULL, NULL));
+    PETSC(PetscPopSignalHandler()); /* Ctrl-C and faults are the program's business */
+    PETSC(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* errors are told as ours */
+    TRY(dist_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL), "MPI_Comm_create_keyval"));
+    TRY(dist_check(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL), "MPI_Comm_set_attr"));
+done:
+    return status;
 }
 
 facet_status dist_petsc_options(const char *text) {
