@@ -268,7 +268,8 @@ static const struct schema_entry table[] = {
     ROW("solver.method", SCHEMA_WORD,
         "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a direct solve: a sparse "
         "factorization, with the operator `tensor` and coefficients that are numbers a fast diagonalization. "
-        "`auto` takes it where it is cheaper than an iteration. `petsc`, of the program facet-mpi, leaves the "
+        "`auto` takes it where it is cheaper than an iteration. `petsc`, of the program facet-mpi, leaves "
+        "the "
         "assembled matrix, or with a `preconditioner` products and ours, to PETSc.",
         OPTION(METHOD), .fallback = "auto"),
     ROW("solver.preconditioner", SCHEMA_WORD,
@@ -315,7 +316,8 @@ static const struct schema_entry table[] = {
         .fallback = "0"),
     ROW("solver.petsc", SCHEMA_TEXT,
         "Of the program facet-mpi: options for PETSc, as on a command line. The solver of the last level of "
-        "`pmg` has the prefix `facet_coarse_`, that of `method: petsc` (a KSP) the prefix `facet_`, which may "
+        "`pmg` has the prefix `facet_coarse_`, that of `method: petsc` (a KSP) the prefix `facet_`, which "
+        "may "
         "be left out."),
     ROW("solver.error", SCHEMA_NUMBER,
         "The error of the solve to be reached, relative to the unknowns, as it is estimated; `rtol` follows "

@@ -9,8 +9,11 @@
 static const struct context_meshes meshes = {.create_box = part_create_box, .read = part_read_gmsh};
 
 facet_status dist_context_create(struct dist_comm *comm, const char *device, facet_context **context) {
-    facet_status status = facet_context_create(device, context);
-    if (status != FACET_OK) return status;
+    facet_status status = team_agree(&comm->team, facet_context_create(device, context));
+    if (status != FACET_OK) {
+        facet_context_destroy(context);
+        return status;
+    }
     (*context)->team = (*context)->at_work = &comm->team;
     (*context)->meshes = &meshes;
     (*context)->elsewhere = &dist_elsewhere;

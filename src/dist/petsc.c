@@ -67,8 +67,9 @@ done:
 facet_status dist_petsc_number(int64_t number, PetscInt *to) {
     *to = (PetscInt)number;
     if ((int64_t)*to == number) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "unknown %lld of the last level is beyond the integers of this PETSc; "
-                                        "use one with 64-bit indices",
+    return base_fail(FACET_ERROR_INPUT,
+                     "unknown %lld of the last level is beyond the integers of this PETSc; "
+                     "use one with 64-bit indices",
                      (long long)number);
 }
 

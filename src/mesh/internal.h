@@ -23,6 +23,8 @@ struct mesh_issues {
     char text[MESH_MAX_ISSUES * (MESH_ISSUE_BYTES + 4)];
 };
 void mesh_issue(struct mesh_issues *issues, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "+hex" at the end of the shapes of a mesh. */
+void mesh_add_shape(enum shape shape, char *text, size_t text_bytes);
 /* "(0.5, 1)" */
 const char *mesh_point_text(int dim, const double *x, char *text, int text_bytes);
 

@@ -23,8 +23,7 @@ static facet_status merge(const struct mesh_part *part, int n_neighbours,
                                             .receive = in + at,
                                             .receive_bytes = bytes};
         for (int32_t i = 0; i < neighbours[k].count; i++, at += width)
-            memcpy(out + at, values + (int64_t)neighbours[k].items[i] * width,
-                   (size_t)width * sizeof *out);
+            memcpy(out + at, values + (int64_t)neighbours[k].items[i] * width, (size_t)width * sizeof *out);
     }
     TRY(team_exchange_begin(part->team, n_neighbours, messages, &pending));
     TRY(team_exchange_end(part->team, &pending));

@@ -87,6 +87,13 @@ struct facet_mesh {
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 
+/* Of the whole mesh, where this is a part. */
+struct mesh_counts {
+    int64_t cells, faces, boundary_faces, vertices, seam_faces, shapes[SHAPE_COUNT];
+    const char *shape_text; /* as long as the mesh */
+};
+struct mesh_counts mesh_count(const struct facet_mesh *mesh);
+
 static inline int mesh_is_boundary(const struct facet_mesh *mesh, int64_t face) {
     return mesh->face_cells[2 * face + 1] == MESH_BOUNDARY;
 }
@@ -262,17 +269,18 @@ facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_po
 void mesh_locator_destroy(struct mesh_locator **locator);
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi);
 
-/* Cells, sizes, Jacobians: what `facet check` prints. */
+/* Cells, sizes, Jacobians: what `facet check` prints; of a part those of the whole, by all of them together.
+ */
 struct mesh_quality {
     double volume;
     double smallest_diameter, largest_diameter; /* largest distance between two lattice nodes of a cell */
     double smallest_jacobian;                   /* min over cells of (min det J / max det J) */
-    int32_t smallest_jacobian_cell;
-    int32_t n_curved; /* cells that are not affine simplices nor multilinear */
+    int64_t smallest_jacobian_cell;
+    int64_t n_curved; /* cells that are not affine simplices nor multilinear */
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
-/* Its volume, lower and upper alone; of a part those of the whole, by all of them together. */
+/* Its volume, lower and upper alone. */
 facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 /* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there

@@ -321,14 +321,38 @@ done:
 
 static facet_status count_all(struct mesh_part *part) {
     const struct facet_mesh *mesh = part->mesh;
-    int64_t counts[4] = {mesh->n_cells, mesh->n_boundary_faces, part->n_seam_faces, 0};
+    int64_t counts[3 + SHAPE_COUNT] = {mesh->n_cells, mesh->n_boundary_faces, part->n_seam_faces};
+    for (int b = 0; b < mesh->n_blocks; b++) counts[3 + mesh->blocks[b].shape] = mesh->blocks[b].count;
     for (int32_t f = 0; f < mesh->n_faces; f++) part->n_owned_faces += part->owns_face[f];
     for (int32_t v = 0; v < mesh->n_vertices; v++) part->n_owned_vertices += part->owns_vertex[v];
-    facet_status status = team_reduce_counts(part->team, TEAM_SUM, 3, counts);
+    facet_status status = team_reduce_counts(part->team, TEAM_SUM, 3 + SHAPE_COUNT, counts);
     part->n_cells = counts[0];
     part->n_boundary_faces = counts[1];
     part->n_all_seam_faces = counts[2] / 2;
+    for (int s = 0; s < SHAPE_COUNT; s++) {
+        part->n_shapes[s] = counts[3 + s];
+        if (counts[3 + s] > 0) mesh_add_shape((enum shape)s, part->shape_text, sizeof part->shape_text);
+    }
     return status;
+}
+
+struct mesh_counts mesh_count(const struct facet_mesh *mesh) {
+    const struct mesh_part *part = mesh->part;
+    struct mesh_counts counts = {.cells = mesh->n_cells,
+                                 .faces = mesh->n_faces,
+                                 .boundary_faces = mesh->n_boundary_faces,
+                                 .vertices = mesh->n_vertices,
+                                 .shape_text = mesh->shape_text};
+    for (int b = 0; b < mesh->n_blocks; b++) counts.shapes[mesh->blocks[b].shape] = mesh->blocks[b].count;
+    if (part == NULL) return counts;
+    counts = (struct mesh_counts){.cells = part->n_cells,
+                                  .faces = part->n_faces,
+                                  .boundary_faces = part->n_boundary_faces,
+                                  .vertices = part->n_vertices,
+                                  .seam_faces = part->n_all_seam_faces,
+                                  .shape_text = part->shape_text};
+    memcpy(counts.shapes, part->n_shapes, sizeof counts.shapes);
+    return counts;
 }
 
 facet_status mesh_part_create(struct facet_mesh *mesh, const struct part_input *input) {

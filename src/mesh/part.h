@@ -70,24 +70,10 @@ struct mesh_part {
 
     int32_t n_seam_faces, n_owned_faces, n_owned_vertices; /* here */
     /* Of the whole mesh; a seam face is one face. */
-    int64_t n_cells, n_faces, n_boundary_faces, n_vertices, n_all_seam_faces;
+    int64_t n_cells, n_faces, n_boundary_faces, n_vertices, n_all_seam_faces, n_shapes[SHAPE_COUNT];
+    char shape_text[sizeof((struct facet_mesh *)NULL)->shape_text];
 };
 void mesh_part_destroy(struct mesh_part **part);
-
-/* NULL: the mesh is whole. */
-static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
-    return mesh->part != NULL ? mesh->part->team : NULL;
-}
-
-/* merge.c: `width` numbers of each face or vertex of the mesh become, where several parts have it, the
- * largest of all copies. Of a whole mesh nothing happens. Collective, as all that follows. */
-facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values);
-facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
-/* piece: of mesh_find_pieces. marks (by the first cell of a piece) become the largest of those of all pieces
- * of other parts that are connected with it. */
-facet_status mesh_spread_marks(const struct facet_mesh *mesh, const int32_t *piece, uint8_t *marks);
-/* The pieces into which the whole mesh falls. */
-facet_status mesh_count_pieces(const struct facet_mesh *mesh, const int32_t *piece, int64_t *n_pieces);
 
 /* What is known where a part is made. All arrays stay the caller's. */
 #define PART_KEY 4
@@ -104,5 +90,20 @@ struct part_input {
 };
 /* Makes mesh->part; mesh->coarse is there. Collective. */
 facet_status mesh_part_create(struct facet_mesh *mesh, const struct part_input *input);
+
+/* NULL: the mesh is whole. */
+static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
+    return mesh->part != NULL ? mesh->part->team : NULL;
+}
+
+/* merge.c: `width` numbers of each face or vertex of the mesh become, where several parts have it, the
+ * largest of all copies. Of a whole mesh nothing happens. Collective, as all that follows. */
+facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values);
+facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
+/* piece: of mesh_find_pieces. marks (by the first cell of a piece) become the largest of those of all pieces
+ * of other parts that are connected with it. */
+facet_status mesh_spread_marks(const struct facet_mesh *mesh, const int32_t *piece, uint8_t *marks);
+/* The pieces into which the whole mesh falls. */
+facet_status mesh_count_pieces(const struct facet_mesh *mesh, const int32_t *piece, int64_t *n_pieces);
 
 #endif

@@ -75,13 +75,14 @@ facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) 
     REQUIRE(info);
     MESH_CALL(mesh, status, mesh_measure_quality(mesh, &quality));
     if (status != FACET_OK) return status;
+    const struct mesh_counts counts = mesh_count(mesh);
     facet_mesh_info full = {.dim = mesh->dim,
                             .geometry_order = mesh->order,
-                            .n_cells = mesh->n_cells,
-                            .n_faces = mesh->n_faces,
-                            .n_boundary_faces = mesh->n_boundary_faces,
-                            .n_vertices = mesh->n_vertices,
-                            .shape = mesh->shape_text,
+                            .n_cells = counts.cells,
+                            .n_faces = counts.faces,
+                            .n_boundary_faces = counts.boundary_faces,
+                            .n_vertices = counts.vertices,
+                            .shape = counts.shape_text,
                             .volume = quality.volume,
                             .smallest_cell = quality.smallest_diameter,
                             .largest_cell = quality.largest_diameter,
