@@ -113,16 +113,21 @@ done:
     return status;
 }
 
-/* BDDC: with the graph of the matrix every face of the interface would be primal, which is a direct solve. */
-static facet_status make_solver(MPI_Comm comm, double rtol, int max_iterations, struct inverse *s) {
+/* BDDC: with the graph of the matrix every face of the interface would be primal, which is a direct solve. What
+ * two parts share is a face to it: without primal averages there, as unknowns of their own, the problem of a
+ * part that nothing holds would be singular. */
+static facet_status make_solver(MPI_Comm comm, int vectors, double rtol, int max_iterations,
+                                struct inverse *s) {
     facet_status status = FACET_OK;
     struct dist_defaults d = {0};
     PC pc;
     if (s->M.apply == NULL) {
-        TRY(dist_set_default(&d, prefix, "pc_type", PCHYPRE));
+        TRY(dist_set_default(&d, prefix, "pc_type", vectors ? PCGAMG : PCHYPRE));
         TRY(dist_set_default(&d, prefix, "pc_hypre_type", "boomeramg"));
         TRY(dist_set_default(&d, prefix, "pc_bddc_use_local_mat_graph", "0"));
         TRY(dist_set_default(&d, prefix, "pc_bddc_use_faces", "1"));
+        TRY(dist_set_default(&d, prefix, "pc_bddc_use_change_of_basis", "1"));
+        TRY(dist_set_default(&d, prefix, "pc_bddc_use_change_on_faces", "1"));
     }
     PETSC(KSPCreate(comm, &s->ksp));
     PETSC(KSPSetOptionsPrefix(s->ksp, prefix));
@@ -189,7 +194,7 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M,
     PETSC(MatShellSetOperation(s->shell, MATOP_MULT, (void (*)(void))apply_product));
     PETSC(MatSetOption(s->shell, MAT_SPD, PETSC_TRUE));
     if (s->M.apply == NULL) TRY(make_matrix(comm, m, s));
-    TRY(make_solver(comm, rtol, max_iterations, s));
+    TRY(make_solver(comm, m->n_modes > 1, rtol, max_iterations, s));
     status = operator_create_host(A->device, A->n, "the inverse of PETSc", inverse_apply, s, inverse_free,
                                   inverse);
     s = NULL;
