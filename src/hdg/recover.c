@@ -114,6 +114,7 @@ static facet_status fix_mean(const struct hdg *h, struct hdg_solution *s) {
     TRY(local_for_all_cells(h, mean_work, &job));
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) sum += job.sums[b][c];
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
     double constant = sum / h->volume;
     local_add_constants(h, NULL, NULL, &constant, s);
 done:
