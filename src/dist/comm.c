@@ -375,14 +375,13 @@ static facet_status agree(struct base_team *team) {
 static facet_status settle(struct base_team *team, facet_status own) {
     facet_status status = FACET_OK;
     struct dist_comm *comm = dist_comm_of(team);
-    const int is_well = own == FACET_OK || own == FACET_NOT_CONVERGED; /* the latter on all ranks */
-    const int state = comm->heard ? HEARD : !is_well ? FAILED : WELL;
+    const int state = comm->heard ? HEARD : own != FACET_OK ? FAILED : WELL;
     int64_t failed[2] = {state == FAILED, state != WELL}, first = state == FAILED ? team->rank : team->size;
     if (team->size == 1) return own;
     if (state == FAILED) TRY(send_notices(comm, comm->notices));
     TRY(dist_check(MPI_Allreduce(MPI_IN_PLACE, failed, 2, MPI_INT64_T, MPI_SUM, comm->control),
                    "MPI_Allreduce"));
-    if (failed[1] == 0) return own;
+    if (failed[1] == 0) return FACET_OK;
     TRY(dist_check(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT64_T, MPI_MIN, comm->control),
                    "MPI_Allreduce"));
     for (int64_t i = 0; i < failed[0] - (state == FAILED); i++)

@@ -467,7 +467,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     facet_status status = FACET_OK;
     const struct hdg *hdg = s->hdg;
     double contrast, stretch, skew, work;
-    *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
+    *o = (struct outlook){.few = s->problem->mesh->part == NULL, .products = SOLVE_PRODUCTS};
     if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
     TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
