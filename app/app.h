@@ -1,7 +1,7 @@
 /* The program: commands over case/run.h and facet.h, their options, and what they say.
  *
- * Every command returns a facet_status, which is the exit status; main() prints the message of a failure. To
- * add a command: a file with its function, a line in the table of main.c. To add an option: a line in the
+ * Every command returns a facet_status, which is the exit status; app_main() prints the message of a failure.
+ * To add a command: a file with its function, a line in the table of main.c. To add an option: a line in the
  * table of options.c, a member here.
  */
 #ifndef FACET_APP_APP_H
@@ -46,6 +46,7 @@ struct app_options {
     int n_arguments;
     const char **arguments; /* those that are not options */
     const char *line;       /* the whole command line, for the record */
+    struct base_team *team; /* of facet-mpi */
 };
 
 struct app_command {
@@ -55,8 +56,15 @@ struct app_command {
     facet_status (*run)(const struct app_options *options);
     const char *help; /* more to say, or NULL */
 };
-/* The commands, ended by one without a name. */
-extern const struct app_command app_commands[];
+
+/* What makes a program of it. */
+struct app_launch {
+    const char *program, *runner;       /* "facet-mpi"; "mpiexec -n N ", in front of it */
+    const struct app_command *commands; /* ended by one without a name */
+    facet_status (*create_context)(const char *device, facet_context **context);
+    struct base_team *team; /* who runs the same command, or NULL */
+};
+int app_main(int argc, char **argv, const struct app_launch *launch);
 
 /* Arguments after the name of the command. *help is set when help was asked for instead. */
 facet_status options_parse(const struct app_command *command, int argc, char **argv,
@@ -83,7 +91,8 @@ facet_status app_prepare_blas(void);
 
 /* ------------------------------------------------------------------------------------------ speaking */
 
-/* Where a command reports: stdout, stderr when JSON goes to stdout, NULL for --quiet. */
+/* Where a command reports: stdout, stderr when JSON goes to stdout, NULL for --quiet and on ranks but the
+ * first. */
 FILE *report_stream(const struct app_options *options);
 /* Text to a stream, which may be NULL. */
 facet_status report_put(FILE *stream, struct text *text);

@@ -5,18 +5,21 @@
 
 #include "app/app.h"
 #include "base/memory.h"
+#include "mesh/part.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
+    const struct mesh_counts counts = mesh_count(mesh);
     facet_status status = mesh_measure_quality(mesh, &q);
     if (status != FACET_OK) return status;
-    text_printf(out, "mesh      %s:", report_number_of(mesh->n_cells, "cell").text);
-    for (int b = 0; b < mesh->n_blocks; b++)
-        text_printf(out, "%s %s %s", b ? "," : "", report_count(mesh->blocks[b].count).text,
-                    shape_name(mesh->blocks[b].shape));
+    text_printf(out, "mesh      %s:", report_number_of(counts.cells, "cell").text);
+    for (int s = 0, n = 0; s < SHAPE_COUNT; s++)
+        if (counts.shapes[s] > 0)
+            text_printf(out, "%s %s %s", n++ ? "," : "", report_count(counts.shapes[s]).text,
+                        shape_name((enum shape)s));
     text_printf(out, "\n          %s, %s of them on the boundary; %s vertices\n",
-                report_number_of(mesh->n_faces, "face").text, report_count(mesh->n_boundary_faces).text,
-                report_count(mesh->n_vertices).text);
+                report_number_of(counts.faces, "face").text, report_count(counts.boundary_faces).text,
+                report_count(counts.vertices).text);
     text_printf(out, "geometry  order %d, %s\n", mesh->order,
                 report_number_of(q.n_curved, "curved cell").text);
     text_printf(out, "          [%.6g, %.6g] x [%.6g, %.6g]", q.lower[0], q.upper[0], q.lower[1], q.upper[1]);
@@ -24,9 +27,39 @@ static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     text_printf(out, ", %s %.10g\n", mesh->dim == 2 ? "area" : "volume", q.volume);
     text_printf(
         out,
-        "quality   cell sizes %.4g to %.4g; smallest Jacobian %.3g of the largest in its cell (cell %d)\n",
-        q.smallest_diameter, q.largest_diameter, q.smallest_jacobian, q.smallest_jacobian_cell);
+        "quality   cell sizes %.4g to %.4g; smallest Jacobian %.3g of the largest in its cell (cell %lld)\n",
+        q.smallest_diameter, q.largest_diameter, q.smallest_jacobian, (long long)q.smallest_jacobian_cell);
     return FACET_OK;
+}
+
+/* How the mesh is shared out: a table of what the ranks have, and of each coarser mesh. */
+static facet_status report_parts(const facet_mesh *mesh, struct text *out) {
+    facet_status status = FACET_OK;
+    if (mesh->part == NULL) return FACET_OK;
+    struct base_team *team = mesh->part->team;
+    const int all = team->outer != NULL ? team->outer->size : team->size;
+    text_printf(out, "parts     %-12s %8s %10s %8s\n", report_number_of(team->size, "rank").text, "least",
+                "mean", "most");
+    for (const struct mesh_part *p = mesh->part; p != NULL; p = p->coarse) {
+        static const char *const names[] = {"cells", "faces", "seam faces", "neighbours"};
+        const double here[4] = {p->mesh->n_cells, p->mesh->n_faces, p->n_seam_faces, p->n_neighbours};
+        double numbers[3][4];
+        for (int k = 0; k < 3; k++) {
+            memcpy(numbers[k], here, sizeof here);
+            TRY(team_reduce(team, k == 0 ? TEAM_MIN : k == 1 ? TEAM_SUM : TEAM_MAX, 4, numbers[k]));
+        }
+        if (p != mesh->part)
+            text_printf(out, "          of a coarser mesh of %s and %s\n",
+                        report_number_of(p->n_cells, "cell").text, report_number_of(p->n_faces, "face").text);
+        for (int i = 0; i < 4; i++)
+            text_printf(out, "          %-12s %8.0f %10.1f %8.0f\n", names[i], numbers[0][i],
+                        numbers[1][i] / team->size, numbers[2][i]);
+    }
+    if (all > team->size)
+        text_printf(out, "          %s without cells: there are not enough of them\n",
+                    report_number_of(all - team->size, "rank").text);
+done:
+    return status;
 }
 
 static void put_vector(const char *name, const struct case_vector *vector, struct text *out) {
@@ -73,7 +106,7 @@ static facet_status report_bodies(const facet_mesh *mesh, struct text *out) {
     struct mesh_overlap overlap;
     struct mesh_quality q;
     char place[96];
-    if (mesh_is_box(mesh)) return FACET_OK;
+    if (mesh_is_box(mesh) || mesh->part != NULL) return FACET_OK; /* `facet check` looks at the whole */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(count, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
@@ -104,6 +137,14 @@ done:
     return status;
 }
 
+/* The cells or faces of a group, in all parts. */
+static facet_status count_group(const facet_mesh *mesh, const struct mesh_group *group, int64_t *n) {
+    *n = group->count;
+    for (int32_t i = 0; mesh->part != NULL && group->dim < mesh->dim && i < group->count; i++)
+        *n -= !mesh->part->owns_face[group->ids[i]];
+    return team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, n);
+}
+
 /* Boundary faces, or cells, that belong to no group. */
 static facet_status count_rest(const facet_mesh *mesh, int dim, int64_t *n) {
     facet_status status = FACET_OK;
@@ -115,8 +156,8 @@ static facet_status count_rest(const facet_mesh *mesh, int dim, int64_t *n) {
     for (int g = 0; g < mesh->n_groups; g++)
         for (int32_t i = 0; mesh->groups[g].dim == dim && i < mesh->groups[g].count; i++)
             named[mesh->groups[g].ids[i]] = 1;
-    for (int32_t i = 0; i < count; i++)
-        *n += !named[i] && (dim == mesh->dim || mesh->face_cells[2 * (int64_t)i + 1] < 0);
+    for (int32_t i = 0; i < count; i++) *n += !named[i] && (dim == mesh->dim || mesh_is_boundary(mesh, i));
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, n));
 done:
     base_free(&named);
     return status;
@@ -139,7 +180,8 @@ static void report_condition(const struct case_file *file, const char *part, str
 /* Whether a part is on the axis of a body of revolution: it has no condition then, not even that of `rest`.
  */
 static int is_on_axis(const facet_mesh *mesh, const struct mesh_group *part, const struct case_file *file) {
-    if (!file || file->options.plane != PLANE_AXISYMMETRIC || part->count == 0) return 0;
+    if (!file || file->options.plane != PLANE_AXISYMMETRIC || part->count == 0 || mesh->part != NULL)
+        return 0;
     double size = problem_axis_size(mesh);
     for (int32_t i = 0; i < part->count; i++) {
         struct mesh_group_face face = mesh_group_face(mesh, part, i);
@@ -153,13 +195,13 @@ static facet_status report_groups(const facet_mesh *mesh, int dim, const struct 
                                   struct text *out) {
     facet_status status = FACET_OK;
     const char *title = dim == mesh->dim ? "regions" : "parts", *thing = dim == mesh->dim ? "cell" : "face";
-    int64_t n_rest;
+    int64_t n_rest, count;
     int n = 0;
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != dim) continue;
-        text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name,
-                    report_number_of(group->count, thing).text);
+        TRY(count_group(mesh, group, &count));
+        text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name, report_number_of(count, thing).text);
         if (dim < mesh->dim && is_on_axis(mesh, group, file))
             text_printf(out, ", on the axis");
         else if (file && dim < mesh->dim)
@@ -193,8 +235,10 @@ static facet_status check_mesh(facet_context *context, const char *path, struct 
     facet_status status = FACET_OK;
     facet_mesh *mesh = NULL;
     TRY(facet_mesh_read(context, path, &mesh));
+    if (mesh == NULL) goto done; /* a rank without cells */
     text_printf(out, "file      %s\n", path);
     TRY(report_mesh(mesh, out));
+    TRY(report_parts(mesh, out));
     TRY(report_bodies(mesh, out));
     TRY(report_groups(mesh, mesh->dim, NULL, out));
     TRY(report_groups(mesh, mesh->dim - 1, NULL, out));
@@ -231,13 +275,14 @@ static facet_status check_case(const struct app_options *options, facet_context 
     facet_status status = FACET_OK;
     struct case_file *file = NULL;
     facet_mesh *mesh = NULL;
-    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
+    TRY(case_read(options->arguments[0], options->team, options->n_settings, options->settings, &file));
     TRY(run_mesh(file, context, 0, &mesh));
-    for (const struct case_file *f = file; f != NULL; f = f->next) {
+    for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next) {
         text_printf(out, "case      %s%s%s%s%s\n", f->path, f->name ? ", " : "", f->name ? f->name : "",
                     f->title ? ": " : "", f->title ? f->title : "");
         if (f == file) {
             TRY(report_mesh(mesh, out));
+            TRY(report_parts(mesh, out));
             TRY(report_bodies(mesh, out));
             TRY(report_groups(mesh, mesh->dim, NULL, out));
         }
@@ -259,7 +304,7 @@ facet_status check_command(const struct app_options *options) {
     else
         TRY(check_case(options, context, &out));
     text_printf(&out, "good\n");
-    TRY(report_put(stdout, &out));
+    TRY(report_put(report_stream(options), &out));
 done:
     text_free(&out);
     facet_context_destroy(&context);

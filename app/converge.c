@@ -179,7 +179,7 @@ facet_status converge_command(const struct app_options *options) {
     facet_status status = FACET_OK, solved;
     struct converge c = {.options = options};
     char message[BASE_MESSAGE_BYTES];
-    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &c.file));
+    TRY(case_read(options->arguments[0], options->team, options->n_settings, options->settings, &c.file));
     if (c.file->next)
         FAIL(FACET_ERROR_INPUT, "%s is a chain of cases; converge takes one case", c.file->path);
     TRY(app_context(options, &c.context));

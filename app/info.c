@@ -60,7 +60,7 @@ facet_status info_command(const struct app_options *options) {
     text_printf(&out, "zlib       %s\n", zlibVersion());
     text_printf(&out, "libyaml    %s\n", yaml_get_version_string());
     put_kernels(&out);
-    TRY(report_put(stdout, &out));
+    TRY(report_put(report_stream(options), &out));
 done:
     text_free(&out);
     facet_context_destroy(&context);

@@ -59,6 +59,6 @@ void progress_begin(struct progress *p, const struct app_options *options, const
                     facet_context *context) {
     *p = (struct progress){.prefix = "", .rtol = file->options.rtol};
     p->lines = options->monitor ? report_stream(options) : NULL;
-    p->bar = !options->quiet && !p->lines && isatty(STDERR_FILENO);
+    p->bar = team_rank(options->team) == 0 && !options->quiet && !p->lines && isatty(STDERR_FILENO);
     facet_context_set_monitor(context, on_event, p);
 }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 FILE *report_stream(const struct app_options *options) {
-    if (options->quiet) return NULL;
+    if (options->quiet || team_rank(options->team) > 0) return NULL;
     return options->json && strcmp(options->json, "-") == 0 ? stderr : stdout;
 }
 
@@ -64,13 +64,16 @@ struct report_word report_number_of(int64_t n, const char *thing) {
 void report_header(const struct run *run, struct text *out) {
     const struct case_file *file = run->file;
     int threads = facet_context_threads(run->context);
-    text_printf(out, "facet %s, device %s, %d thread%s\n", facet_version(),
-                facet_context_device(run->context), threads, threads == 1 ? "" : "s");
+    const int ranks = team_size(run->context->team);
+    text_printf(out, "facet %s, device %s, ", facet_version(), facet_context_device(run->context));
+    if (run->context->team != NULL) text_printf(out, "%d rank%s with ", ranks, ranks == 1 ? "" : "s");
+    text_printf(out, "%d thread%s\n", threads, threads == 1 ? "" : "s");
     text_printf(out, "case      %s%s%s%s%s\n", file->path, file->name ? ", " : "",
                 file->name ? file->name : "", file->title ? ": " : "", file->title ? file->title : "");
     if (!run->mesh) return;
-    text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
-                run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);
+    const struct mesh_counts counts = mesh_count(run->mesh);
+    text_printf(out, "mesh      %s (%s), %s", report_number_of(counts.cells, "cell").text, counts.shape_text,
+                report_number_of(counts.faces, "face").text);
     text_printf(out, run->mesh->order > 1 ? ", geometry of order %d\n" : "\n", run->mesh->order);
     text_printf(out, "method    %s, ", option_words[OPTION_DISCRETIZATION][file->options.discretization]);
     if (physics_has_key(physics_of(file->equation), option_paths[OPTION_FORMULATION]))
@@ -196,6 +199,26 @@ static int peak_phase(const struct run *run) {
     return found;
 }
 
+/* How evenly the work was shared out. */
+static void put_ranks(const struct run *run, struct text *out) {
+    if (run->n_ranks < 2) return;
+    const struct run_spread *bytes = &run->spreads[RUN_SPREAD_BYTES],
+                            *cells = &run->spreads[RUN_SPREAD_CELLS];
+    text_printf(out, "ranks     %-12s %10s %10s %10s\n", "", "least", "mean", "most");
+    text_printf(out, "          %-12s %10.0f %10.1f %10.0f\n", "cells", cells->least, cells->mean,
+                cells->most);
+    text_printf(out, "          %-12s %10s %10s %10s\n", "memory", report_bytes(bytes->least).text,
+                report_bytes(bytes->mean).text, report_bytes(bytes->most).text);
+    for (int i = 0; i <= RUN_SPREAD_TOTAL; i++) {
+        const struct run_spread *seconds = &run->spreads[i];
+        if (seconds->most < 5e-4) continue;
+        text_printf(out, "          %-12s %10s %10s %10s\n",
+                    i == RUN_SPREAD_TOTAL ? "total" : facet_phase_name((facet_phase)i),
+                    report_seconds(seconds->least).text, report_seconds(seconds->mean).text,
+                    report_seconds(seconds->most).text);
+    }
+}
+
 static void put_times(const struct run *run, struct text *out) {
     int n = 0;
     text_printf(out, "time      %s", report_seconds(run->total_seconds).text);
@@ -213,6 +236,7 @@ static void put_times(const struct run *run, struct text *out) {
     int phase = peak_phase(run);
     if (phase >= 0) text_printf(out, " (%s)", facet_phase_name((facet_phase)phase));
     text_printf(out, "\n");
+    put_ranks(run, out);
 }
 
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {

@@ -63,7 +63,8 @@ static facet_status solve_case(const struct app_options *options, const struct c
     snprintf(message, sizeof message, "%s", base_message());
     status = solved;
     if (!runs[n].has_report || (solved != FACET_OK && solved != FACET_NOT_CONVERGED)) goto done;
-    if (file->next == NULL || solved != FACET_OK) TRY(write_json(n + 1, runs, options->json));
+    if ((file->next == NULL || solved != FACET_OK) && team_rank(options->team) == 0)
+        TRY(write_json(n + 1, runs, options->json));
     TRY(say(&runs[n], report_stream(options)));
     if (solved != FACET_OK) FAIL(solved, "%s", message);
 done:
@@ -79,7 +80,7 @@ facet_status solve_command(const struct app_options *options) {
     int n = 0, n_cases = 0;
     double begun = base_seconds();
     TRY(check_output(options->output));
-    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
+    TRY(case_read(options->arguments[0], options->team, options->n_settings, options->settings, &file));
     for (const struct case_file *f = file; f != NULL; f = f->next) n_cases++;
     if (n_cases > 1 && options->output)
         FAIL(FACET_ERROR_INPUT,

@@ -489,7 +489,8 @@ typedef struct facet_options {
     const char *plane;  /* 2D: elasticity has "strain" (NULL) and "stress"; "axisymmetric": the body that the
                            mesh makes turning about x = 0, x being r and y being z. All integrals are then over
                            that body; faces on the axis take no condition */
-    const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
+    const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves; of
+                           contexts over MPI also "petsc" */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
                                    "pmg", and of hdg "gmg" (pmg where there is no coarser mesh); of tensor
                                    "additive", "chebyshev"; of continuous "none", "jacobi", and
@@ -512,6 +513,7 @@ typedef struct facet_options {
     double rtol;  /* on the true residual |F - K uhat| / |F| */
     double error; /* 0, or what the estimate of the algebraic error (facet_report) is to fall below; rtol,
                      unless it is given, then follows from it */
+    const char *petsc; /* of contexts over MPI (facet_dist.h): options for PETSc, as on a command line; NULL */
 } facet_options;
 /* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. size: sizeof(facet_options). */
 FACET_API void facet_options_default(facet_options *options, size_t size);

@@ -65,6 +65,14 @@ struct cell_plan {
     const double *motions; /* of cell_halve, displacements: batch x n_faces x n_near x n_components x LANES,
                               the coordinates on the faces of a cell in these functions */
 };
+/* The batches of the colours one after the other, for those who do not mind colours: how many, and which. */
+static inline int64_t cell_plan_count(const struct cell_plan *plan) {
+    return plan->colour_batches == 0 ? plan->n_batches
+                                     : plan->colour_starts[plan->n_colours] - plan->colour_starts[0];
+}
+static inline int64_t cell_plan_batch(const struct cell_plan *plan, int64_t i) {
+    return plan->colour_batches == 0 ? i : plan->colour_batches[plan->colour_starts[0] + i];
+}
 #define KERNEL_CELL_FACES    8
 #define KERNEL_CELL_UNKNOWNS 1736 /* n at most: a hex of degree 16, 6 x 17^2 */
 /* Symmetric positive semidefinite element matrices in 16 bits: batch x half_size(n) x LANES numbers, of each

@@ -55,7 +55,7 @@ static void write_scratch(const char *bytes, size_t n) {
 static facet_status read_bytes(const char *bytes, size_t n, int n_settings, const char *const *settings,
                                struct case_file **file) {
     write_scratch(bytes, n);
-    return case_read(scratch, n_settings, settings, file);
+    return case_read(scratch, NULL, n_settings, settings, file);
 }
 
 /* Reads a text that must be refused with `phrase` at `place` ("3:7"). */
@@ -104,7 +104,7 @@ static void check_full_problem(const struct case_file *f) {
 static void test_full(void **state) {
     (void)state;
     struct case_file *f;
-    assert_int_equal(case_read(GOOD "full.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "full.yaml", NULL, 0, NULL, &f), FACET_OK);
     assert_string_equal(f->directory, "tests/cases/good");
     check_full_problem(f);
     assert_int_equal(f->options.degree, 5);
@@ -133,7 +133,7 @@ static void test_full(void **state) {
 static void test_exact_and_defaults(void **state) {
     (void)state;
     struct case_file *f;
-    assert_int_equal(case_read(GOOD "exact.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "exact.yaml", NULL, 0, NULL, &f), FACET_OK);
     assert_true(f->mesh.box.dim == 2 && f->mesh.box.cells[0] == 2 && f->mesh.box.cells[1] == 3);
     assert_true(f->mesh.box.coordinates[0][1] == 0.1 && f->mesh.box.coordinates[1][3] == 3);
     assert_true(f->mesh.box.lower[1] == -1 && f->mesh.box.upper[1] == 3);
@@ -153,7 +153,7 @@ static void test_exact_and_defaults(void **state) {
 static void test_groups(void **state) {
     (void)state;
     struct case_file *f;
-    assert_int_equal(case_read(GOOD "groups.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "groups.yaml", NULL, 0, NULL, &f), FACET_OK);
     assert_false(f->mesh.is_box);
     assert_non_null(strstr(f->mesh.path, "/two.msh"));
     assert_int_equal(f->n_conductivity, 2);
@@ -202,7 +202,7 @@ static void check_bad_file(const char *path) {
     size_t n;
     int64_t before = live_blocks();
     assert_int_equal(file_read_whole(path, &bytes, &n), FACET_OK);
-    facet_status status = case_read(path, 0, NULL, &file);
+    facet_status status = case_read(path, NULL, 0, NULL, &file);
     if (status != FACET_ERROR_INPUT) fail_msg("%s: status %d", path, status);
     assert_null(file);
     snprintf(message, sizeof message, "%s", base_message());
@@ -256,9 +256,9 @@ static void test_bad_bytes(void **state) {
     text_free(&text);
 
     struct case_file *file;
-    assert_int_equal(case_read("tests/cases/no_such.yaml", 0, NULL, &file), FACET_ERROR_INPUT);
+    assert_int_equal(case_read("tests/cases/no_such.yaml", NULL, 0, NULL, &file), FACET_ERROR_INPUT);
     assert_non_null(strstr(base_message(), "no_such.yaml"));
-    assert_int_not_equal(case_read("tests/cases", 0, NULL, &file), FACET_OK);
+    assert_int_not_equal(case_read("tests/cases", NULL, 0, NULL, &file), FACET_OK);
     assert_null(file);
 }
 
@@ -331,7 +331,7 @@ static void test_settings(void **state) {
                               "parameters.new=3",
                               "reaction=new",
                               "title='a=b: c'"};
-    assert_int_equal(case_read(GOOD "full.yaml", 8, settings, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "full.yaml", NULL, 8, settings, &f), FACET_OK);
     assert_int_equal(f->options.degree, 4);
     assert_string_equal(f->boundary[0].g.text, "max(x, y)");
     assert_int_equal(f->boundary[0].g.place.line, 0);
@@ -343,7 +343,7 @@ static void test_settings(void **state) {
     case_destroy(&f);
 
     const char *created[] = {"solver.rtol=1e-4", "output.file=b.vtu", "discretization.tau={hat: 2}"};
-    assert_int_equal(case_read(GOOD "exact.yaml", 3, created, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "exact.yaml", NULL, 3, created, &f), FACET_OK);
     assert_true(f->options.rtol == 1e-4 && f->options.tau_hat == 2);
     assert_string_equal(f->output.file, "b.vtu");
     case_destroy(&f);
@@ -383,7 +383,7 @@ static void test_bad_settings(void **state) {
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct case_file *file;
-        assert_int_equal(case_read(GOOD "full.yaml", 1, &table[i][0], &file), FACET_ERROR_INPUT);
+        assert_int_equal(case_read(GOOD "full.yaml", NULL, 1, &table[i][0], &file), FACET_ERROR_INPUT);
         const char *message = base_message();
         if (strncmp(message, table[i][1], strlen(table[i][1])) != 0 || !strstr(message, table[i][2]) ||
             strchr(message, '\n'))
@@ -447,7 +447,7 @@ static void test_nearest(void **state) {
 static void test_elastic(void **state) {
     (void)state;
     struct case_file *f;
-    assert_int_equal(case_read(GOOD "elastic.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "elastic.yaml", NULL, 0, NULL, &f), FACET_OK);
     assert_int_equal(f->equation, FACET_ELASTICITY);
     assert_int_equal(f->n_material, 1);
     assert_null(f->material[0].on);
@@ -479,7 +479,7 @@ static void test_elastic(void **state) {
 static void test_elastic_groups(void **state) {
     (void)state;
     struct case_file *f;
-    assert_int_equal(case_read(GOOD "elastic_groups.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(case_read(GOOD "elastic_groups.yaml", NULL, 0, NULL, &f), FACET_OK);
     assert_int_equal(f->n_material, 2);
     assert_string_equal(f->material[0].on, "left");
     assert_string_equal(f->material[0].which, "mu,lambda");
@@ -620,7 +620,7 @@ static void fail_allocations(const char *path, int n_settings, const char *const
     for (int64_t k = 1;; k++) {
         struct case_file *file;
         base_memory_fail_at(k);
-        facet_status status = case_read(path, n_settings, settings, &file);
+        facet_status status = case_read(path, NULL, n_settings, settings, &file);
         base_memory_fail_at(0);
         case_destroy(&file);
         assert_int_equal(live_blocks(), before);

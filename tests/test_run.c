@@ -48,7 +48,7 @@ static int tear_down(void **state) {
 
 static void read_case(const char *text, struct case_file **file) {
     assert_int_equal(file_write_whole(case_path, text, strlen(text)), FACET_OK);
-    if (case_read(case_path, 0, NULL, file) != FACET_OK) fail_msg("%s", base_message());
+    if (case_read(case_path, NULL, 0, NULL, file) != FACET_OK) fail_msg("%s", base_message());
 }
 
 static void test_exact_in_the_space(void **state) {
@@ -84,7 +84,7 @@ static facet_status whole_run(const char *const settings[], int n_settings, stru
     facet_context *context = NULL;
     struct run run = {0};
     struct json json;
-    TRY(case_read(case_path, n_settings, settings, &file));
+    TRY(case_read(case_path, NULL, n_settings, settings, &file));
     TRY(facet_context_create("ref", &context));
     base_set_threads(1);
     TRY(run_solve(file, context, NULL, &run));

@@ -362,7 +362,7 @@ static void all_forms_agree_on_every_example(void **state) {
             const char *const settings[] = {chain ? "cases.0.discretization.operator=mapped"
                                                   : "discretization.operator=mapped",
                                             "discretization.degree=2"};
-            ok(case_read(found.gl_pathv[i], box ? 2 : 1, settings, &file));
+            ok(case_read(found.gl_pathv[i], NULL, box ? 2 : 1, settings, &file));
             ok(facet_context_create(devices[device], &context));
             ok(run_mesh(file, context, 0, &mesh));
             int solid = mesh->dim == 3, large = mesh->n_cells > 1500;

@@ -20,7 +20,8 @@ static void NAME(apply)(const struct cell_plan *plan, int full, const REAL *x, R
     const int L = plan->lanes;
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
     for (int64_t i = 0; i < plan->n_unknowns && plan->parts != 0 && plan->fresh; i++) y[i] = 0;
-    for (int64_t batch = 0; batch < plan->n_batches; batch++) {
+    for (int64_t k = 0; k < cell_plan_count(plan); k++) {
+        const int64_t batch = cell_plan_batch(plan, k);
         const REAL *matrix = (const REAL *)plan->matrices + batch * (full ? n * n : n * (n + 1) / 2) * L;
         const int64_t *map = plan->maps + batch * n_faces * L;
         for (int lane = 0; lane < L; lane++)

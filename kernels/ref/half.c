@@ -254,7 +254,8 @@ void cell_apply_half_ref(const struct cell_plan *plan, const float *x, float *y)
     const int L = plan->lanes, n_faces = plan->n_faces;
     float in[KERNEL_CELL_UNKNOWNS], out[KERNEL_CELL_UNKNOWNS];
     for (int64_t i = 0; i < plan->n_unknowns && plan->parts != 0 && plan->fresh; i++) y[i] = 0.0f;
-    for (int64_t batch = 0; batch < plan->n_batches; batch++) {
+    for (int64_t k = 0; k < cell_plan_count(plan); k++) {
+        const int64_t batch = cell_plan_batch(plan, k);
         const uint16_t *matrix = (const uint16_t *)plan->matrices + batch * cell_plan_half_size(plan) * L;
         const int64_t *map = plan->maps + batch * n_faces * L;
         for (int lane = 0; lane < L; lane++) {

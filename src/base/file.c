@@ -241,6 +241,10 @@ done:
     return status;
 }
 
+const char *file_writer_path(const struct file_writer *writer) {
+    return writer->to.stream >= 0 ? NULL : writer->part[0] ? writer->part : writer->to.path;
+}
+
 /* A large file takes a while; who interrupts it wants the part gone. A pipe that has room has it for
  * PIPE_BUF bytes. */
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n) {

@@ -31,8 +31,11 @@ facet_status file_check(const char *path);
 
 /* A file being written in pieces. Each call fails with FACET_INTERRUPTED when that was asked for, also while
  * a pipe waits for its reader; the caller then abandons it. */
+#define FILE_NAME_BYTES 4096 /* with the NUL */
 struct file_writer;
 facet_status file_writer_open(const char *path, struct file_writer **writer);
+/* Where the bytes go until the file is whole, for those who write by other means; NULL: to a stream. */
+const char *file_writer_path(const struct file_writer *writer);
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n);
 facet_status file_writer_close(struct file_writer **writer); /* synchronize, check, rename */
 void file_writer_abandon(struct file_writer **writer);       /* removes the part */

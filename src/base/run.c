@@ -101,6 +101,7 @@ void base_call_begin(struct base_call *call, struct base_owner *owner, const str
     call->threads = threads > 0 ? threads : atomic_load(&owner->threads);
     for (int i = 0; i < 2; i++) call->obeyed[i] = atomic_load(&owner->obeyed[i]);
     call->outer = here;
+    call->team = NULL;
     here = call;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/team.h"
 #include "base/threads.h"
 
 /* BLAS and LAPACK have one thread, which device_find sees to, and all of base_threads() between begin_wide
@@ -37,6 +38,7 @@ struct base_call {
     const struct base_monitor *monitor; /* who wants to hear now and then that it goes on, */
     double told;                        /* when that was, */
     int phase;                          /* and what is being done, or was done last */
+    struct base_team *team;             /* with whom it is made, or NULL */
 };
 void base_call_begin(struct base_call *call, struct base_owner *owner, const struct base_monitor *monitor,
                      int threads);

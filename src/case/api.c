@@ -42,12 +42,14 @@ static facet_status create(facet_context *context, const char *path, const char 
                            const char *const *settings, facet_case **file) {
     facet_status status = FACET_OK;
     if (n_settings < 0) n_settings = 0;
+    team_enter(context->team);
     TRY(CALLOC(*file, 1));
     (*file)->context = context;
-    TRY(text == NULL ? case_read(path, n_settings, settings, &(*file)->file)
+    TRY(text == NULL ? case_read(path, context->team, n_settings, settings, &(*file)->file)
                      : case_read_bytes(path, text, strlen(text), n_settings, settings, &(*file)->file));
     for (const struct case_file *f = (*file)->file; f != NULL; f = f->next) (*file)->n_cases++;
 done:
+    status = team_leave(context->team, status);
     if (status != FACET_OK) facet_case_destroy(file);
     return status;
 }

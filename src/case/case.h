@@ -168,8 +168,8 @@ struct case_file {
     struct case_value *values;
 };
 
-/* settings: n_settings texts "key=value". */
-facet_status case_read(const char *path, int n_settings, const char *const *settings,
+/* settings: n_settings texts "key=value". team: those who read the same, of whom the first opens the file. */
+facet_status case_read(const char *path, struct base_team *team, int n_settings, const char *const *settings,
                        struct case_file **file);
 /* The same with the file in memory; path: for messages and for what is relative to the file. */
 facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,

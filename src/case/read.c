@@ -320,6 +320,7 @@ static facet_status read_options(struct reader *r) {
     o->error = reader_number(s, "solver.error");
     options_follow_error(o, reader_get(s, "solver.rtol") != NULL);
     o->max_iterations = reader_integer(s, "solver.max_iterations");
+    o->petsc = reader_text(s, "solver.petsc");
     check_degree(r, reader_get(d, "discretization.degree"));
     int key = options_refuse(o, options_place(o, r->file->equation), sentence);
     if (key >= 0) issues_add(r->issues, nodes[key], "%s: %s", option_paths[key], sentence);
@@ -485,13 +486,16 @@ done:
     return status;
 }
 
-facet_status case_read(const char *path, int n_settings, const char *const *settings,
+facet_status case_read(const char *path, struct base_team *team, int n_settings, const char *const *settings,
                        struct case_file **file) {
     facet_status status = FACET_OK;
     char *bytes = NULL;
-    size_t n_bytes;
+    size_t n_bytes = 0;
     *file = NULL;
-    TRY(file_read_whole(path, &bytes, &n_bytes));
+    if (team_rank(team) == 0) TRY(file_read_whole(path, &bytes, &n_bytes));
+    TRY(team_broadcast(team, 0, &n_bytes, sizeof n_bytes));
+    if (team_rank(team) > 0) TRY(base_calloc(&bytes, n_bytes + 1, 1));
+    TRY(team_broadcast(team, 0, bytes, (int64_t)n_bytes));
     status = case_read_bytes(path, bytes, n_bytes, n_settings, settings, file);
 done:
     base_free(&bytes);

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "io/solution.h"
+#include "mesh/part.h"
 
 /* ------------------------------------------------------------------------------------------ places */
 
@@ -106,6 +107,7 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     } else {
         TRY((file->mesh.apart ? facet_mesh_read_apart : facet_mesh_read)(context, file->mesh.path, mesh));
     }
+    if (*mesh == NULL) goto done; /* a rank without cells */
     if (file->mesh.scale != 1.0)
         TRY(at_place(facet_mesh_scale(*mesh, file->mesh.scale), file, file->mesh.place));
     TRY(at_place(facet_mesh_refine(*mesh, file->mesh.refine + refine), file, file->mesh.place));
@@ -175,21 +177,47 @@ static void check_shares(const struct case_file *file, const struct facet_mesh *
     }
 }
 
-static facet_status check_point(const struct mesh_locator *locator, int dim, const char *name,
-                                const double point[3]) {
-    int32_t cell;
-    double xi[3];
-    facet_status status = mesh_locate(locator, point, &cell, xi);
-    if (status != FACET_OK) return status;
-    if (cell >= 0 && (dim == 3 || point[2] == 0.0)) return FACET_OK;
+/* The points that a value is taken at. */
+static int64_t count_points(const struct case_value *value) {
+    return value->take == CASE_AT ? 1 : value->take == CASE_ALONG ? value->n_points : 0;
+}
+
+/* Flags of all points of all values, one after the other: whether a cell has them, of whatever part. */
+static facet_status find_points(const struct case_file *file, const struct facet_mesh *mesh,
+                                int64_t **found) {
+    facet_status status = FACET_OK;
+    struct mesh_locator *locator = NULL;
+    int64_t n = 0, at = 0;
+    *found = NULL;
+    for (int i = 0; i < file->n_values; i++) n += count_points(&file->values[i]);
+    if (n == 0) goto done;
+    TRY(ALLOC(*found, n));
+    TRY(mesh_locator_create_for(mesh, n, &locator));
+    for (int i = 0; i < file->n_values; i++)
+        for (int64_t k = 0; k < count_points(&file->values[i]); k++, at++) {
+            double point[3], xi[3];
+            int32_t cell;
+            run_line_point(&file->values[i], k, count_points(&file->values[i]), point);
+            TRY(mesh_locate(locator, point, &cell, xi));
+            (*found)[at] = cell >= 0 && (mesh->dim == 3 || point[2] == 0.0);
+        }
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, (int)n, *found));
+done:
+    mesh_locator_destroy(&locator);
+    return status;
+}
+
+static facet_status check_point(int found, int dim, const char *name, const double point[3]) {
+    if (found) return FACET_OK;
     char z[32] = "";
     if (dim == 3 || point[2] != 0.0) snprintf(z, sizeof z, ", %.10g", point[2]);
     return base_fail(FACET_ERROR_INPUT, "value '%s': the point (%.10g, %.10g%s) lies outside the mesh", name,
                      point[0], point[1], z);
 }
 
-static facet_status check_value(const struct facet_mesh *mesh, const struct mesh_locator *locator,
-                                const struct case_value *value) {
+/* found: of its points. */
+static facet_status check_value(const struct facet_mesh *mesh, const struct case_value *value,
+                                const int64_t *found) {
     facet_status status = FACET_OK;
     int last = value->column > value->component ? value->column : value->component;
     if (last >= mesh->dim)
@@ -201,11 +229,11 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
         return base_fail(FACET_ERROR_INPUT,
                          "value '%s': a point of a mesh of %d dimensions has %d coordinates, not %d",
                          value->name, mesh->dim, mesh->dim, value->n_coordinates);
-    int64_t n = value->take == CASE_AT ? 1 : value->take == CASE_ALONG ? value->n_points : 0;
+    int64_t n = count_points(value);
     for (int64_t i = 0; i < n && status == FACET_OK; i++) {
         double point[3];
         run_line_point(value, i, n, point);
-        status = check_point(locator, mesh->dim, value->name, point);
+        status = check_point(found[i] != 0, mesh->dim, value->name, point);
     }
     return status;
 }
@@ -235,8 +263,7 @@ static facet_status check_value_group(const struct facet_mesh *mesh, const struc
 static facet_status check_names(const struct case_file *file, const struct facet_mesh *mesh) {
     facet_status status = FACET_OK;
     struct text errors = {0};
-    struct mesh_locator *locator = NULL;
-    int64_t n_points = 0;
+    int64_t *found = NULL, at = 0;
     for (int i = 0; i < file->n_conductivity; i++) check_region(file, mesh, &file->conductivity[i], &errors);
     for (int i = 0; i < file->n_material; i++)
         gather(&errors, check_group(mesh, "material: ", file->material[i].on), file,
@@ -258,15 +285,10 @@ static facet_status check_names(const struct case_file *file, const struct facet
         gather(&errors, check_vector(mesh, "force", &b->force), file, b->force.place);
         gather(&errors, check_support(mesh, b), file, b->place);
     }
-    for (int i = 0; i < file->n_values; i++)
-        n_points += file->values[i].take == CASE_AT      ? 1
-                    : file->values[i].take == CASE_ALONG ? file->values[i].n_points
-                                                         : 0;
-    if (n_points > 0) TRY(mesh_locator_create_for(mesh, n_points, &locator));
+    TRY(find_points(file, mesh, &found));
     for (int i = 0; i < file->n_values; i++) {
-        facet_status found = check_value(mesh, locator, &file->values[i]);
-        if (found == FACET_ERROR_MACHINE) TRY(found);
-        gather(&errors, found, file, file->values[i].place);
+        gather(&errors, check_value(mesh, &file->values[i], found + at), file, file->values[i].place);
+        at += count_points(&file->values[i]);
         for (int k = 0; k < file->values[i].n_on; k++)
             gather(&errors, check_value_group(mesh, &file->values[i], file->values[i].on[k]), file,
                    file->values[i].on_places[k]);
@@ -274,7 +296,7 @@ static facet_status check_names(const struct case_file *file, const struct facet
     TRY(errors.status);
     if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
 done:
-    mesh_locator_destroy(&locator);
+    base_free(&found);
     text_free(&errors);
     return status;
 }
@@ -644,10 +666,11 @@ static facet_status prepare(struct run *run, const struct run_options *options) 
         run->mesh = options->before[0].mesh;
         run->borrows_mesh = 1;
     } else {
-        TRY(run_check_targets(file, options));
+        if (team_rank(run->context->team) == 0) TRY(run_check_targets(file, options));
         TRY(make_mesh(run, options->refine));
-        TRY(check_followers(run));
+        if (run->mesh != NULL) TRY(check_followers(run));
     }
+    if (run->mesh == NULL) goto done;
     int from = file->thermal.from;
     TRY(run_problem(file, run->context, run->mesh,
                     from >= 0 && from < options->n_before ? options->before[from].solver : NULL,
@@ -720,12 +743,13 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     run->degree = options->degree > 0 ? options->degree : file->options.degree;
     if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
     TRY(prepare(run, options));
+    if (run->mesh == NULL) goto done;
     TRY(solve(run));
     TRY(measure(run));
     if (!options->no_files && has_targets(run)) TRY(write_files(run));
 done:
     run->total_seconds = base_seconds() - begin;
-    return status;
+    return status == FACET_OK && run->mesh != NULL ? run_compare_ranks(run) : status;
 }
 
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]) {

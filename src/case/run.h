@@ -38,11 +38,24 @@ struct run_options {
                      part of its set-up; 0: the run begins with the call */
 };
 
+/* What differs between the ranks of a team: the seconds of each phase, and then these. */
+enum {
+    RUN_SPREAD_TOTAL = FACET_N_PHASES, /* seconds */
+    RUN_SPREAD_BYTES,
+    RUN_SPREAD_CELLS,
+    RUN_SPREAD_SEAM, /* faces */
+    RUN_SPREAD_NEIGHBOURS,
+    RUN_MAX_SPREADS
+};
+struct run_spread {
+    double least, mean, most;
+};
+
 /* One solve of a case. */
 struct run {
     const struct case_file *file;
     facet_context *context;
-    facet_mesh *mesh;
+    facet_mesh *mesh; /* NULL on a rank without cells, where nothing else is done */
     int borrows_mesh; /* it belongs to the first run of a chain, which is destroyed last */
     facet_problem *problem;
     facet_solver *solver;
@@ -58,6 +71,8 @@ struct run {
     facet_errors errors;
     int n_values; /* those that were computed */
     struct run_value *values;
+    int n_ranks; /* that have cells; 0: this is the only process, or the run did not come to its end */
+    struct run_spread spreads[RUN_MAX_SPREADS];
 };
 
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh);
@@ -87,6 +102,9 @@ void run_line_point(const struct case_value *value, int64_t i, int64_t n, double
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);
 facet_status run_measure_values(struct run *run);
 facet_status run_write_values(const struct run *run);
+
+/* run_ranks.c: fills in n_ranks and spreads. Collective. */
+facet_status run_compare_ranks(struct run *run);
 
 /* A sentence that whoever reads the results should know; NULL: there is none. */
 enum run_note {

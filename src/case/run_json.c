@@ -109,6 +109,32 @@ static void write_seconds(struct json *json, const struct run *run) {
     json_object_end(json);
 }
 
+static void write_spread(struct json *json, const char *name, const struct run_spread *spread) {
+    json_object_begin(json, name);
+    json_number(json, "least", spread->least);
+    json_number(json, "mean", spread->mean);
+    json_number(json, "most", spread->most);
+    json_object_end(json);
+}
+
+/* How even the work was shared out. */
+static void write_ranks(struct json *json, const struct run *run) {
+    if (run->n_ranks == 0) return;
+    json_object_begin(json, "parts");
+    json_integer(json, "count", run->n_ranks);
+    write_spread(json, "cells", &run->spreads[RUN_SPREAD_CELLS]);
+    write_spread(json, "seam_faces", &run->spreads[RUN_SPREAD_SEAM]);
+    write_spread(json, "neighbours", &run->spreads[RUN_SPREAD_NEIGHBOURS]);
+    write_spread(json, "memory_bytes", &run->spreads[RUN_SPREAD_BYTES]);
+    json_object_begin(json, "seconds");
+    for (int phase = 0; phase < FACET_N_PHASES; phase++)
+        if (run->spreads[phase].most > 0.0)
+            write_spread(json, facet_phase_name((facet_phase)phase), &run->spreads[phase]);
+    write_spread(json, "total", &run->spreads[RUN_SPREAD_TOTAL]);
+    json_object_end(json);
+    json_object_end(json);
+}
+
 /* What was asked for: the words of the case and of the command line. */
 static void write_request(struct json *json, const struct case_file *file) {
     if (file->title != NULL) json_string(json, "title", file->title);
@@ -165,14 +191,16 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     if (run->file->name != NULL) json_string(json, "name", run->file->name);
     json_string(json, "device", facet_context_device(run->context));
     json_integer(json, "threads", facet_context_threads(run->context));
+    if (run->context->team != NULL) json_integer(json, "ranks", run->context->team->size);
     json_integer(json, "dimension", run->mesh->dim);
     json_string(json, "method", option_words[OPTION_DISCRETIZATION][run->file->options.discretization]);
     json_string(json, "equation", physics_of(run->file->equation)->name);
     json_integer(json, "degree", run->degree);
     json_object_begin(json, "mesh");
-    json_integer(json, "cells", run->mesh->n_cells);
-    json_integer(json, "faces", run->mesh->n_faces);
-    json_string(json, "shape", run->mesh->shape_text);
+    struct mesh_counts counts = mesh_count(run->mesh);
+    json_integer(json, "cells", counts.cells);
+    json_integer(json, "faces", counts.faces);
+    json_string(json, "shape", counts.shape_text);
     json_object_end(json);
     if (run->solver != NULL) {
         json_object_begin(json, "unknowns");
@@ -188,6 +216,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     write_seconds(json, run);
     json_integer(json, "memory_bytes", base_peak_resident_bytes());
     write_memory(json, run);
+    write_ranks(json, run);
     write_request(json, run->file);
     if (run->report.converged && run->report.conservation >= 0.0)
         json_number(json, "balance", run->report.conservation);

@@ -130,7 +130,7 @@ done:
 
 facet_status run_write_values(const struct run *run) {
     facet_status status = FACET_OK;
-    for (int i = 0; i < run->n_values; i++)
+    for (int i = 0; team_rank(run->context->team) == 0 && i < run->n_values; i++)
         if (run->values[i].wanted->file != NULL) TRY(write_line(run, &run->values[i]));
 done:
     return status;

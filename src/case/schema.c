@@ -268,7 +268,9 @@ static const struct schema_entry table[] = {
     ROW("solver.method", SCHEMA_WORD,
         "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a direct solve: a sparse "
         "factorization, with the operator `tensor` and coefficients that are numbers a fast diagonalization. "
-        "`auto` takes it where it is cheaper than an iteration.",
+        "`auto` takes it where it is cheaper than an iteration. `petsc`, of the program facet-mpi, leaves "
+        "the "
+        "assembled matrix, or with a `preconditioner` products and ours, to PETSc.",
         OPTION(METHOD), .fallback = "auto"),
     ROW("solver.preconditioner", SCHEMA_WORD,
         "For `cg`, `fgmres` and (`amg`, `pmg`, `gmg`) `multigrid`: the diagonal, the blocks of the faces, "
@@ -312,6 +314,11 @@ static const struct schema_entry table[] = {
     ROW("solver.fill", SCHEMA_NUMBER,
         "Of the smoother `fsai`: how many entries it has against the matrix; 0: chosen.", FROM_TO(0, 20),
         .fallback = "0"),
+    ROW("solver.petsc", SCHEMA_TEXT,
+        "Of the program facet-mpi: options for PETSc, as on a command line. The solver of the last level of "
+        "`pmg` has the prefix `facet_coarse_`, that of `method: petsc` (a KSP) the prefix `facet_`, which "
+        "may "
+        "be left out."),
     ROW("solver.error", SCHEMA_NUMBER,
         "The error of the solve to be reached, relative to the unknowns, as it is estimated; `rtol` follows "
         "from it "

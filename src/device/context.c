@@ -18,6 +18,7 @@ done:
 void facet_context_destroy(facet_context **context) {
     if (context == NULL) return;
     if (*context != NULL) device_settle((*context)->device); /* no thread of ours outlives it */
+    if (*context != NULL && (*context)->release != NULL) (*context)->release(*context);
     base_free(context);
 }
 
@@ -47,12 +48,14 @@ void context_call_begin(struct facet_context *context, int threads, struct base_
         threads = all > 2 ? all - 1 : all;
     }
     base_call_begin(call, &context->owner, &context->monitor, threads);
+    call->team = context->at_work;
+    team_enter(call->team);
 }
 
 facet_status context_call_end(const struct facet_context *context, struct base_call *call,
                               facet_status status) {
     facet_status device = device_check(context->device);
-    return base_call_end(call, device != FACET_OK ? device : status);
+    return base_call_end(call, team_leave(call->team, device != FACET_OK ? device : status));
 }
 
 const char *facet_context_device(const facet_context *context) {

@@ -92,10 +92,12 @@ void device_move(const struct device *device, void *to, const void *from, size_t
 
 /* A vector on a device, in double or in single precision. The vectors of one call must be of one device and
  * one precision, except for vector_convert and vector_add; nothing checks it. */
+struct seam;
 struct vector {
     const struct device *device;
     int64_t n;
     enum precision precision;
+    const struct seam *seam; /* device/seam.h: whose entries these are; NULL: all of this process */
     union {
         void *numbers;
         double *data; /* where the precision is F64 */
@@ -108,6 +110,7 @@ facet_status vector_create_in(const struct device *device, enum precision precis
  * read both, this is one kernel and cannot fail; else it goes through memory of the host, for which there may
  * be no room. */
 facet_status vector_convert(const struct vector *x, struct vector *y);
+facet_status vector_create_like(const struct vector *like, struct vector *vector);
 void vector_destroy(struct vector *vector); /* safe on a zeroed struct, and twice */
 /* Single vectors are rounded, and widened, on the host. */
 facet_status vector_upload(struct vector *vector, const double *from_host);
@@ -140,11 +143,23 @@ facet_status device_copy_numbers(const struct device *device, enum precision pre
 facet_status device_copy_rounded(const struct device *device, enum precision precision, void *pointer,
                                  const double *x, int64_t n);
 
+/* How a team comes to a mesh: each rank to its part, NULL where it has no cells. */
+struct context_meshes {
+    facet_status (*create_box)(struct base_team *team, const facet_box *box, struct facet_mesh **mesh);
+    facet_status (*read)(struct base_team *team, const char *path, int join, struct facet_mesh **mesh);
+};
+
 /* What the program around the library chose: the public handle. */
+struct solve_elsewhere;
 struct facet_context {
     const struct device *device;
+    const struct solve_elsewhere *elsewhere; /* solve/elsewhere.h, of contexts of a team; else NULL */
     struct base_monitor monitor;
     struct base_owner owner;
+    struct base_team *team;              /* of all who share the work; NULL: nobody does */
+    struct base_team *at_work;           /* those of them who have cells of the mesh that was made last */
+    const struct context_meshes *meshes; /* of a team */
+    void (*release)(struct facet_context *context); /* frees the team */
 };
 /* A public call with this context. Its end is what went wrong on the device, or else `status`. threads: 0:
  * those of the context. */

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "device/device.h"
+#include "device/seam.h"
 
 facet_status vector_create_in(const struct device *device, enum precision precision, int64_t n,
                               struct vector *vector) {
@@ -12,6 +12,12 @@ facet_status vector_create_in(const struct device *device, enum precision precis
 
 facet_status vector_create(const struct device *device, int64_t n, struct vector *vector) {
     return vector_create_in(device, F64, n, vector);
+}
+
+facet_status vector_create_like(const struct vector *like, struct vector *vector) {
+    facet_status status = vector_create_in(like->device, like->precision, like->n, vector);
+    vector->seam = like->seam;
+    return status;
 }
 
 void vector_destroy(struct vector *vector) {
@@ -35,7 +41,8 @@ void vector_add(const struct vector *x, struct vector *y) {
 }
 
 double vector_dot(const struct vector *x, const struct vector *y) {
-    return device_dot(x->device, x->precision, x->n, x->numbers, y->numbers);
+    const double here = device_dot(x->device, x->precision, x->n, x->numbers, y->numbers);
+    return x->seam != NULL ? seam_dot(x->seam, x, y, here) : here;
 }
 
 double vector_norm(const struct vector *x) {

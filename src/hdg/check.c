@@ -159,6 +159,21 @@ static int has_own_data(const struct hdg_condition *c) {
            c->slack[1] || c->slack[2];
 }
 
+/* The worst of all parts of the mesh. condition: here. */
+static facet_status join_mismatches(const struct hdg *h, int64_t condition, struct hdg_mismatch *mismatch) {
+    facet_status status = FACET_OK;
+    struct base_team *team = mesh_team(h->data.mesh);
+    double most = mismatch->difference;
+    if (team == NULL) return FACET_OK;
+    TRY(team_reduce(team, TEAM_MAX, 1, &most));
+    if (mismatch->difference < most) condition = INT64_MAX;
+    TRY(team_reduce_counts(team, TEAM_MIN, 1, &condition));
+    if (condition != INT64_MAX)
+        *mismatch = (struct hdg_mismatch){h->data.conditions[condition].part, most};
+done:
+    return status;
+}
+
 /* The worst part, if its data differ from the exact solution's by more than rounding and interpolation
  * explain. Where both nearly vanish on a face, like sin(pi x) at x = 1, only the size of the solution inside
  * tells what rounding is. */
@@ -167,6 +182,7 @@ facet_status hdg_find_mismatch(const struct hdg *h, struct hdg_mismatch *mismatc
     const struct facet_mesh *mesh = h->data.mesh;
     struct sizes sizes = {0};
     struct local l = {0};
+    int64_t worst = INT64_MAX;
     *mismatch = (struct hdg_mismatch){0};
     TRY(local_create(h, &l));
     for (int32_t f = 0; f < mesh->n_faces; f++) {
@@ -181,7 +197,9 @@ facet_status hdg_find_mismatch(const struct hdg *h, struct hdg_mismatch *mismatc
         }
         if (difference <= 1e-6 * scale || difference <= mismatch->difference) continue;
         *mismatch = (struct hdg_mismatch){h->data.conditions[c].part, difference};
+        worst = c;
     }
+    TRY(join_mismatches(h, worst, mismatch));
 done:
     local_destroy(&l);
     return status;
@@ -205,8 +223,9 @@ facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) 
     for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     TRY(local_for_all_cells(h, cell_work, &job));
     if (h->data.exact != NULL) TRY(hdg_find_mismatch(h, mismatch));
-    if (!job.has_reaction && mismatch->part == NULL && has_no_hold(h))
-        TRY(local_check_balance(h, job.totals, &sum));
+    int64_t holds = job.has_reaction || !has_no_hold(h);
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &holds));
+    if (!holds && mismatch->part == NULL) TRY(local_check_balance(h, job.totals, &sum));
     if (mismatch->part == NULL) TRY(adrift_balance(h, NULL, NULL));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);

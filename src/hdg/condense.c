@@ -551,11 +551,27 @@ static facet_status make_lift(struct hdg *h) {
     return status == FACET_OK ? contact_lift(h, h->lift) : status;
 }
 
+/* What is known of all cells, over all parts of the mesh. held: eliminated unknowns. */
+static facet_status join_parts(struct hdg *h, int only, double *held) {
+    facet_status status = FACET_OK;
+    struct base_team *team = mesh_team(h->data.mesh);
+    double sums[2] = {h->volume, (double)(h->trace.n_all - h->trace.n_free - h->n_on_axis)};
+    double most[2] = {h->largest_robin, h->largest_reaction};
+    TRY(team_reduce(team, TEAM_SUM, 2, sums));
+    TRY(team_reduce(team, TEAM_MAX, 2, most));
+    if (!only) h->volume = sums[0];
+    *held = sums[1];
+    h->largest_robin = most[0];
+    h->largest_reaction = most[1];
+done:
+    return status;
+}
+
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct rough_samples samples = {0};
-    double volume = h->volume;
+    double volume = h->volume, held;
     h->volume = h->largest_robin = 0.0;
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
@@ -571,9 +587,10 @@ static facet_status condense(struct hdg *h, int only) {
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     TRY(hdg_compare_samples(h, &samples));
+    TRY(join_parts(h, only, &held));
     if (only) h->volume = volume;
-    h->singular = h->data.equation->floats && h->trace.n_free + h->n_on_axis == h->trace.n_all &&
-                  h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    h->singular = h->data.equation->floats && held == 0.0 && h->largest_reaction == 0.0 &&
+                  h->largest_robin == 0.0;
     TRY(contact_check(h));
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);

@@ -137,7 +137,7 @@ static facet_status area_face(struct local *l, int32_t face, void *user) {
 static facet_status find_areas(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &h->data;
-    int n_shared = 0;
+    int64_t n_shared = 0;
     double *areas = NULL;
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         const struct hdg_condition *c =
@@ -145,6 +145,7 @@ static facet_status find_areas(struct hdg *h) {
         if (c == NULL || c->force == NULL) continue;
         n_shared = c->shared >= n_shared ? c->shared + 1 : n_shared;
     }
+    TRY(team_reduce_counts(mesh_team(data->mesh), TEAM_MAX, 1, &n_shared));
     if (n_shared == 0 || h->elastic->areas != NULL) goto done;
     TRY(CALLOC(areas, data->mesh->n_faces));
     TRY(CALLOC(h->elastic->areas, n_shared));
@@ -154,6 +155,7 @@ static facet_status find_areas(struct hdg *h) {
             data->face_condition[f] >= 0 ? &data->conditions[data->face_condition[f]] : NULL;
         if (c != NULL && c->force != NULL) h->elastic->areas[c->shared] += areas[f];
     }
+    TRY(team_reduce(mesh_team(data->mesh), TEAM_SUM, (int)n_shared, h->elastic->areas));
 done:
     base_free(&areas);
     return status;

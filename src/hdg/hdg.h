@@ -122,7 +122,7 @@ const char *hdg_orthotropic_fault(int n, const double *constants);
 
 /* A boundary face without a condition lies on the axis. */
 static inline int hdg_is_on_axis(const struct hdg_data *data, int64_t face) {
-    return data->plane == HDG_AXISYMMETRIC && data->mesh->face_cells[2 * face + 1] < 0 &&
+    return data->plane == HDG_AXISYMMETRIC && mesh_is_boundary(data->mesh, face) &&
            data->face_condition[face] < 0;
 }
 

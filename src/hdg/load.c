@@ -147,7 +147,10 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
         total += constant[i] * h->boundary[i];
         scale += fabs(constant[i] * h->boundary[i]);
     }
-    *sum = total;
+    double both[2] = {total, scale};
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, both));
+    *sum = total = both[0];
+    scale = both[1];
     if (!(fabs(total) <= 1e-4 * scale))
         FAIL(FACET_ERROR_INPUT,
              "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
@@ -218,6 +221,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
     for (int64_t i = 0; i < system.n_free && nothing; i++) F[i] = 0.0;
     if (equation->finish_load != NULL) equation->finish_load(h, s, F);
+    TRY(seam_add_blocks(h->trace.seam, h->trace.free_offsets, F));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&locals[b]);

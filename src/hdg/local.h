@@ -4,7 +4,9 @@
 
 #include <math.h>
 
+#include "device/seam.h"
 #include "hdg/hdg.h"
+#include "mesh/part.h"
 
 /* How A = (K^-1 phi, phi) is inverted. */
 enum flux_mass {

@@ -244,7 +244,14 @@ static double sum_cells(int32_t n, const struct cell_errors *cells, double *sum)
     return largest;
 }
 
-/* Each face once; those where u jumps, and an expression cannot say which side is meant, not at all. */
+/* Each face once, where it is owned; those where u jumps, and an expression cannot say which side is meant,
+ * not at all. */
+static int counts(const struct hdg *h, int64_t face) {
+    const struct mesh_part *part = h->data.mesh->part;
+    if (part != NULL && !part->owns_face[face]) return 0;
+    return h->contacts == NULL || h->contacts->seen.records[face].n_traces < 2;
+}
+
 static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *s,
                                 struct hdg_errors *errors) {
     facet_status status = FACET_OK;
@@ -253,10 +260,12 @@ static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *
     TRY(ALLOC(faces, (int64_t)h->data.mesh->n_faces * (nc + 1)));
     TRY(general_trace_errors(h, s, faces));
     for (int64_t f = 0; f < h->data.mesh->n_faces; f++)
-        for (int c = 0; c < nc && (h->contacts == NULL || h->contacts->seen.records[f].n_traces < 2); c++) {
+        for (int c = 0; c < nc && counts(h, f); c++) {
             sum += faces[f * (nc + 1) + c];
             sums[c] += faces[f * (nc + 1) + c] * faces[f * (nc + 1) + nc];
         }
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 1, &sum));
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, nc, sums));
     errors->trace_L2 = sqrt(sum);
     for (int c = 0; c < nc; c++) errors->trace_area_component[c] = sqrt(sums[c]);
 done:
@@ -277,6 +286,8 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     else
         TRY(local_for_all_cells(h, error_work, &job));
     errors->u_Linf = sum_cells(h->data.mesh->n_cells, job.cells, sum);
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 1, &errors->u_Linf));
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, N_SUMS, sum));
     errors->u_L2 = norm_of(h, s, HDG_U, sum + SUM_U, errors->u_component);
     errors->q_L2 = norm_of(h, s, HDG_Q, sum + SUM_Q, errors->q_component);
     errors->u_star_L2 = norm_of(h, s, HDG_U_STAR, sum + SUM_U_STAR, errors->u_star_component);
@@ -477,6 +488,33 @@ done:
     return status;
 }
 
+/* At a seam the sum of both copies. fluxes: of the cells. */
+static facet_status balance_seam(const struct hdg *h, const double *fluxes, double *worst) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct trace_space *space = &h->trace;
+    const int n = space->n_components;
+    double *sums = NULL;
+    int64_t *offsets = NULL;
+    if (space->seam == NULL) return FACET_OK;
+    TRY(ALLOC(offsets, space->n_free_faces + 1));
+    TRY(CALLOC(sums, space->n_free_faces * n));
+    for (int64_t b = 0; b <= space->n_free_faces; b++) offsets[b] = b * n;
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        const int64_t f = space->free_faces[b];
+        if (mesh->face_cells[2 * f + 1] == MESH_SEAM)
+            memcpy(sums + b * n,
+                   fluxes + ((int64_t)mesh->face_cells[2 * f] * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n,
+                   (size_t)n * sizeof *sums);
+    }
+    TRY(seam_add_blocks(space->seam, offsets, sums));
+    for (int64_t i = 0; i < space->n_free_faces * n; i++) *worst = fmax(*worst, fabs(sums[i]));
+done:
+    base_free(&sums);
+    base_free(&offsets);
+    return status;
+}
+
 facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s, double *imbalance) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -503,7 +541,10 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
         const double *other = job.fluxes + (b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]) * n;
         for (int c = 0; c < n; c++) worst = fmax(worst, fabs(one[c] + other[c]));
     }
-    *imbalance = scale > 0.0 ? worst / scale : 0.0;
+    TRY(balance_seam(h, job.fluxes, &worst));
+    double both[2] = {worst, scale};
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 2, both));
+    *imbalance = both[1] > 0.0 ? both[0] / both[1] : 0.0;
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.general[b]);
     base_free(&job.cells);

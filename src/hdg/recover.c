@@ -114,6 +114,7 @@ static facet_status fix_mean(const struct hdg *h, struct hdg_solution *s) {
     TRY(local_for_all_cells(h, mean_work, &job));
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) sum += job.sums[b][c];
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
     double constant = sum / h->volume;
     local_add_constants(h, NULL, NULL, &constant, s);
 done:
@@ -173,8 +174,9 @@ facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s,
     trace_scatter(&h->trace, error, zero, d.trace);
     contact_recover(h, 0, &d);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, &d));
-    double inside = sum_of_squares(h, &d);
-    *relative = inside > 0.0 ? sqrt(inside / sum_of_squares(h, s)) : 0.0;
+    double squares[2] = {sum_of_squares(h, &d), sum_of_squares(h, s)};
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2, squares));
+    *relative = squares[0] > 0.0 ? sqrt(squares[0] / squares[1]) : 0.0;
 done:
     hdg_solution_destroy(&d);
     base_free(&zero);

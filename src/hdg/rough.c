@@ -153,6 +153,13 @@ facet_status hdg_measure_rounding(struct hdg *h, struct rough_samples *samples) 
         }
     }
     h->rounding = fmax(h->rounding, l.missing);
+    double most[] = {h->rounding, h->inside, h->uneven, h->heaviest, stiffest}, least[] = {h->lightest, softest};
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 5, most));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 2, least));
+    h->rounding = most[0], h->inside = most[1], h->uneven = most[2], h->heaviest = most[3];
+    stiffest = most[4];
+    h->lightest = least[0];
+    softest = least[1];
     h->contrast = softest > 0.0 ? fmax(stiffest / softest, 1.0) : 1.0;
 done:
     local_destroy(&l);
@@ -268,6 +275,7 @@ facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r) {
         spread_errors(h, b, errors, free);
     }
     TRY(vector_upload(r, free));
+    seam_add(h->trace.seam, r);
 done:
     trace_view_close(&view);
     base_free(&free);

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 
 /* Degrees. An integrand of the cell matrices is a product of two basis functions and det J, of degree 2k +
@@ -230,7 +231,7 @@ static facet_status boundary_area(const struct hdg_space *space, int64_t begin, 
     TRY(ALLOC(x, points * dim));
     TRY(ALLOC(normal, points * dim));
     for (int64_t f = begin; f < end; f++) {
-        if (mesh->face_cells[2 * f + 1] >= 0) continue;
+        if (!mesh_is_boundary(mesh, f)) continue;
         const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * f]);
         int b = (int)(block - mesh->blocks);
         const struct hdg_face_table *table = hdg_face_of(&space->blocks[b].face, mesh->face_locals[2 * f]);
@@ -268,6 +269,7 @@ static facet_status domain_length(const struct hdg_space *space, double *length)
                                    (int64_t)mesh->n_faces * (p + 1) / PARTS, &areas[p]));
     TRY(base_collected(&failures));
     for (int p = 0; p < PARTS; p++) area += areas[p];
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &area));
     for (int a = 0; a < dim; a++) {
         largest = fmax(largest, quality.upper[a] - quality.lower[a]);
         smallest = fmin(smallest, quality.upper[a] - quality.lower[a]);

@@ -128,23 +128,56 @@ done:
     return status;
 }
 
+/* Of a mesh in parts, without a Dirichlet part: refuses what is weak, whose constants are not found anew. */
+static facet_status check_part(const struct hdg *h, const int32_t *piece, const struct held *held) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct mesh_quality quality;
+    double square = 0.0, sums[2] = {0.0}, stiffest = 0.0;
+    int64_t n_pieces;
+    TRY(mesh_measure_size(mesh, &quality));
+    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
+    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        sums[0] += held[c].hold;
+        sums[1] += held[c].volume;
+        stiffest = fmax(stiffest, held[c].stiffness);
+    }
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &stiffest));
+    if (n_pieces > 1 || !(sums[0] * square >= WEAK * stiffest * sums[1]))
+        FAIL(FACET_ERROR_INPUT,
+             "%s is not distributed yet: give a Dirichlet part to every piece, or use the program facet",
+             n_pieces > 1 ? "a mesh of several pieces of which one has no Dirichlet part"
+                          : "a problem that a reaction or Robin's a holds so weakly that rounding decides about "
+                            "its constant");
+done:
+    return status;
+}
+
 facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     int32_t *piece = NULL;
     uint8_t *fixed = NULL;
     struct held *held = NULL;
-    int loose = 0;
+    int64_t loose = 0;
     hdg_weak_destroy(weak);
     if (!h->data.equation->floats || h->singular) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(fixed, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
     mark_fixed(h, piece, fixed);
+    TRY(mesh_spread_marks(mesh, piece, fixed));
     for (int32_t c = 0; c < mesh->n_cells; c++) loose |= piece[c] == c && !fixed[c];
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &loose));
     if (!loose) goto done;
     TRY(ALLOC(held, mesh->n_cells));
     TRY(local_for_all_cells(h, hold_work, held));
+    if (mesh->part != NULL) {
+        TRY(check_part(h, piece, held));
+        goto done;
+    }
     TRY(choose(h, piece, fixed, held, weak));
     if (weak->n == 0) goto done;
     TRY(ALLOC(weak->face_piece, h->trace.n_faces));

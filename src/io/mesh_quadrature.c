@@ -37,7 +37,7 @@ static facet_status mark_name(const struct facet_mesh *mesh, const char *name, i
     const struct mesh_group *group = faces ? part : cells;
     for (int32_t k = 0; !all && k < group->count; k++) w->marks[group->ids[k]] = 1;
     for (int32_t f = 0; all && f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f + 1] < 0) w->marks[f] = 1;
+        if (mesh_is_boundary(mesh, f)) w->marks[f] = 1;
 done:
     return status;
 }

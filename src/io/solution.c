@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "io/vtu.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 #define MAX_ORDER  10
@@ -24,6 +25,7 @@ struct column {
 
 struct sampler {
     const struct facet_solver *solver; /* while it is sampled */
+    struct base_team *team;            /* of whose mesh this is a part */
     int dim, n_blocks, order, pieces;  /* pieces > 1: each cell is written as that many */
     int64_t n_points, n_cells;
     double *points;
@@ -162,7 +164,9 @@ static facet_status sample_piece(struct sampler *p, int32_t cell, const struct b
     for (int c = 0; c < p->n_columns; c++) {
         struct column *column = &p->columns[c];
         if (column->kind == KIND_CELL)
-            column->values[written_cell] = cell;
+            column->values[written_cell] = p->solver->problem->mesh->part != NULL
+                                               ? (double)p->solver->problem->mesh->part->cell_numbers[cell]
+                                               : cell;
         else if (column->numbers != NULL)
             column->values[written_cell] = column->numbers[cell];
         else if (column->kind == KIND_TRACE)
@@ -218,7 +222,7 @@ static facet_status number_groups(const struct facet_mesh *mesh, struct column *
             if (dim < mesh->dim) face = mesh_group_face(mesh, group, i);
             int32_t across = face.is_inner ? mesh->face_cells[2 * (int64_t)group->ids[i] + 1] : face.cell;
             if (column->numbers[face.cell] == 0) column->numbers[face.cell] = number;
-            if (column->numbers[across] == 0) column->numbers[across] = number;
+            if (across >= 0 && column->numbers[across] == 0) column->numbers[across] = number;
         }
     }
 done:
@@ -264,8 +268,10 @@ static void sampler_free(struct sampler *p) {
 static facet_status make_sample(const struct facet_solver *solver, int n_fields, const char *const *fields,
                                 int order, struct sampler *p) {
     facet_status status = FACET_OK;
-    *p = (struct sampler){
-        .solver = solver, .dim = solver->problem->mesh->dim, .n_blocks = solver->problem->mesh->n_blocks};
+    *p = (struct sampler){.solver = solver,
+                          .team = mesh_team(solver->problem->mesh),
+                          .dim = solver->problem->mesh->dim,
+                          .n_blocks = solver->problem->mesh->n_blocks};
     if (!solver->solved) FAIL(FACET_ERROR_INPUT, "there is no solution to write yet");
     if (order < 0 || order > MAX_ORDER)
         FAIL(FACET_ERROR_INPUT, "output.order must be 1 to %d, not %d", MAX_ORDER, order);
@@ -282,7 +288,7 @@ static facet_status write_sample(const struct sampler *p, const char *path) {
     for (int c = 0; c < p->n_columns; c++)
         columns[c] = (struct vtu_field){p->columns[c].name, p->columns[c].components,
                                         p->columns[c].kind >= KIND_TRACE, p->columns[c].values};
-    struct vtu_grid grid = {p->dim, p->order, p->n_blocks, p->blocks, p->points};
+    struct vtu_grid grid = {p->dim, p->order, p->n_blocks, p->blocks, p->points, p->team};
     return vtu_write(path, &grid, p->n_columns, columns);
 }
 

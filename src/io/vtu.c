@@ -28,7 +28,9 @@ enum {
 
 struct layout {
     const struct vtu_grid *grid;
-    int64_t n_points, n_cells;
+    int64_t n_points, n_cells;       /* here */
+    int64_t first_point, first_cell; /* of those in the file, */
+    int64_t all_points, all_cells;   /* which are so many */
     int n_nodes[SHAPE_COUNT];
     int *map[SHAPE_COUNT]; /* VTK's point p is lattice node map[p] */
 };
@@ -41,7 +43,8 @@ typedef void fill_function(const struct layout *layout, const struct array *arra
 struct array {
     const char *name, *type;
     int n_in, n_out; /* components given and written */
-    int on_cells;
+    int on_cells;    /* a field of the cells */
+    int per_cell;    /* or another array of as many items */
     const double *values;
     fill_function *fill;
     int64_t n_tuples;
@@ -123,8 +126,8 @@ static void fill_point_values(const struct layout *layout, const struct array *a
 static void fill_connectivity(const struct layout *layout, const struct array *array, int64_t first,
                               int64_t n, void *out) {
     int64_t *to = out;
-    (void)layout, (void)array;
-    for (int64_t i = 0; i < n; i++) to[i] = first + i;
+    (void)array;
+    for (int64_t i = 0; i < n; i++) to[i] = layout->first_point + first + i;
 }
 
 /* The end of each cell in the connectivity. */
@@ -135,7 +138,7 @@ static void fill_offsets(const struct layout *layout, const struct array *array,
     for (int64_t i = 0; i < n; i++) {
         const struct place place = find_place(layout, 1, first + i);
         const int n_nodes = layout->n_nodes[layout->grid->blocks[place.block].shape];
-        to[i] = place.first_point + (first + i - place.first_cell + 1) * n_nodes;
+        to[i] = layout->first_point + place.first_point + (first + i - place.first_cell + 1) * n_nodes;
     }
 }
 
@@ -243,7 +246,10 @@ static void array_free(struct array *array) {
     base_free(&array->sizes);
 }
 
-static uint64_t array_file_bytes(const struct array *array) {
+static uint64_t array_file_bytes(const struct layout *layout, const struct array *array) {
+    if (layout->grid->team != NULL)
+        return sizeof(uint64_t) +
+               (uint64_t)(array->per_cell ? layout->all_cells : layout->all_points) * array->tuple_bytes;
     uint64_t bytes = (3 + (uint64_t)array->n_blocks) * sizeof(uint64_t);
     for (int64_t b = 0; b < array->n_blocks; b++) bytes += array->sizes[b];
     return bytes;
@@ -285,17 +291,18 @@ static void put_escaped(struct text *xml, const char *name) {
     }
 }
 
-static void put_entry(struct text *xml, const struct array *array, uint64_t *offset) {
+static void put_entry(struct text *xml, const struct layout *layout, const struct array *array,
+                      uint64_t *offset) {
     text_printf(xml, "        <DataArray type=\"%s\" Name=\"", array->type);
     put_escaped(xml, array->name);
     text_printf(xml, "\" NumberOfComponents=\"%d\" format=\"appended\" offset=\"%llu\"/>\n", array->n_out,
                 (unsigned long long)*offset);
-    *offset += array_file_bytes(array);
+    *offset += array_file_bytes(layout, array);
 }
 
 /* The fields on points or those on cells; the first field of all is the active one of its kind. */
-static void put_fields(struct text *xml, int on_cells, int n_fields, const struct array *fields,
-                       uint64_t *offset) {
+static void put_fields(struct text *xml, const struct layout *layout, int on_cells, int n_fields,
+                       const struct array *fields, uint64_t *offset) {
     const char *section = on_cells ? "CellData" : "PointData";
     text_printf(xml, "      <%s", section);
     if (n_fields > 0 && fields[0].on_cells == on_cells) {
@@ -306,7 +313,7 @@ static void put_fields(struct text *xml, int on_cells, int n_fields, const struc
     }
     text_printf(xml, ">\n");
     for (int i = 0; i < n_fields; i++) {
-        if (fields[i].on_cells == on_cells) put_entry(xml, &fields[i], offset);
+        if (fields[i].on_cells == on_cells) put_entry(xml, layout, &fields[i], offset);
     }
     text_printf(xml, "      </%s>\n", section);
 }
@@ -318,17 +325,18 @@ static void put_head(struct text *xml, const struct layout *layout, int n_fields
     text_printf(xml,
                 "<?xml version=\"1.0\"?>\n"
                 "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"%s\" "
-                "header_type=\"UInt64\" compressor=\"vtkZLibDataCompressor\">\n"
+                "header_type=\"UInt64\"%s>\n"
                 "  <UnstructuredGrid>\n"
                 "    <Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
                 __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian",
-                (long long)layout->n_points, (long long)layout->n_cells);
-    put_fields(xml, 0, n_fields, arrays, &offset);
-    put_fields(xml, 1, n_fields, arrays, &offset);
+                layout->grid->team == NULL ? " compressor=\"vtkZLibDataCompressor\"" : "",
+                (long long)layout->all_points, (long long)layout->all_cells);
+    put_fields(xml, layout, 0, n_fields, arrays, &offset);
+    put_fields(xml, layout, 1, n_fields, arrays, &offset);
     text_printf(xml, "      <Points>\n");
-    put_entry(xml, points, &offset);
+    put_entry(xml, layout, points, &offset);
     text_printf(xml, "      </Points>\n      <Cells>\n");
-    for (int i = 1; i < N_GRID_ARRAYS; i++) put_entry(xml, &points[i], &offset);
+    for (int i = 1; i < N_GRID_ARRAYS; i++) put_entry(xml, layout, &points[i], &offset);
     text_printf(xml, "      </Cells>\n"
                      "    </Piece>\n"
                      "  </UnstructuredGrid>\n"
@@ -355,6 +363,27 @@ static facet_status check_grid(const struct vtu_grid *grid) {
     return FACET_OK;
 }
 
+/* Where the items of this rank stand among those of all. */
+static facet_status layout_join(struct layout *layout) {
+    facet_status status = FACET_OK;
+    struct base_team *team = layout->grid->team;
+    int64_t *all = NULL, here[2] = {layout->n_points, layout->n_cells};
+    TRY(ALLOC(all, 2 * (int64_t)team->size));
+    TRY(team_gather(team, 2, here, all));
+    layout->all_points = layout->all_cells = 0;
+    for (int r = 0; r < team->size; r++) {
+        if (r == team->rank) {
+            layout->first_point = layout->all_points;
+            layout->first_cell = layout->all_cells;
+        }
+        layout->all_points += all[2 * r];
+        layout->all_cells += all[2 * r + 1];
+    }
+done:
+    base_free(&all);
+    return status;
+}
+
 static facet_status layout_init(struct layout *layout, const struct vtu_grid *grid) {
     facet_status status = FACET_OK;
 
@@ -369,6 +398,9 @@ static facet_status layout_init(struct layout *layout, const struct vtu_grid *gr
         TRY(ALLOC(layout->map[shape], n_nodes));
         TRY(vtu_node_map(shape, grid->order, layout->map[shape]));
     }
+    layout->all_points = layout->n_points;
+    layout->all_cells = layout->n_cells;
+    if (grid->team != NULL) TRY(layout_join(layout));
 done:
     return status;
 }
@@ -390,6 +422,7 @@ static facet_status describe_field(const struct layout *layout, const struct vtu
                                      : n == 4 ? 9
                                               : n,
                             .on_cells = field->on_cells != 0,
+                            .per_cell = field->on_cells != 0,
                             .values = field->values,
                             .fill = field->on_cells ? fill_cell_values : fill_point_values,
                             .n_tuples = field->on_cells ? layout->n_cells : layout->n_points};
@@ -416,12 +449,14 @@ static void describe_grid(const struct layout *layout, struct array *arrays) {
     arrays[2] = (struct array){.name = "offsets",
                                .type = "Int64",
                                .n_out = 1,
+                               .per_cell = 1,
                                .fill = fill_offsets,
                                .n_tuples = n_cells,
                                .tuple_bytes = sizeof(int64_t)};
     arrays[3] = (struct array){.name = "types",
                                .type = "UInt8",
                                .n_out = 1,
+                               .per_cell = 1,
                                .fill = fill_types,
                                .n_tuples = n_cells,
                                .tuple_bytes = 1};
@@ -440,9 +475,94 @@ done:
     return status;
 }
 
+static const char tail[] = "\n  </AppendedData>\n</VTKFile>\n";
+
+/* ------------------------------------------------------------------------------------------ by a team */
+
+#define SHARE_BYTES ((int64_t)1 << 24) /* that a rank writes at a time */
+
+/* A file that is being written by a team. */
+struct together {
+    const struct layout *layout;
+    struct base_team *team;
+    void *file;
+    int64_t at; /* where the next array, or other text, begins */
+    char *bytes;
+    int64_t n_shares; /* the most that any rank needs for an array */
+    facet_status failed;
+};
+
+/* A failure is kept: all ranks write as often. */
+static void write_share(struct together *t, int64_t at, const void *bytes, int64_t n) {
+    facet_status status = team_file_write(t->team, t->file, at, bytes, n);
+    if (t->failed == FACET_OK) t->failed = status;
+}
+
+/* What rank 0 alone has to say. */
+static void write_text(struct together *t, const void *bytes, int64_t n) {
+    write_share(t, t->at, bytes, t->team->rank == 0 ? n : 0);
+    t->at += n;
+}
+
+static void write_array(struct together *t, const struct array *array) {
+    const uint64_t n_bytes = array_file_bytes(t->layout, array) - sizeof n_bytes;
+    const int64_t size = (int64_t)array->tuple_bytes, most = SHARE_BYTES / size;
+    const int64_t first = array->per_cell ? t->layout->first_cell : t->layout->first_point;
+    write_text(t, &n_bytes, sizeof n_bytes);
+    for (int64_t share = 0; share < t->n_shares; share++) {
+        const int64_t done = share * most < array->n_tuples ? share * most : array->n_tuples;
+        const int64_t n = array->n_tuples - done < most ? array->n_tuples - done : most;
+        if (n > 0) array->fill(t->layout, array, done, n, t->bytes);
+        write_share(t, t->at + (first + done) * size, t->bytes, n * size);
+    }
+    t->at += (int64_t)n_bytes;
+}
+
+static facet_status count_shares(struct together *t, int n_arrays, const struct array *arrays) {
+    for (int i = 0; i < n_arrays; i++) {
+        const int64_t most = SHARE_BYTES / (int64_t)arrays[i].tuple_bytes;
+        const int64_t n = (arrays[i].n_tuples + most - 1) / most;
+        if (n > t->n_shares) t->n_shares = n;
+    }
+    return team_reduce_counts(t->team, TEAM_MAX, 1, &t->n_shares);
+}
+
+/* Rank 0 makes the file beside its target, and gives it its name in the end. */
+static facet_status write_together(const char *path, const struct layout *layout, int n_fields,
+                                   const struct array *arrays, const struct text *head) {
+    facet_status status = FACET_OK;
+    struct together t = {.layout = layout, .team = layout->grid->team};
+    struct file_writer *writer = NULL;
+    char name[FILE_NAME_BYTES] = "";
+    if (t.team->rank == 0) {
+        TRY(file_writer_open(path, &writer));
+        if (file_writer_path(writer) == NULL)
+            FAIL(FACET_ERROR_INPUT, "many ranks cannot write to a stream: give the output a file name");
+        snprintf(name, sizeof name, "%s", file_writer_path(writer));
+    }
+    TRY(ALLOC(t.bytes, SHARE_BYTES));
+    TRY(count_shares(&t, n_fields + N_GRID_ARRAYS, arrays));
+    TRY(team_broadcast(t.team, 0, name, sizeof name));
+    TRY(team_file_open(t.team, name, &t.file));
+    write_text(&t, head->data, (int64_t)head->length);
+    for (int on_cells = 0; on_cells <= 1; on_cells++)
+        for (int i = 0; i < n_fields; i++)
+            if (arrays[i].on_cells == on_cells) write_array(&t, &arrays[i]);
+    for (int i = n_fields; i < n_fields + N_GRID_ARRAYS; i++) write_array(&t, &arrays[i]);
+    write_text(&t, tail, sizeof tail - 1);
+    team_file_close(t.team, &t.file);
+    TRY(team_agree(t.team, t.failed));
+    TRY(file_writer_close(&writer));
+done:
+    file_writer_abandon(&writer);
+    base_free(&t.bytes);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ by one */
+
 facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
                        const struct vtu_field *fields) {
-    static const char tail[] = "\n  </AppendedData>\n</VTKFile>\n";
     facet_status status = FACET_OK;
     struct layout layout = {.grid = NULL};
     struct array *arrays = NULL;
@@ -455,10 +575,14 @@ facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fiel
     TRY(CALLOC(arrays, n_arrays));
     for (int i = 0; i < n_fields; i++) TRY(describe_field(&layout, &fields[i], &arrays[i]));
     describe_grid(&layout, arrays + n_fields);
-    TRY(file_check(path)); /* before the work */
-    for (int i = 0; i < n_arrays; i++) TRY(pack_array(&layout, &arrays[i]));
+    if (team_rank(grid->team) == 0) TRY(file_check(path)); /* before the work */
+    for (int i = 0; grid->team == NULL && i < n_arrays; i++) TRY(pack_array(&layout, &arrays[i]));
     put_head(&head, &layout, n_fields, arrays);
     TRY(head.status);
+    if (grid->team != NULL) {
+        TRY(write_together(path, &layout, n_fields, arrays, &head));
+        goto done;
+    }
     TRY(file_writer_open(path, &writer));
     TRY(file_writer_put(writer, head.data, head.length));
     TRY(put_arrays(arrays, n_fields, writer));

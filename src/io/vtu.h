@@ -4,13 +4,16 @@
  * The caller gives every cell's points at the lattice of shape_nodes(shape, order) of poly/shape.h; the
  * writer reorders them to VTK's numbering. order 1 writes linear cells (VTK_TRIANGLE, ...), order 2..10
  * Lagrange cells. The file appears when it is whole (base/file.h).
+ *
+ * A team writes one file: the cells of rank 0, then those of rank 1, and so on, as if one had all of them;
+ * arrays are then not compressed, so that everybody knows where its part goes.
  */
 #ifndef FACET_IO_VTU_H
 #define FACET_IO_VTU_H
 
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/team.h"
 #include "poly/shape.h"
 
 struct vtu_block {
@@ -27,7 +30,8 @@ struct vtu_grid {
     int dim, order;
     int n_blocks;
     const struct vtu_block *blocks;
-    const double *points; /* all points of all cells x dim */
+    const double *points;   /* all points of all cells x dim */
+    struct base_team *team; /* who writes the file together, each the cells that it has; NULL: nobody else */
 };
 /* fields[0] becomes the active scalars (or vectors). */
 facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,

@@ -43,7 +43,10 @@ struct generator {
     int dim;
     const struct cut *even, *odd; /* for bricks whose index sum is even, odd */
     const char *split;            /* NULL: bricks stay whole */
-    int64_t strides[3];           /* of the lattice of points */
+    int parity;         /* of the index sum of the first brick in the whole, where this is a block */
+    unsigned seams;     /* bit s: side s is a seam */
+    int joined[3];      /* directions in which the whole is periodic and the block is not */
+    int64_t strides[3]; /* of the lattice of points */
     int64_t n_points, n_bricks;
     double *coordinates[3];
     uint8_t *sides; /* of each point: bits 2a (lower) and 2a + 1 (upper) */
@@ -153,15 +156,25 @@ static facet_status check_box(struct generator *g) {
     facet_status status = FACET_OK;
     if (g->dim != 2 && g->dim != 3) FAIL(FACET_ERROR_INPUT, "a box has dimension 2 or 3, not %d", g->dim);
     TRY(choose_cut(g));
+    for (int a = 0; a < g->dim; a++) TRY(check_direction(g->box, a));
+    TRY(check_alternation(g));
+done:
+    return status;
+}
+
+static facet_status check_count(const struct generator *g) {
     double cells = g->even->n_cells, points = 1;
     for (int a = 0; a < g->dim; a++) {
-        TRY(check_direction(g->box, a));
         cells *= g->box->cells[a];
         points *= g->box->cells[a] + 1.0;
     }
-    TRY(check_alternation(g));
-    TRY(mesh_check_count(cells, points));
-done:
+    return mesh_check_count(cells, points);
+}
+
+facet_status mesh_check_box(const facet_box *box, int *cells_per_brick) {
+    struct generator g = {.box = box, .dim = box->dim};
+    facet_status status = check_box(&g);
+    if (status == FACET_OK) *cells_per_brick = g.even->n_cells;
     return status;
 }
 
@@ -255,7 +268,7 @@ static facet_status lay_cells(struct generator *g) {
     g->vertex_offsets[n_cells] = g->node_offsets[n_cells] = n_cells * n;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t brick = 0; brick < g->n_bricks; brick++) {
-        int index[3] = {0}, sum = 0;
+        int index[3] = {0}, sum = g->parity;
         int64_t rest = brick;
         for (int a = 0; a < g->dim; a++) {
             index[a] = (int)(rest % g->box->cells[a]);
@@ -332,12 +345,14 @@ static facet_status name_sides(struct generator *g) {
     TRY(ALLOC(g->periodic, n_pairs * 2 * SHAPE_MAX_FACE_VERTICES));
     for (int s = 0; s < 2 * g->dim; s++) {
         int a = s / 2;
+        if (g->joined[a]) continue;
         if (!g->box->periodic[a]) {
             snprintf(g->names[s], sizeof g->names[s], "%c%s", axis_names[a], s % 2 ? "max" : "min");
-            g->groups[g->input.n_groups++] = (struct mesh_input_group){.name = g->names[s],
-                                                                       .dim = g->dim - 1,
-                                                                       .count = g->side_counts[s],
-                                                                       .vertices = g->side_faces[s]};
+            g->groups[g->input.n_groups++] =
+                (struct mesh_input_group){.name = g->names[s],
+                                          .dim = g->dim - 1,
+                                          .count = g->seams >> s & 1 ? 0 : g->side_counts[s],
+                                          .vertices = g->side_faces[s]};
         } else if (s % 2 == 0) {
             for (int64_t k = 0; k < g->side_counts[s]; k++, g->input.n_periodic++)
                 for (int i = 0; i < SHAPE_MAX_FACE_VERTICES; i++) {
@@ -380,24 +395,29 @@ static void generator_free(struct generator *g) {
     base_free(&g->periodic);
 }
 
+static void remember_cut(struct generator *g, struct facet_mesh *mesh) {
+    mesh->split = g->split;
+    for (int a = 0; a < g->dim; a++) {
+        mesh->cut.cells[a] = g->box->cells[a];
+        mesh->cut.periodic[a] = g->box->periodic[a] != 0;
+        mesh->cut.coordinates[a] = g->coordinates[a];
+        g->coordinates[a] = NULL;
+    }
+}
+
 facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct generator g = {.box = box, .dim = box->dim};
     *mesh = NULL;
     TRY(check_box(&g));
+    TRY(check_count(&g));
     TRY(lay_coordinates(&g));
     if (g.split == NULL) {
         TRY(mesh_create_plain_box(box, g.even->shape, g.coordinates, mesh));
         goto done;
     }
     TRY(list_all(&g, mesh));
-    (*mesh)->split = g.split; /* the mesh remembers */
-    for (int a = 0; a < g.dim; a++) {
-        (*mesh)->cut.cells[a] = box->cells[a];
-        (*mesh)->cut.periodic[a] = box->periodic[a] != 0;
-        (*mesh)->cut.coordinates[a] = g.coordinates[a];
-        g.coordinates[a] = NULL;
-    }
+    remember_cut(&g, *mesh);
 done:
     generator_free(&g);
     return status;
@@ -417,6 +437,162 @@ facet_status mesh_list_box(const struct facet_mesh *box, struct facet_mesh **lis
     TRY(lay_coordinates(&g));
     TRY(list_all(&g, lists));
 done:
+    generator_free(&g);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ blocks */
+
+/* A block of a larger box, and that box. */
+struct block {
+    const facet_box *whole;
+    facet_box own;
+    int first[3];
+};
+
+/* Which sides of the block are a seam: not those of the whole, unless these are joined to another block's. */
+static unsigned seams_of(const struct block *b) {
+    unsigned seams = 0;
+    for (int a = 0; a < b->own.dim; a++) {
+        const int all = b->own.cells[a] == b->whole->cells[a], joined = b->whole->periodic[a] && !all;
+        if (joined || b->first[a] > 0) seams |= 1u << 2 * a;
+        if (joined || b->first[a] + b->own.cells[a] < b->whole->cells[a]) seams |= 2u << 2 * a;
+    }
+    return seams;
+}
+
+/* Places the faces of the seam, side after side, in the order of their frames. */
+static facet_status list_seam(struct generator *g, int32_t **vertices) {
+    facet_status status = FACET_OK;
+    int64_t n = 0;
+    for (int s = 0; s < 2 * g->dim; s++) n += g->seams >> s & 1 ? g->side_counts[s] : 0;
+    TRY(ALLOC(*vertices, n * SHAPE_MAX_FACE_VERTICES));
+    for (int s = 0; s < 2 * g->dim; s++)
+        for (int64_t k = 0; (g->seams >> s & 1) && k < g->side_counts[s]; k++, g->input.n_seam++) {
+            const int32_t *face = g->side_faces[s] + k * SHAPE_MAX_FACE_VERTICES;
+            int32_t *frame = *vertices + g->input.n_seam * SHAPE_MAX_FACE_VERTICES;
+            int corners = 0;
+            for (int i = 0; i < SHAPE_MAX_FACE_VERTICES; i++) {
+                frame[i] = -1;
+                corners += face[i] >= 0;
+            }
+            mesh_make_frame(corners, face, frame);
+        }
+    g->input.seam = *vertices;
+done:
+    return status;
+}
+
+/* The index of a point in the whole lattice. */
+static void point_index(const struct generator *g, const struct block *b, int32_t point, int *index) {
+    int64_t rest = point;
+    for (int a = 0; a < g->dim; a++) {
+        index[a] = b->first[a] + (int)(rest % (g->box->cells[a] + 1));
+        rest /= g->box->cells[a] + 1;
+    }
+}
+
+/* The brick across a face of side s: the lowest corner of the face, or one step below it; one step further
+ * round a periodic direction. The key: the points of the face in the whole, those of an upper side of the
+ * whole being those of the lower, and the direction, since these points may have other faces, too. */
+static void describe_face(const struct generator *g, const struct block *b, int s, const int32_t *frame,
+                          int *across, int64_t *key) {
+    const int a = s / 2;
+    for (int d = 0; d < 3; d++) across[d] = d < g->dim ? INT32_MAX : 0;
+    for (int i = 0; i < MESH_SEAM_KEY; i++) key[i] = -1;
+    for (int i = 0; i < SHAPE_MAX_FACE_VERTICES && frame[i] >= 0; i++) {
+        int index[3] = {0};
+        int64_t number = 0;
+        point_index(g, b, frame[i], index);
+        for (int d = 0; d < g->dim; d++) across[d] = index[d] < across[d] ? index[d] : across[d];
+        if (index[a] == b->whole->cells[a] && b->whole->periodic[a]) index[a] = 0;
+        for (int d = g->dim - 1; d >= 0; d--) number = number * (b->whole->cells[d] + 1) + index[d];
+        key[i] = number;
+    }
+    key[MESH_SEAM_KEY - 1] = a;
+    const int n = b->whole->cells[a];
+    across[a] = (s % 2 ? across[a] : across[a] - 1 + n) % n;
+}
+
+static facet_status describe_seam(const struct generator *g, const struct block *b,
+                                  struct mesh_box_seam *seam) {
+    facet_status status = FACET_OK;
+    int32_t i = 0;
+    seam->n = (int32_t)g->input.n_seam;
+    TRY(ALLOC(seam->across, 3 * (int64_t)seam->n));
+    TRY(ALLOC(seam->keys, MESH_SEAM_KEY * (int64_t)seam->n));
+    for (int s = 0; s < 2 * g->dim; s++)
+        for (int64_t k = 0; (g->seams >> s & 1) && k < g->side_counts[s]; k++, i++)
+            describe_face(g, b, s, g->input.seam + (int64_t)i * SHAPE_MAX_FACE_VERTICES,
+                          seam->across + 3 * (int64_t)i, seam->keys + MESH_SEAM_KEY * (int64_t)i);
+done:
+    return status;
+}
+
+void mesh_box_seam_free(struct mesh_box_seam *seam) {
+    base_free(&seam->faces);
+    base_free(&seam->across);
+    base_free(&seam->keys);
+    seam->n = 0;
+}
+
+/* Coordinates of the whole, as its own generator lays them, and of them those of the block. */
+static facet_status cut_coordinates(struct block *b, double *coordinates[3]) {
+    facet_status status = FACET_OK;
+    struct generator whole = {.box = b->whole, .dim = b->whole->dim};
+    TRY(check_box(&whole));
+    TRY(lay_coordinates(&whole));
+    for (int a = 0; a < whole.dim; a++) {
+        TRY(ALLOC(coordinates[a], b->own.cells[a] + 1));
+        memcpy(coordinates[a], whole.coordinates[a] + b->first[a],
+               ((size_t)b->own.cells[a] + 1) * sizeof *coordinates[a]);
+        b->own.coordinates[a] = coordinates[a];
+    }
+done:
+    generator_free(&whole);
+    return status;
+}
+
+facet_status mesh_create_box_block(const facet_box *box, const int first[3], const int count[3],
+                                   struct mesh_box_seam *seam, struct facet_mesh **mesh) {
+    facet_status status = FACET_OK;
+    struct block b = {.whole = box, .own = {.dim = box->dim, .shape = box->shape, .split = box->split}};
+    struct generator g = {.box = &b.own, .dim = box->dim};
+    double *coordinates[3] = {NULL}, cells = 1.0;
+    int32_t *vertices = NULL;
+    *mesh = NULL;
+    *seam = (struct mesh_box_seam){0};
+    for (int a = 0; a < box->dim; a++) {
+        b.first[a] = first[a];
+        b.own.cells[a] = count[a];
+        b.own.periodic[a] = box->periodic[a] && count[a] == box->cells[a];
+        g.parity += first[a];
+        cells *= count[a];
+    }
+    TRY(cut_coordinates(&b, coordinates));
+    TRY(choose_cut(&g));
+    TRY(check_count(&g));
+    TRY(mesh_check_lists(g.even->shape, cells * g.even->n_cells));
+    g.seams = seams_of(&b);
+    TRY(lay_coordinates(&g));
+    TRY(lay_points(&g));
+    TRY(lay_cells(&g));
+    for (int a = 0; a < box->dim; a++) /* which decides whether sides have names */
+        g.joined[a] = box->periodic[a] && !b.own.periodic[a];
+    TRY(name_sides(&g));
+    TRY(list_seam(&g, &vertices));
+    TRY(ALLOC(seam->faces, g.input.n_seam));
+    g.input.seam_faces = seam->faces;
+    TRY(describe_seam(&g, &b, seam));
+    TRY(mesh_create(&g.input, mesh));
+    remember_cut(&g, *mesh);
+done:
+    if (status != FACET_OK) {
+        mesh_destroy(mesh);
+        mesh_box_seam_free(seam);
+    }
+    base_free(&vertices);
+    for (int a = 0; a < 3; a++) base_free(&coordinates[a]);
     generator_free(&g);
     return status;
 }

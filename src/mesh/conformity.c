@@ -140,7 +140,7 @@ static facet_status gather_boundary(struct conformity *c) {
     TRY(ALLOC(c->faces, mesh->n_boundary_faces));
     TRY(ALLOC(c->boxes, 2 * (int64_t)mesh->n_boundary_faces * dim));
     for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f + 1] < 0) c->faces[c->n++] = f;
+        if (mesh_is_boundary(mesh, f)) c->faces[c->n++] = f;
     for (int32_t i = 0; i < c->n; i++) {
         double x[3 * MAX_FACE_NODES], *box = c->boxes + 2 * (int64_t)i * dim;
         int n = face_points(c, c->faces[i], 0, x);

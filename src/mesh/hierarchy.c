@@ -60,6 +60,10 @@ static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh 
     struct facet_mesh *half = NULL;
     const struct facet_mesh *coarse = mesh->coarse;
     *nested = 0;
+    if (!coarse && mesh->part != NULL) { /* a part of a box was made with those that are nested */
+        snprintf(why, bytes, "the part of the mesh that this rank holds has no coarser one");
+        goto done;
+    }
     if (!coarse) {
         const struct mesh_box *box = mesh->split ? &mesh->cut : &mesh->box;
         if (!can_halve(mesh, box, least, why, bytes)) goto done;
@@ -109,9 +113,23 @@ int64_t mesh_hierarchy_coarsest(const struct facet_mesh *mesh) {
     while (mesh->coarse != NULL) mesh = mesh->coarse;
     struct mesh_box box = mesh->split != NULL ? mesh->cut : mesh->box;
     int64_t cells = mesh->n_cells;
-    while (can_halve(mesh, &box, 0, why, sizeof why)) {
+    while (mesh->part == NULL && can_halve(mesh, &box, 0, why, sizeof why)) {
         for (int a = 0; a < mesh->dim; a++) box.cells[a] /= 2;
         cells >>= mesh->dim;
     }
     return cells;
+}
+
+int mesh_box_halvings(const facet_box *box) {
+    char why[sizeof((struct mesh_hierarchy *)NULL)->why];
+    const struct facet_mesh like = {.dim = box->dim, .split = box->split, .n_cells = INT32_MAX};
+    struct mesh_box half = {{0}, {NULL}, {0}};
+    int n = 0;
+    for (int a = 0; a < box->dim; a++) {
+        half.cells[a] = box->cells[a];
+        half.periodic[a] = box->periodic[a];
+    }
+    for (; can_halve(&like, &half, 0, why, sizeof why); n++)
+        for (int a = 0; a < box->dim; a++) half.cells[a] /= 2;
+    return n;
 }

@@ -23,6 +23,8 @@ struct mesh_issues {
     char text[MESH_MAX_ISSUES * (MESH_ISSUE_BYTES + 4)];
 };
 void mesh_issue(struct mesh_issues *issues, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "+hex" at the end of the shapes of a mesh. */
+void mesh_add_shape(enum shape shape, char *text, size_t text_bytes);
 /* "(0.5, 1)" */
 const char *mesh_point_text(int dim, const double *x, char *text, int text_bytes);
 
@@ -67,6 +69,7 @@ struct mesh_builder {
     int32_t *raw_pair;    /* number of the periodic pair, -1: none */
     int32_t *face_of_raw;
     int32_t *raw_of_face; /* of the first cell's side */
+    int32_t *face_seam;   /* of each face its number in input->seam, -1: none; NULL: there is no seam */
 };
 /* "cell 17 (Gmsh element 243)" for a cell of the mesh. */
 const char *mesh_cell_text(const struct mesh_builder *builder, int32_t cell, char *text, int text_bytes);
@@ -74,6 +77,8 @@ const char *mesh_cell_text(const struct mesh_builder *builder, int32_t cell, cha
 /* Turns clockwise cells over, sets the affine flags, and reports cells whose Jacobian is not positive. */
 facet_status mesh_check_cells(struct mesh_builder *builder);
 facet_status mesh_build_topology(struct mesh_builder *builder);
+/* The vertices of a face, given in their order round it, as a frame. */
+void mesh_make_frame(int n, const int32_t *local, int32_t *frame);
 /* The raw face with these input vertices (padded with -1), or -1. */
 int32_t mesh_find_raw(const struct mesh_builder *builder, const int32_t *vertices);
 /* The mean of the vertices of a cell's face. */

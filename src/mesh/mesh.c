@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "mesh/internal.h"
+#include "mesh/part.h"
 
 /* ------------------------------------------------------------------------------------------ faults */
 
@@ -158,6 +159,11 @@ done:
     return status;
 }
 
+void mesh_add_shape(enum shape shape, char *text, size_t text_bytes) {
+    const size_t used = strlen(text);
+    snprintf(text + used, text_bytes - used, "%s%s", used ? "+" : "", shape_name(shape));
+}
+
 /* Cells in blocks of one shape, in input order within each; simplices come first. See put_straight_first. */
 static facet_status make_blocks(struct mesh_builder *builder) {
     facet_status status = FACET_OK;
@@ -175,9 +181,7 @@ static facet_status make_blocks(struct mesh_builder *builder) {
         block_of_shape[s] = mesh->n_blocks++;
         first += counts[s];
         TRY(allocate_block(block, mesh->dim, mesh->order));
-        size_t used = strlen(mesh->shape_text);
-        snprintf(mesh->shape_text + used, sizeof mesh->shape_text - used, "%s%s", used ? "+" : "",
-                 shape_name(block->shape));
+        mesh_add_shape(block->shape, mesh->shape_text, sizeof mesh->shape_text);
     }
     TRY(ALLOC(builder->mesh_cell, input->n_cells));
     TRY(ALLOC(builder->input_cell, input->n_cells));
@@ -259,6 +263,7 @@ static void builder_free(struct mesh_builder *builder) {
     base_free(&builder->raw_pair);
     base_free(&builder->face_of_raw);
     base_free(&builder->raw_of_face);
+    base_free(&builder->face_seam);
 }
 
 facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mesh) {
@@ -301,6 +306,7 @@ void mesh_destroy(struct facet_mesh **mesh) {
     struct facet_mesh *m = *mesh;
     if (!m) return;
     mesh_destroy(&m->coarse);
+    mesh_part_destroy(&m->part);
     for (int b = 0; b < m->n_blocks; b++) {
         base_free(&m->blocks[b].vertices);
         base_free(&m->blocks[b].faces);

@@ -4,7 +4,9 @@
  * of its block. Everything per cell lies in the block, everything per face in the mesh. Dimension and shape
  * are run-time values.
  *
- * A face joins one cell (boundary) or two (interior, periodic). Its frame is the order of its vertices by
+ * A face joins one cell (boundary) or two (interior, periodic). The second cell may be one of another rank,
+ * where a mesh is a part of a larger one (part.h): such a face lies on a seam, and not on the boundary.
+ * Its frame is the order of its vertices by
  * ascending vertex number, starting with the smallest; the second vertex of a quad face is the smaller
  * neighbour of the first. For a periodic pair the frame is that of the first cell's side, carried over by the
  * pairing. See poly/shape.h for orientations.
@@ -30,6 +32,8 @@
 
 #define MESH_MAX_ORDER  9
 #define MESH_MAX_BLOCKS 4 /* shapes of one dimension */
+/* What stands for the second cell of a face that has one cell here. */
+enum { MESH_BOUNDARY = -1, MESH_SEAM = -2 };
 /* So that 32-bit numbers count the sides of all cells. */
 #define MESH_MAX_CELLS (INT32_MAX / SHAPE_MAX_FACES)
 
@@ -60,6 +64,7 @@ struct mesh_box {
     int periodic[3];
 };
 
+struct mesh_part;
 struct facet_mesh {
     int dim, order;
     struct mesh_box box;
@@ -69,16 +74,29 @@ struct facet_mesh {
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
-    int32_t *face_cells;  /* n_faces x 2: second is -1 on the boundary; a cell may be its own neighbour */
+    int32_t *face_cells; /* n_faces x 2: second is MESH_BOUNDARY or MESH_SEAM where there is none here; a cell
+                            may be its own neighbour */
     uint8_t *face_locals; /* n_faces x 2: local face number in each cell */
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
     struct mesh_group *groups;
     char shape_text[40]; /* "triangle", "triangle+quad", "tet+hex+prism" */
     atomic_int has_lists;
-    int n_scalings;                /* so that solvers see it */
+    int n_scalings;         /* so that solvers see it */
+    struct mesh_part *part; /* owned: what is known of the other parts (part.h); NULL: this is the whole */
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
+
+/* Of the whole mesh, where this is a part. */
+struct mesh_counts {
+    int64_t cells, faces, boundary_faces, vertices, seam_faces, shapes[SHAPE_COUNT];
+    const char *shape_text; /* as long as the mesh */
+};
+struct mesh_counts mesh_count(const struct facet_mesh *mesh);
+
+static inline int mesh_is_boundary(const struct facet_mesh *mesh, int64_t face) {
+    return mesh->face_cells[2 * face + 1] == MESH_BOUNDARY;
+}
 
 /* Makes the lists of a box that has none yet; all other meshes have them. May be called from several threads:
  * one makes them, the others wait. After a failure the mesh is as before. */
@@ -106,6 +124,9 @@ struct mesh_input {
     int64_t n_periodic;        /* pairs of boundary faces to be joined */
     const int32_t *periodic;   /* n_periodic x 2 x SHAPE_MAX_FACE_VERTICES: matching vertices in matching
                                   places, padded -1 */
+    int64_t n_seam;            /* faces whose second cell is one of another part */
+    const int32_t *seam;       /* n_seam x SHAPE_MAX_FACE_VERTICES: in the order of the frame, padded -1 */
+    int32_t *seam_faces;       /* NULL, or receives the face numbers of these */
     const int64_t *cell_names; /* NULL, or how the source names each cell (Gmsh tag), for messages */
     int conforming;            /* neighbours fit together by the way they were made: nobody looks */
     int64_t *numbers;          /* NULL, or receives the number in the mesh of every cell */
@@ -130,6 +151,24 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 static inline int mesh_is_box(const struct facet_mesh *mesh) {
     return mesh->box.cells[0] > 0;
 }
+/* Bricks first .. first + count - 1 of a box, in every direction, as a mesh by itself; cells and vertices run
+ * as in the whole. It is no box, also of quads or hexes; `cut` is the block. Its sides inside of the whole,
+ * or at a side that is joined to another block's, are a seam: of each of its faces
+ * the number, the index of the brick across, and a key that both blocks give it, and no other face of the
+ * two.
+ */
+#define MESH_SEAM_KEY 6
+struct mesh_box_seam {
+    int32_t n;
+    int32_t *faces;
+    int *across;   /* x 3 */
+    int64_t *keys; /* x MESH_SEAM_KEY */
+};
+facet_status mesh_create_box_block(const facet_box *box, const int first[3], const int count[3],
+                                   struct mesh_box_seam *seam, struct facet_mesh **mesh);
+void mesh_box_seam_free(struct mesh_box_seam *seam); /* safe on a zeroed struct, and twice */
+/* Cells into which it cuts a brick; what is wrong with the box, whatever its size. */
+facet_status mesh_check_box(const facet_box *box, int *cells_per_brick);
 /* Where a cell of a mesh that is a box lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. join: whether the sides that $Periodic pairs become one, or stay
@@ -141,7 +180,7 @@ static inline facet_status mesh_read_gmsh(const char *path, struct facet_mesh **
 /* Every cell into 2^dim of its shape, but a pyramid into 6 and 4 tets; curved geometry is evaluated, groups
  * and periodicity are kept. Children stand together, in the order of the cells; but a box becomes a box. The
  * fine mesh does not keep the coarse one, which stays the caller's. */
-facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
+facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine); /* collective for parts */
 /* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
  * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */
 facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
@@ -230,13 +269,14 @@ facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_po
 void mesh_locator_destroy(struct mesh_locator **locator);
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi);
 
-/* Cells, sizes, Jacobians: what `facet check` prints. */
+/* Cells, sizes, Jacobians: what `facet check` prints; of a part those of the whole, by all of them together.
+ */
 struct mesh_quality {
     double volume;
     double smallest_diameter, largest_diameter; /* largest distance between two lattice nodes of a cell */
     double smallest_jacobian;                   /* min over cells of (min det J / max det J) */
-    int32_t smallest_jacobian_cell;
-    int32_t n_curved; /* cells that are not affine simplices nor multilinear */
+    int64_t smallest_jacobian_cell;
+    int64_t n_curved; /* cells that are not affine simplices nor multilinear */
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);

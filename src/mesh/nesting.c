@@ -345,11 +345,11 @@ static int32_t side_parent(const struct nester *n, int32_t face, int side) {
 }
 
 /* A face inside a parent has the same parent on both sides; one on a coarse face has cells on as many sides
- * as the coarse face. */
+ * as the coarse face, or lies on the same seam. */
 static int place_face(const struct nester *n, int32_t face) {
     const int32_t *cells = n->fine->face_cells + 2 * (int64_t)face;
     int32_t around = n->nesting->face_parents[face] = side_parent(n, face, 0);
-    if (cells[1] < 0) return around >= 0 && n->coarse->face_cells[2 * (int64_t)around + 1] < 0;
+    if (cells[1] < 0) return around >= 0 && n->coarse->face_cells[2 * (int64_t)around + 1] == cells[1];
     if (side_parent(n, face, 1) != around) return 0;
     if (around < 0) return n->nesting->parents[cells[0]] == n->nesting->parents[cells[1]];
     return n->coarse->face_cells[2 * (int64_t)around + 1] >= 0;

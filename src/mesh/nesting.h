@@ -56,5 +56,7 @@ void mesh_hierarchy_destroy(struct mesh_hierarchy *hierarchy); /* safe on a zero
 /* The cells of the coarsest mesh that a hierarchy would reach, without making it (whether simplices of graded
  * boxes are nested is not looked at). */
 int64_t mesh_hierarchy_coarsest(const struct facet_mesh *mesh);
+/* How often a box can be halved in every direction, with the same restriction. */
+int mesh_box_halvings(const facet_box *box);
 
 #endif

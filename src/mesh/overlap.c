@@ -172,7 +172,7 @@ static facet_status look(const struct mesh_locator *locator, const struct facet_
         parts[p] = nothing;
         int32_t end = (int32_t)((int64_t)mesh->n_faces * (p + 1) / PARTS);
         for (int32_t f = (int32_t)((int64_t)mesh->n_faces * p / PARTS); f < end; f++) {
-            if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || parts[p].status != FACET_OK) continue;
+            if (!mesh_is_boundary(mesh, f) || parts[p].status != FACET_OK) continue;
             parts[p].status = look_at(locator, mesh, f, &points[mesh->face_shapes[f]], &parts[p]);
         }
     }

@@ -296,7 +296,8 @@ facet_status mesh_finder_create(enum mesh_way way, const struct facet_mesh *fine
     else if (way == MESH_BY_INTERVALS)
         TRY(prepare_boxes(made, &fine->box, &coarse->box, &applies));
     else if (way == MESH_BY_BRICKS) {
-        applies = fine->split && coarse->split && strcmp(fine->split, coarse->split) == 0;
+        applies = fine->split == NULL && coarse->split == NULL; /* whole bricks, of parts of boxes */
+        if (fine->split && coarse->split) applies = strcmp(fine->split, coarse->split) == 0;
         if (applies) TRY(prepare_boxes(made, &fine->cut, &coarse->cut, &applies));
     } else
         TRY(prepare_search(made));

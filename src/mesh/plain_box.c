@@ -181,7 +181,7 @@ struct mesh_group_face mesh_group_face(const struct facet_mesh *mesh, const stru
     if (!mesh_is_box(mesh)) {
         int64_t id = group->ids[i];
         return (struct mesh_group_face){mesh->face_cells[2 * id], mesh->face_locals[2 * id],
-                                        mesh->face_cells[2 * id + 1] >= 0};
+                                        mesh->face_cells[2 * id + 1] != MESH_BOUNDARY};
     }
     int index[3] = {0}, across = group->side / 2, d, upper;
     for (int a = 0; a < mesh->dim; a++) {

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "mesh/internal.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 
@@ -171,10 +172,40 @@ done:
     return status;
 }
 
+/* What it takes beside the size to know the quality of the whole. */
+static facet_status join_parts(const struct facet_mesh *mesh, struct mesh_quality *quality) {
+    facet_status status = FACET_OK;
+    double least[2] = {quality->smallest_diameter, quality->smallest_jacobian};
+    int64_t curved = quality->n_curved, cell = mesh->part->cell_numbers[quality->smallest_jacobian_cell];
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 2, least));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &quality->largest_diameter));
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &curved));
+    if (quality->smallest_jacobian > least[1]) cell = INT64_MAX;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MIN, 1, &cell));
+    quality->smallest_diameter = least[0];
+    quality->smallest_jacobian = least[1];
+    quality->n_curved = curved;
+    quality->smallest_jacobian_cell = cell;
+done:
+    return status;
+}
+
+static facet_status join_sizes(const struct facet_mesh *mesh, struct mesh_quality *quality) {
+    facet_status status = FACET_OK;
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &quality->volume));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 3, quality->lower));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 3, quality->upper));
+done:
+    return status;
+}
+
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality) {
-    return measure(mesh, 1, quality);
+    facet_status status = measure(mesh, 1, quality);
+    if (status == FACET_OK) status = join_sizes(mesh, quality);
+    return status == FACET_OK && mesh->part != NULL ? join_parts(mesh, quality) : status;
 }
 
 facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality) {
-    return measure(mesh, 0, quality);
+    facet_status status = measure(mesh, 0, quality);
+    return status == FACET_OK ? join_sizes(mesh, quality) : status;
 }

@@ -4,9 +4,12 @@
  * lattice nodes are points of the parent's map, which keeps curved geometry. Faces of groups and periodic
  * pairs are split by the same tables, one dimension lower. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "mesh/internal.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 
 static const struct mesh_children segment = {2, {{0, 1}, {1, 2}}};
@@ -115,6 +118,10 @@ struct refinement {
     int64_t **group_cells;
     int32_t **group_vertices;
     int32_t *periodic;
+    /* of a part */
+    int32_t *seam, *seam_faces;
+    int64_t *numbers;     /* in the fine mesh, by child */
+    int32_t *middle_keys; /* count x (stride + 1): sorted, and the number before that */
 };
 
 /* ------------------------------------------------------------------------------------------ tables */
@@ -181,6 +188,34 @@ done:
 
 /* ------------------------------------------------------------------------------------------ vertices */
 
+static int compare_middles(const void *one, const void *two) {
+    const int32_t *a = one, *b = two;
+    while (*a == *b) a++, b++; /* their numbers differ at the latest */
+    return *a < *b ? -1 : 1;
+}
+
+/* Of a part: the middles in the order of the vertices around them, which is the same on all ranks that have
+ * both of two middles. */
+static facet_status sort_middles(struct refinement *r, int64_t n_points) {
+    facet_status status = FACET_OK;
+    const int32_t first = r->mesh->n_vertices, n = r->middles.count;
+    const int64_t row = r->middles.stride + 1;
+    int32_t *place = NULL;
+    TRY(ALLOC(place, n));
+    TRY(ALLOC(r->middle_keys, n * row));
+    for (int32_t i = 0; i < n; i++) {
+        memcpy(r->middle_keys + i * row, r->middles.keys + i * (row - 1), (size_t)(row - 1) * sizeof *place);
+        r->middle_keys[i * row + row - 1] = i;
+    }
+    if (n > 0) qsort(r->middle_keys, (size_t)n, (size_t)row * sizeof *place, compare_middles);
+    for (int32_t i = 0; i < n; i++) place[r->middle_keys[i * row + row - 1]] = i;
+    for (int64_t i = 0; i < n_points; i++)
+        if (r->points[i] >= first) r->points[i] = first + place[r->points[i] - first];
+done:
+    base_free(&place);
+    return status;
+}
+
 /* Fine vertices: the coarse ones, then the shared middles, then the middles of cells. */
 static facet_status number_points(struct refinement *r) {
     facet_status status = FACET_OK;
@@ -215,6 +250,7 @@ static facet_status number_points(struct refinement *r) {
             }
         }
     }
+    if (mesh->part != NULL) TRY(sort_middles(r, n_points));
     for (int64_t i = 0; i < n_points; i++)
         if (r->points[i] < 0) r->points[i] = mesh->n_vertices + r->middles.count - r->points[i] - 1;
     r->input.n_vertices = (int64_t)mesh->n_vertices + r->middles.count + r->n_inner;
@@ -379,6 +415,129 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------ parts */
+
+/* The children of seam faces in the order of these and of the frame: so they stand on both sides. */
+static facet_status split_seam(struct refinement *r) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = r->mesh->part;
+    if (part == NULL) return FACET_OK;
+    const int64_t most = (int64_t)part->n_seam_faces << (r->mesh->dim - 1);
+    TRY(ALLOC(r->seam, most * SHAPE_MAX_FACE_VERTICES));
+    TRY(ALLOC(r->seam_faces, most));
+    TRY(ALLOC(r->numbers, r->input.n_cells));
+    for (int i = 0; i < part->n_neighbours; i++)
+        for (int32_t k = 0; k < part->neighbours[i].count; k++)
+            r->input.n_seam += split_face(r, part->neighbours[i].items[k], 0, SHAPE_MAX_FACE_VERTICES,
+                                          r->seam + r->input.n_seam * SHAPE_MAX_FACE_VERTICES);
+    r->input.seam = r->seam;
+    r->input.seam_faces = r->seam_faces;
+    r->input.numbers = r->numbers;
+done:
+    return status;
+}
+
+/* The numbers that the children have where nothing is in parts: shape after shape, and of a shape those of
+ * its cells in their order, then the tets of pyramids. */
+static facet_status number_children(const struct refinement *r, int64_t *numbers) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = r->mesh;
+    int64_t counts[SHAPE_COUNT] = {0}, firsts[SHAPE_COUNT] = {0}, fine[SHAPE_COUNT] = {0}, child = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) counts[mesh->blocks[b].shape] = mesh->blocks[b].count;
+    TRY(team_reduce_counts(mesh->part->team, TEAM_SUM, SHAPE_COUNT, counts));
+    for (int s = 1; s < SHAPE_COUNT; s++) {
+        const int64_t before = counts[s - 1];
+        const int whole = s - 1 == SHAPE_PYRAMID ? 6 : 1 << mesh->dim;
+        firsts[s] = firsts[s - 1] + before;
+        fine[s] = fine[s - 1] + before * whole + (s - 1 == SHAPE_TET ? 4 * counts[SHAPE_PYRAMID] : 0);
+    }
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const enum shape shape = mesh->blocks[b].shape;
+        const int n = r->plans[b].children->n, same = shape == SHAPE_PYRAMID ? 6 : n;
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++)
+            for (int k = 0; k < n; k++, child++) {
+                const int64_t i = mesh->part->cell_numbers[mesh->blocks[b].first + c] - firsts[shape];
+                numbers[r->numbers[child]] =
+                    k < same ? fine[shape] + i * same + k
+                             : fine[SHAPE_TET] + 8 * counts[SHAPE_TET] + i * (n - same) + k - same;
+            }
+    }
+done:
+    return status;
+}
+
+/* Vertices that other ranks may have: those they had before, and what lies between such. */
+static facet_status list_shared(const struct refinement *r, struct part_input *input, int32_t *shared,
+                                int64_t *keys) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = r->mesh->part;
+    const int stride = r->middles.stride;
+    uint8_t *is_shared = NULL;
+    TRY(CALLOC(is_shared, r->mesh->n_vertices));
+    for (int i = 0; i < part->n_vertex_neighbours; i++)
+        for (int32_t k = 0; k < part->vertex_neighbours[i].count; k++)
+            is_shared[part->vertex_neighbours[i].items[k]] = 1;
+    for (int32_t v = 0; v < r->mesh->n_vertices + r->middles.count; v++) {
+        const int32_t *around = &v;
+        int n = 1, all = 1;
+        if (v >= r->mesh->n_vertices) {
+            around = r->middle_keys + (int64_t)(v - r->mesh->n_vertices) * (stride + 1);
+            for (n = 2; n < stride && around[n] >= 0;) n++;
+        }
+        for (int i = 0; i < n; i++) all &= is_shared[around[i]];
+        if (!all) continue;
+        int64_t *key = keys + PART_KEY * (int64_t)input->n_shared;
+        for (int i = 0; i < PART_KEY; i++) key[i] = i < n ? part->vertex_numbers[around[i]] : -1;
+        for (int i = 1; i < n; i++) /* as they are sorted here, they are not there */
+            for (int k = i; k > 0 && key[k] < key[k - 1]; k--) {
+                const int64_t lower = key[k];
+                key[k] = key[k - 1];
+                key[k - 1] = lower;
+            }
+        shared[input->n_shared++] = v;
+    }
+    input->shared = shared;
+    input->keys = keys;
+done:
+    base_free(&is_shared);
+    return status;
+}
+
+static facet_status make_part(struct refinement *r, struct facet_mesh *fine) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = r->mesh->part;
+    struct part_input input = {.faces = r->seam_faces};
+    int64_t *numbers = NULL, *keys = NULL, n_vertices = (int64_t)r->mesh->n_vertices + r->middles.count;
+    int32_t *shared = NULL, *counts = NULL;
+    int *ranks = NULL;
+    if (part == NULL) return FACET_OK;
+    input.team = part->team;
+    input.n_neighbours = part->n_neighbours;
+    TRY(ALLOC(ranks, part->n_neighbours));
+    TRY(CALLOC(counts, part->n_neighbours));
+    for (int i = 0; i < part->n_neighbours; i++) {
+        ranks[i] = part->neighbours[i].rank;
+        counts[i] = part->neighbours[i].count << (r->mesh->dim - 1); /* halves of a segment, quarters else */
+    }
+    TRY(ALLOC(numbers, fine->n_cells));
+    TRY(number_children(r, numbers));
+    TRY(ALLOC(shared, n_vertices));
+    TRY(ALLOC(keys, n_vertices * PART_KEY));
+    TRY(list_shared(r, &input, shared, keys));
+    input.ranks = ranks;
+    input.counts = counts;
+    input.cell_numbers = numbers;
+    TRY(mesh_part_create(fine, &input));
+    fine->part->coarse = r->mesh->part;
+done:
+    base_free(&numbers);
+    base_free(&keys);
+    base_free(&shared);
+    base_free(&counts);
+    base_free(&ranks);
+    return status;
+}
+
 static void refinement_free(struct refinement *r) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++)
         for (int k = 0; k < 3; k++) base_free(&r->plans[b].values[k]);
@@ -395,6 +554,10 @@ static void refinement_free(struct refinement *r) {
     base_free(&r->group_cells);
     base_free(&r->group_vertices);
     base_free(&r->periodic);
+    base_free(&r->seam);
+    base_free(&r->seam_faces);
+    base_free(&r->numbers);
+    base_free(&r->middle_keys);
 }
 
 facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine) {
@@ -408,7 +571,9 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
     TRY(split_cells(&r));
     TRY(split_groups(&r));
     TRY(split_periodic(&r));
+    TRY(split_seam(&r));
     TRY(mesh_create(&r.input, fine));
+    TRY(make_part(&r, *fine));
 done:
     if (status != FACET_OK) mesh_destroy(fine);
     refinement_free(&r);
@@ -425,6 +590,10 @@ facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times) {
         *mesh = *fine;
         *fine = old;
         mesh->coarse = fine;
+        if (mesh->part != NULL) {
+            mesh->part->mesh = mesh;
+            fine->part->mesh = fine;
+        }
     }
 done:
     return status;

@@ -303,11 +303,42 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------ seams */
+
+static const int32_t *seam_face(const struct mesh_input *input, int64_t i) {
+    return input->seam + i * SHAPE_MAX_FACE_VERTICES;
+}
+
+/* A face with one cell here, which is not the boundary. */
+static facet_status mark_seam(struct mesh_builder *builder) {
+    facet_status status = FACET_OK;
+    const struct mesh_input *input = builder->input;
+    struct facet_mesh *mesh = builder->mesh;
+    if (input->n_seam == 0) return FACET_OK;
+    TRY(ALLOC(builder->face_seam, mesh->n_faces));
+    for (int32_t f = 0; f < mesh->n_faces; f++) builder->face_seam[f] = -1;
+    for (int64_t i = 0; i < input->n_seam; i++) {
+        const int32_t *v = seam_face(input, i);
+        int32_t raw = mesh_find_raw(builder, v), face = raw >= 0 ? builder->face_of_raw[raw] : -1;
+        if (face < 0 || mesh->face_cells[2 * (int64_t)face + 1] != MESH_BOUNDARY) {
+            mesh_issue(&builder->issues, "face %lld of the seam (vertices %d, %d, ...) is %s", (long long)i,
+                       v[0], v[1], face < 0 ? "no face of this part" : "given twice, or has two cells");
+            continue;
+        }
+        mesh->face_cells[2 * (int64_t)face + 1] = MESH_SEAM;
+        mesh->n_boundary_faces--;
+        builder->face_seam[face] = (int32_t)i;
+        if (input->seam_faces != NULL) input->seam_faces[i] = face;
+    }
+done:
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ frames */
 
 /* The smallest vertex first, then its smaller neighbour: for segments and triangles this is ascending order.
  */
-static void make_frame(int n, const int32_t *local, int32_t *frame) {
+void mesh_make_frame(int n, const int32_t *local, int32_t *frame) {
     int first = 0;
     for (int i = 1; i < n; i++)
         if (local[i] < local[first]) first = i;
@@ -351,8 +382,11 @@ static enum frame_fault orient_face(struct mesh_builder *builder, int32_t face) 
         int f = mesh->face_locals[2 * (int64_t)face + side];
         struct mesh_block *block = &mesh->blocks[mesh_block_index(mesh, cell)];
         local_vertices(block, cell - block->first, f, local);
-        if (side == 0)
-            make_frame(n, local, frame);
+        if (side == 0 && builder->face_seam != NULL && builder->face_seam[face] >= 0)
+            for (int i = 0; i < n; i++)
+                frame[i] = builder->vertex_map[seam_face(builder->input, builder->face_seam[face])[i]];
+        else if (side == 0)
+            mesh_make_frame(n, local, frame);
         else if (pair >= 0)
             carry_over(builder, pair, n, frame);
         int orientation = shape_find_orientation(face_shape, frame, local);
@@ -370,9 +404,15 @@ static void report_frame(struct mesh_builder *builder, int32_t face, enum frame_
     char one[NAME_BYTES], two[NAME_BYTES], place[80];
     double x[3];
     const int32_t *cells = mesh->face_cells + 2 * (int64_t)face;
-    if (builder->is_bad[cells[0]] || builder->is_bad[cells[1]]) return;
+    if (builder->is_bad[cells[0]] || (cells[1] >= 0 && builder->is_bad[cells[1]])) return;
     mesh_side_center(mesh, cells[0], mesh->face_locals[2 * (int64_t)face], x);
     mesh_cell_text(builder, cells[0], one, sizeof one);
+    if (cells[1] < 0) {
+        mesh_issue(&builder->issues,
+                   "%s and the seam join the vertices of its face at %s in different orders", one,
+                   mesh_point_text(mesh->dim, x, place, sizeof place));
+        return;
+    }
     mesh_cell_text(builder, cells[1], two, sizeof two);
     mesh_point_text(mesh->dim, x, place, sizeof place);
     if (fault == FRAME_TWISTED)
@@ -390,6 +430,7 @@ facet_status mesh_build_topology(struct mesh_builder *builder) {
     uint8_t *faults = NULL;
     TRY(number_raw_faces(builder));
     TRY(number_faces(builder));
+    TRY(mark_seam(builder));
     int32_t n_faces = builder->mesh->n_faces;
     TRY(ALLOC(faults, n_faces));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)

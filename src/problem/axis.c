@@ -84,9 +84,9 @@ facet_status problem_resolve_axis(const struct problem *p, struct problem_resolv
     check_side(mesh, size, errors);
     TRY(CALLOC(r->on_axis, mesh->n_faces));
     for (int32_t f = 0; f < mesh->n_faces; f++)
-        r->on_axis[f] = mesh->face_cells[2 * (int64_t)f + 1] < 0 &&
-                        problem_is_on_axis(mesh, size, mesh->face_cells[2 * (int64_t)f],
-                                           mesh->face_locals[2 * (int64_t)f]);
+        r->on_axis[f] =
+            mesh_is_boundary(mesh, f) && problem_is_on_axis(mesh, size, mesh->face_cells[2 * (int64_t)f],
+                                                            mesh->face_locals[2 * (int64_t)f]);
 done:
     return status;
 }

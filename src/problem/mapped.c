@@ -5,16 +5,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
 #include "hdg/resident.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
+#include "solve/elsewhere.h"
 #include "solve/multigrid.h"
 
 /* ------------------------------------------------------------------------------ set-up */
 
 static facet_status make_kernel(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
-    solver_fill_constant(s, s->F);
+    TRY(vector_create_like(&s->b, &s->kernel));
+    TRY(solver_fill_constant(s, s->F));
     TRY(vector_upload(&s->kernel, s->F));
 done:
     return status;
@@ -33,6 +36,13 @@ done:
     return status;
 }
 
+/* Those of all parts of the mesh together. */
+static facet_status count_unknowns(struct facet_solver *s) {
+    const struct seam *seam = s->hdg->trace.seam;
+    s->n_unknowns = seam != NULL ? seam_n_owned(seam) : s->system.n_free;
+    return team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_unknowns);
+}
+
 /* The operator, and what solves with it. */
 static facet_status make_system(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -42,7 +52,8 @@ static facet_status make_system(struct facet_solver *s) {
     s->preconditioner = PRECONDITIONER_NONE;
     s->flexible = 0;
     s->assembled_bytes = 0.0;
-    if (s->system.n_free > 0) {
+    TRY(count_unknowns(s));
+    if (s->n_unknowns > 0) {
         TRY(trace_matrices_keep(&s->hdg->matrices));
         TRY(solver_choose_method(s));
     }
@@ -69,6 +80,7 @@ facet_status mapped_create(struct facet_solver *s) {
     TRY(ALLOC(s->F, n));
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
+    s->b.seam = s->x.seam = s->hdg->trace.seam;
     vector_fill(&s->x, 0.0);
     TRY(make_system(s));
     if (s->hdg->resident == NULL) TRY(hdg_solution_create(s->hdg, &s->solution));
@@ -162,7 +174,7 @@ static facet_status find_judge(struct facet_solver *s, const struct operator** j
     int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
                s->preconditioner == PRECONDITIONER_BLOCK;
     *judge = NULL;
-    if (s->cholesky != NULL || !weak || s->system.n_free == 0) return FACET_OK;
+    if (s->cholesky != NULL || s->method == METHOD_PETSC || !weak || s->n_unknowns == 0) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_judge(s));
     if (s->judge.apply != NULL) *judge = &s->judge;
 done:
@@ -180,7 +192,7 @@ static facet_status judge_again(struct facet_solver *s, struct solve_control *co
     facet_status status = FACET_OK;
     int far = s->report.iterations >= SLOW || s->hdg->contrast > CONTRAST || s->hdg->uneven > STRETCHED ||
               hdg_is_light(s->hdg);
-    if (s->cholesky != NULL || control->judge != NULL || !far) return FACET_OK;
+    if (s->cholesky != NULL || s->method == METHOD_PETSC || control->judge != NULL || !far) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_exact_judge(s));
     if (s->judge.apply == NULL) return FACET_OK;
     control->judge = &s->judge;
@@ -192,6 +204,15 @@ done:
 /* Whether constants are a kernel: they are, or as good as that, and their part of the load is gone. */
 static int floats(const struct facet_solver *s) {
     return s->hdg->singular || (s->hdg->weak.negligible && s->solution.offset_source != 0.0);
+}
+
+/* M is the inverse, as good as its tolerance: a step or two, with residuals of our own. */
+static facet_status solve_by_petsc(struct facet_solver *s, const struct solve_control *control) {
+    const struct solve_elsewhere *elsewhere = s->context->elsewhere;
+    int before = elsewhere->iterations(&s->M);
+    facet_status status = solve_refined(&s->A, &s->M, &s->b, &s->x, control, &s->report);
+    s->report.iterations = elsewhere->iterations(&s->M) - before;
+    return status;
 }
 
 /* The linear system, from s->F to the trace of the solution. */
@@ -209,7 +230,9 @@ static facet_status solve_trace(struct facet_solver *s) {
     TRY(find_judge(s, &control.judge));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
-    } else if (s->system.n_free > 0) {
+    } else if (s->n_unknowns > 0 && s->method == METHOD_PETSC) {
+        TRY(solve_by_petsc(s, &control));
+    } else if (s->n_unknowns > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
         solve_history_guess(&s->history, &s->b, &s->x);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
@@ -247,14 +270,15 @@ static facet_status bring(const struct facet_solver *s) {
     return hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution);
 }
 
-static double largest_value(const struct facet_solver *s) {
+static facet_status largest_value(const struct facet_solver *s, double *value) {
     const struct hdg *h = s->hdg;
     double most = solve_largest(s->system.n_all, s->solution.trace);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         most = fmax(most, solve_largest((int64_t)h->data.mesh->blocks[b].count * h->trace.n_components *
                                             h->functions[b].Nu,
                                         s->solution.u[b]));
-    return most;
+    *value = most;
+    return team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 1, value);
 }
 
 /* What the trace still lacks, inside the cells: 0 where tau holds u well, or a factor solved. */
@@ -264,10 +288,10 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
     struct solve_control control = {.kernel = floats(s) ? &s->kernel : NULL};
     struct vector r = {0}, lack = {0};
     *error = 0.0;
-    if (!hdg_is_light(s->hdg) || s->cholesky != NULL || M->apply == NULL || s->system.n_free == 0)
+    if (!hdg_is_light(s->hdg) || s->cholesky != NULL || M->apply == NULL || s->n_unknowns == 0)
         return FACET_OK;
-    TRY(vector_create(s->x.device, s->x.n, &r));
-    TRY(vector_create(s->x.device, s->x.n, &lack));
+    TRY(vector_create_like(&s->x, &r));
+    TRY(vector_create_like(&s->x, &lack));
     solve_find_lack(&s->A, M, &s->b, &s->x, &control, &r, &lack);
     TRY(vector_download(&lack, s->F));
     TRY(hdg_error_inside(s->hdg, &s->solution, s->F, error));
@@ -288,7 +312,7 @@ static facet_status recover(struct facet_solver *s) {
     }
     if (!isfinite(largest)) {
         TRY(bring(s));
-        largest = largest_value(s);
+        TRY(largest_value(s, &largest));
     }
     TRY(solve_check_size(largest, &s->report));
     TRY(find_error_inside(s, &inside));

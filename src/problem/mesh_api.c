@@ -1,5 +1,21 @@
 /* The public face of the mesh room. */
+#include "mesh/part.h"
 #include "problem/problem.h"
+
+/* A mesh is made by all of a team, and worked on by those who have a part of it. */
+static void begin(facet_context *context, struct base_call *call) {
+    context->at_work = context->team;
+    context_call_begin(context, 0, call);
+}
+
+static facet_status end(facet_context *context, struct base_call *call, facet_status status,
+                        facet_mesh **mesh) {
+    status = context_call_end(context, call, status);
+    if (status != FACET_OK) mesh_destroy(mesh);
+    if (*mesh != NULL) (*mesh)->context = context;
+    if (context->team != NULL) context->at_work = *mesh != NULL ? (*mesh)->part->team : NULL;
+    return status;
+}
 
 facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh) {
     REQUIRE(mesh);
@@ -10,10 +26,10 @@ facet_status facet_mesh_create_box(facet_context *context, const facet_box *box,
     facet_box own = {0};
     facet_status status = base_struct_read("facet_box", box, &own, sizeof own);
     if (status != FACET_OK) return status;
-    context_call_begin(context, 0, &call);
-    status = context_call_end(context, &call, mesh_create_box(&own, mesh));
-    if (*mesh != NULL) (*mesh)->context = context;
-    return status;
+    begin(context, &call);
+    status = context->team != NULL ? context->meshes->create_box(context->team, &own, mesh)
+                                   : mesh_create_box(&own, mesh);
+    return end(context, &call, status, mesh);
 }
 
 static facet_status read_mesh(facet_context *context, const char *path, int join, facet_mesh **mesh) {
@@ -22,10 +38,10 @@ static facet_status read_mesh(facet_context *context, const char *path, int join
     REQUIRE(context);
     REQUIRE(path);
     struct base_call call;
-    context_call_begin(context, 0, &call);
-    facet_status status = context_call_end(context, &call, mesh_read_gmsh_as(path, join, mesh));
-    if (*mesh != NULL) (*mesh)->context = context;
-    return status;
+    begin(context, &call);
+    facet_status status = context->team != NULL ? context->meshes->read(context->team, path, join, mesh)
+                                                : mesh_read_gmsh_as(path, join, mesh);
+    return end(context, &call, status, mesh);
 }
 
 facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
@@ -59,13 +75,14 @@ facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) 
     REQUIRE(info);
     MESH_CALL(mesh, status, mesh_measure_quality(mesh, &quality));
     if (status != FACET_OK) return status;
+    const struct mesh_counts counts = mesh_count(mesh);
     facet_mesh_info full = {.dim = mesh->dim,
                             .geometry_order = mesh->order,
-                            .n_cells = mesh->n_cells,
-                            .n_faces = mesh->n_faces,
-                            .n_boundary_faces = mesh->n_boundary_faces,
-                            .n_vertices = mesh->n_vertices,
-                            .shape = mesh->shape_text,
+                            .n_cells = counts.cells,
+                            .n_faces = counts.faces,
+                            .n_boundary_faces = counts.boundary_faces,
+                            .n_vertices = counts.vertices,
+                            .shape = counts.shape_text,
                             .volume = quality.volume,
                             .smallest_cell = quality.smallest_diameter,
                             .largest_cell = quality.largest_diameter,

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 #include "solve/amg.h"
+#include "solve/elsewhere.h"
 #include "trace/gmg.h"
 #include "trace/levels.h"
 
@@ -43,11 +46,17 @@ _Static_assert(SMOOTHER_SWEEP_VERTICES == (int)GMG_SWEEP_VERTICES && DEGREES_STR
                    PRECISION_MIXED == (int)PMG_MIXED,
                "these words stand in the order of the enums they become");
 
-void solver_fill_constant(const struct facet_solver *s, double *constant) {
+facet_status solver_fill_constant(const struct facet_solver *s, double *constant) {
+    facet_status status = FACET_OK;
     double square = 0.0;
     hdg_free_constant(s->hdg, constant);
+    seam_clear_foreign(s->hdg->trace.seam, constant);
     for (int64_t i = 0; i < s->system.n_free; i++) square += constant[i] * constant[i];
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, &square));
+    hdg_free_constant(s->hdg, constant);
     for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ direct */
@@ -151,7 +160,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     if (n_rigid > 0)
         TRY(hdg_rigid_modes(s->hdg, modes));
     else
-        solver_fill_constant(s, modes);
+        TRY(solver_fill_constant(s, modes));
     TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, n_modes,
                             modes, &options, &s->M));
 done:
@@ -211,6 +220,7 @@ static facet_status make_pmg(struct facet_solver *s) {
     options.fill_modes = fill_modes;
     options.modes_data = s->hdg;
     options.precision = precision_of(s);
+    options.elsewhere = s->context->elsewhere;
     options.degree = s->options.smoother_degree;
     options.smoother = s->options.smoother == SMOOTHER_FACES   ? PMG_FACES
                        : s->options.smoother == SMOOTHER_CELLS ? PMG_CELLS
@@ -233,7 +243,8 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
                                     .degrees = (enum gmg_degrees)o->degrees,
                                     .steps = o->smoother_degree,
                                     .fill = o->fill,
-                                    .coarse_unknowns = o->coarse_unknowns};
+                                    .coarse_unknowns = o->coarse_unknowns,
+                                    .elsewhere = s->context->elsewhere};
     options->n_modes = hdg_n_rigid_modes(s->hdg);
     /* A full cycle has to be as accurate on every level as the next one needs it. */
     if (full && o->degrees == DEGREES_AUTO) options->degrees = GMG_ARITHMETIC;
@@ -267,9 +278,12 @@ static facet_status make_gmg(struct facet_solver *s) {
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
     TRY(mesh_hierarchy_create(s->problem->mesh, 1, &hierarchy));
-    int stiff = is_nearly_incompressible(&s->hdg->data), differ = 0;
+    int stiff = is_nearly_incompressible(&s->hdg->data);
+    int64_t differ = 0, none = hierarchy.n == 0;
     for (int b = 0; b < s->problem->mesh->n_blocks; b++) differ |= trace_slots_differ(&s->hdg->trace, b);
-    if (hierarchy.n == 0 || stiff || differ) {
+    TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &differ));
+    TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &none));
+    if (none || stiff || differ) {
         snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
                  differ  ? "geometric multigrid knows no prisms and pyramids, whose faces have different "
                            "numbers of unknowns"
@@ -288,6 +302,32 @@ static facet_status make_gmg(struct facet_solver *s) {
 done:
     multigrid_destroy(&mg);
     mesh_hierarchy_destroy(&hierarchy);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ PETSc */
+
+/* The inverse as PETSc has it, by the preconditioner that was asked for, or one of its own. */
+static facet_status make_petsc(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct coarse_matrix matrix = {.name = "trace", .singular = is_singular(s)};
+    struct operator own = s->M;
+    const struct trace_space *space = &s->hdg->trace;
+    s->M = (struct operator){0};
+    if (own.apply == NULL) TRY(trace_last_matrix(space, &s->hdg->matrices, "trace", &matrix));
+    TRY(trace_number_faces(space, space->free_offsets, &matrix));
+    matrix.csr.n = s->system.n_free;
+    matrix.n_modes = hdg_n_rigid_modes(s->hdg);
+    base_free(&matrix.modes);
+    if (matrix.n_modes > 0) {
+        TRY(ALLOC(matrix.modes, matrix.n_modes * s->system.n_free));
+        TRY(hdg_rigid_modes(s->hdg, matrix.modes));
+    }
+    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol, s->options.max_iterations,
+                                              &s->M));
+done:
+    operator_destroy(&own);
+    coarse_matrix_destroy(&matrix);
     return status;
 }
 
@@ -333,7 +373,8 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     struct csr csr = {0};
     struct cholesky *cholesky = NULL;
     double bytes;
-    int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size();
+    int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size() &&
+                s->problem->mesh->part == NULL;
     if (worth) TRY(is_worth_factoring(s, SOLVE_PRODUCTS, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
@@ -373,7 +414,7 @@ done:
 /* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump
  * and rows of cells matter: quads with a small coarsest mesh (docs/gmg.md). */
 static int prefers_gmg(const struct facet_mesh *mesh) {
-    if (mesh->dim != 2) return 0;
+    if (mesh->dim != 2 || mesh->part != NULL) return 0;
     for (int b = 0; b < mesh->n_blocks; b++)
         if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
     return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
@@ -426,7 +467,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     facet_status status = FACET_OK;
     const struct hdg *hdg = s->hdg;
     double contrast, stretch, skew, work;
-    *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
+    *o = (struct outlook){.few = s->problem->mesh->part == NULL, .products = SOLVE_PRODUCTS};
     if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
     TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
@@ -434,7 +475,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     o->skew = skew > LARGE_STRETCH;
     int slow = o->skew && !trace_has_tensor_cells(s->problem->mesh);
     if (slow) o->products = MOST_PRODUCTS;
-    if (!o->easy && s->system.n_free <= MANY_HARD_IN_2D) {
+    if (!o->easy && s->n_unknowns <= MANY_HARD_IN_2D) {
         TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
         slow = slow || work > HARD_WORK;
         o->products =
@@ -444,12 +485,58 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
                    : stretch <= LARGE_STRETCH   ? MANY_ROUND
                    : s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
                                                 : MANY_HARD_IN_3D;
-    o->few = s->system.n_free <= many;
+    o->few = s->n_unknowns <= many && s->problem->mesh->part == NULL;
     if (!o->easy || o->skew || !prefers_gmg(s->problem->mesh)) goto done;
     TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
     o->rows = work > TRACE_MUCH_WORK;
 done:
     return status;
+}
+
+/* What is not distributed yet is refused by name. */
+static facet_status check_part(const struct facet_solver *s) {
+    const struct options *o = &s->options;
+    const struct hdg_data *data = &s->hdg->data;
+    const char *what = NULL;
+    char word[64];
+    if (s->context->elsewhere == NULL && o->method == METHOD_PETSC)
+        return base_fail(FACET_ERROR_INPUT, "the method petsc belongs to the program facet-mpi");
+    if (s->problem->mesh->part == NULL && o->method == METHOD_PETSC)
+        return base_fail(FACET_ERROR_INPUT, "the method petsc needs a mesh that was made for a team");
+    if (s->problem->mesh->part == NULL) return FACET_OK;
+    if (o->method == METHOD_DIRECT || o->method == METHOD_MULTIGRID)
+        snprintf(word, sizeof word, "the method %s", option_words[OPTION_METHOD][o->method]), what = word;
+    else if (o->preconditioner == PRECONDITIONER_AMG)
+        snprintf(word, sizeof word, "the preconditioner %s",
+                 option_words[OPTION_PRECONDITIONER][o->preconditioner]),
+            what = word;
+    else if (wants_gmg_smoother(o) || o->smoother == SMOOTHER_CELLS || o->coarse_unknowns > 0)
+        what = "a smoother other than that over faces, or a second device,";
+    else if (o->cycle == CYCLE_FULL)
+        what = "the cycle full";
+    else if (!data->equation->by_faces)
+        what = "the discretization condensed";
+    else if (o->method == METHOD_PETSC && is_singular(s))
+        what = "the method petsc where nothing holds the constant";
+    else if (data->jump != NULL)
+        what = "a jump across joined sides";
+    else if (!equation_is_symmetric(data))
+        what = "the gradient formulation with tractions";
+    else if (has_turns(s))
+        what = "a wall of symmetry or a rotation that turns the unknowns of faces";
+    else if (data->face_contact != NULL)
+        what = "a contact";
+    else if (has_axis(s))
+        what = "a body of revolution";
+    else if (s->own.n_electrodes > 0)
+        what = "an electrode";
+    else if (data->located)
+        what = "a temperature from another case";
+    else if (!device_is_host(s->context->device))
+        what = "this device";
+    if (what == NULL) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s is not distributed yet; use the program facet, or leave it to auto",
+                     what);
 }
 
 /* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
@@ -467,16 +554,18 @@ facet_status solver_choose_method(struct facet_solver *s) {
                 o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
     int done = 0;
     struct outlook outlook;
+    TRY(check_part(s));
     TRY(look(s, &outlook));
     int gmg =
         s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
     int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
     s->method = insist                          ? METHOD_DIRECT
+                : o->method == METHOD_PETSC     ? METHOD_PETSC
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
                 : fgmres                        ? METHOD_FGMRES
                                                 : METHOD_CG;
-    s->preconditioner = insist    ? PRECONDITIONER_NONE
+    s->preconditioner = insist || (any && o->method == METHOD_PETSC) ? PRECONDITIONER_NONE
                         : !any    ? o->preconditioner
                         : !hybrid ? PRECONDITIONER_AMG
                         : turned  ? without_faces(s)
@@ -501,6 +590,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
         if (!done) s->assembled_bytes = 0.0;
     }
     if (status == FACET_OK && !done) status = make_preconditioner(s, &csr);
+    if (status == FACET_OK && s->method == METHOD_PETSC) status = make_petsc(s);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
 done:
     csr_destroy(&csr);

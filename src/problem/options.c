@@ -29,7 +29,7 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 /* A struct of facet.h must not end in padding: an older program leaves anything where later members lie. */
 #define ENDS_WITH(type, member)                                                                              \
     _Static_assert(offsetof(type, member) + sizeof((type){0}.member) == sizeof(type), #type)
-ENDS_WITH(facet_options, error);
+ENDS_WITH(facet_options, petsc);
 ENDS_WITH(facet_box, split);
 ENDS_WITH(facet_mesh_info, smallest_jacobian);
 ENDS_WITH(facet_report, memory_bytes);
@@ -111,6 +111,7 @@ facet_status options_read(const facet_options *given, struct options *o) {
                           .max_iterations = given->max_iterations,
                           .coarse_unknowns = given->coarse_unknowns,
                           .tau = given->tau,
+                          .petsc = given->petsc,
                           .tau_hat = given->tau_hat,
                           .fill = given->fill,
                           .rtol = given->rtol,
@@ -134,6 +135,7 @@ void options_write(const struct options *given, facet_options *o) {
     o->max_iterations = given->max_iterations;
     o->coarse_unknowns = given->coarse_unknowns;
     o->tau = given->tau;
+    o->petsc = given->petsc;
     o->tau_hat = given->tau_hat;
     o->fill = given->fill;
     /* One that was given beside an error is not to look like none. */
@@ -238,7 +240,11 @@ static const struct refusal {
     {KEY(CYCLE), BIT(CYCLE_F), AT_BRICK, BESIDE(METHOD, BIT(METHOD_CG)),
      "the cycle F is not symmetric, as cg needs it; use {method: fgmres}"},
 
+    {KEY(METHOD), BIT(METHOD_PETSC), AT_BRICK, ALONE,
+     "the method petsc belongs to the discretization hdg and the operator mapped"},
+
     /* HDG on boxes. */
+    {KEY(METHOD), BIT(METHOD_PETSC), AT_TENSOR, ALONE, "the method petsc needs operator: mapped"},
     {KEY(METHOD), BIT(METHOD_DIRECT), AT_TENSOR | AT_VARYING, ALONE,
      "the direct solve with the operator tensor needs a conductivity and a reaction that are the same in all "
      "cells; use {method: cg}, or operator: mapped"},

@@ -21,7 +21,7 @@
     X(K, STRAIN, "strain") X(K, STRESS, "stress") X(K, AXISYMMETRIC, "axisymmetric")
 #define METHOD_WORDS(X, K)                                                                                   \
     X(K, AUTO, "auto") X(K, CG, "cg") X(K, FGMRES, "fgmres") X(K, MULTIGRID, "multigrid")                    \
-    X(K, DIRECT, "direct")
+    X(K, DIRECT, "direct") X(K, PETSC, "petsc")
 #define PRECONDITIONER_WORDS(X, K)                                                                           \
     X(K, AUTO, "auto") X(K, NONE, "none") X(K, JACOBI, "jacobi") X(K, BLOCK, "block") X(K, AMG, "amg")       \
     X(K, PMG, "pmg") X(K, ADDITIVE, "additive") X(K, CHEBYSHEV, "chebyshev") X(K, GMG, "gmg")                \
@@ -87,8 +87,8 @@ struct options {
     /* As in facet_options. */
     int degree, postprocess, smoother_degree, warm_start, watch, max_iterations;
     int64_t coarse_unknowns;
-    const char
-        *tau; /* the caller's, who keeps it until the solver is there; then it is none of the options */
+    const char *tau, *petsc; /* the caller's, who keeps them until the solver is there; then they are none of
+                                the options */
     double tau_hat, fill, rtol, error;
 };
 /* Where an error is asked for and no rtol: the residual that is tried first. It falls as the estimate

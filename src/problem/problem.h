@@ -238,6 +238,7 @@ struct facet_solver {
     struct options options;
     struct problem_resolved resolved;
     struct hdg_system system;  /* of a box the numbers of unknowns only */
+    int64_t n_unknowns;        /* of mapped cells: on the trace, of all parts of the mesh */
     enum option_method method; /* that is used, and its preconditioner */
     enum option_preconditioner preconditioner;
     int solved;
@@ -299,7 +300,7 @@ facet_status solver_choose_method(struct facet_solver *solver);
 facet_status solver_make_judge(struct facet_solver *solver);
 facet_status solver_make_exact_judge(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
-void solver_fill_constant(const struct facet_solver *solver, double *constant);
+facet_status solver_fill_constant(const struct facet_solver *solver, double *constant);
 
 /* Everything solver_create would refuse in options and data, without solving. *mismatch: see hdg_check_data;
  * its part lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */

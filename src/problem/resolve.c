@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 #define NAMES_BYTES 512
@@ -204,7 +205,7 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
     if (rest < 0 && p->exact != NULL) rest = n;
 #pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static) reduction(+ : unnamed)
     for (int32_t f = 0; f < (r->face_condition != NULL ? mesh->n_faces : 0); f++) {
-        if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
+        if (!mesh_is_boundary(mesh, f) || r->face_condition[f] >= 0) continue;
         if (r->on_axis != NULL && r->on_axis[f]) continue;
         r->face_condition[f] = rest;
         unnamed += rest < 0;
@@ -224,7 +225,8 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
                                        struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int32_t *piece = NULL, n_pieces = 0, loose = -1;
+    int32_t *piece = NULL, loose = -1;
+    int64_t n_pieces;
     uint8_t *held = NULL;
     (void)options;
     TRY(problem_resolve_contacts(p, r, errors));
@@ -240,11 +242,10 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
 #pragma omp atomic write
         held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     }
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        if (piece[c] != c) continue;
-        n_pieces++;
-        if (!held[c]) loose = c;
-    }
+    TRY(mesh_spread_marks(mesh, piece, held));
+    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
+    for (int32_t c = 0; c < mesh->n_cells; c++)
+        if (piece[c] == c && !held[c]) loose = c;
     int holds = 0; /* a reaction is trusted to hold every piece here; hdg/weak.c looks closer */
     for (int i = 0; r->data.reaction != NULL && i < r->n_regions; i++) {
         double reaction = 0.0;
@@ -255,10 +256,10 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
         char place[PLACE_BYTES];
         PROBLEM_ERROR(
             errors,
-            "the mesh falls into %d unconnected pieces, and the one with the cell at %s has no Dirichlet "
+            "the mesh falls into %lld unconnected pieces, and the one with the cell at %s has no Dirichlet "
             "or Robin "
             "part: its solution is not determined",
-            n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
+            (long long)n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
     }
 done:
     base_free(&piece);

@@ -23,6 +23,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 /* A patch narrower than this part of its piece does not hold it against rotation. */
@@ -102,6 +103,21 @@ static double size_of(const struct piece *piece) {
     return size > 0.0 ? size : 1.0;
 }
 
+/* Of a part, where the whole is one piece. */
+static facet_status join_pieces(const struct facet_mesh *mesh, int32_t *piece) {
+    facet_status status = FACET_OK;
+    int64_t n_pieces;
+    if (mesh->part == NULL) return FACET_OK;
+    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
+    if (n_pieces > 1)
+        FAIL(FACET_ERROR_INPUT, "elasticity of several unconnected pieces (%lld here) is not distributed yet; "
+                                "use the program facet",
+             (long long)n_pieces);
+    for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = 0;
+done:
+    return status;
+}
+
 static facet_status find_pieces(struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
@@ -109,6 +125,7 @@ static facet_status find_pieces(struct job *job) {
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(ALLOC(job->cell_piece, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
+    TRY(join_pieces(mesh, piece));
     for (int32_t c = 0; c < mesh->n_cells; c++)
         job->cell_piece[c] = piece[c] == c ? job->n_pieces++ : job->cell_piece[piece[c]];
     TRY(CALLOC(job->pieces, job->n_pieces));
@@ -127,6 +144,9 @@ static facet_status find_pieces(struct job *job) {
             }
         p->cell = c;
     }
+    if (mesh->part == NULL) goto done;
+    TRY(team_reduce(mesh->part->team, TEAM_MIN, mesh->dim, job->pieces[0].lower));
+    TRY(team_reduce(mesh->part->team, TEAM_MAX, mesh->dim, job->pieces[0].upper));
 done:
     base_free(&piece);
     return status;
@@ -303,6 +323,26 @@ static void add_turned(const struct job *job, int32_t face) {
     p->n_turned++;
 }
 
+/* The sums of all parts: of the points and their middle, then of what they demand. */
+static facet_status join_demands(struct base_team *team, int second, struct piece *p) {
+    facet_status status = FACET_OK;
+    double sums[36], first[5] = {(double)p->count, (double)p->n_others, p->middle[0], p->middle[1], p->middle[2]};
+    if (!second) {
+        TRY(team_reduce(team, TEAM_SUM, 5, first));
+        TRY(team_reduce(team, TEAM_SUM, 9, p->others));
+        p->count = (int64_t)first[0];
+        p->n_others = (int64_t)first[1];
+        memcpy(p->middle, first + 2, sizeof p->middle);
+        goto done;
+    }
+    for (int i = 0; i < 36; i++) sums[i] = (double)p->G[i / 6][i % 6];
+    TRY(team_reduce(team, TEAM_SUM, 36, sums));
+    TRY(team_reduce(team, TEAM_MAX, 1, &p->round));
+    for (int i = 0; i < 36; i++) p->G[i / 6][i % 6] = sums[i];
+done:
+    return status;
+}
+
 static facet_status gather_demands(const struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
@@ -320,6 +360,7 @@ static facet_status gather_demands(const struct job *job) {
             }
             if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_periodic(job, f);
         }
+        if (mesh->part != NULL) TRY(join_demands(mesh->part->team, second, &job->pieces[0]));
         for (int i = 0; !second && i < job->n_pieces; i++)
             for (int k = 0; k < 3 && job->pieces[i].count > 0; k++)
                 job->pieces[i].middle[k] /= (double)job->pieces[i].count;
@@ -515,6 +556,9 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
     TRY(gather_demands(&job));
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
+    if (problem->mesh->part != NULL && resolved->n_adrift > 0)
+        FAIL(FACET_ERROR_INPUT, "a body that nothing holds is not distributed yet; give it supports, or use the "
+                                "program facet");
     TRY(finish_adrift(&job));
 done:
     for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&job.face_nodes[shape]);

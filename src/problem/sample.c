@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 facet_status sample_find_field(const struct facet_solver *s, const char *name, enum hdg_field *field,
@@ -59,23 +60,44 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
     return s->backend->fetch != NULL ? s->backend->fetch(s, n, cells) : FACET_OK;
 }
 
-/* The cells of points, and where they lie there. */
+static facet_status fail_outside(const struct facet_mesh *mesh, const double *at) {
+    char z[32] = "";
+    if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", at[2]);
+    return base_fail(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", at[0], at[1], z);
+}
+
+/* The cells of points, and where they lie there; -1: in another part of the mesh. */
 static facet_status locate_some(const struct sample_field *f, int64_t n, const double *x, int32_t *cells,
                                 double *xi) {
     const struct facet_mesh *mesh = f->from->problem->mesh;
     for (int64_t i = 0; i < n; i++) {
         const double *at = x + i * mesh->dim;
-        double found[3];
-        char z[32] = "";
+        double found[3] = {0.0};
         facet_status status = mesh_locate(f->locator, at, &cells[i], found);
         if (status != FACET_OK) return status;
-        if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", at[2]);
-        if (cells[i] < 0)
-            return base_fail(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", at[0], at[1],
-                             z);
+        if (cells[i] < 0 && mesh->part == NULL) return fail_outside(mesh, at);
         memcpy(xi + i * mesh->dim, found, (size_t)mesh->dim * sizeof *xi);
     }
     return FACET_OK;
+}
+
+/* Of the parts that have a point the one with the smallest cell keeps it, and the cells of others become -1.
+ */
+static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const double *x, int32_t *cells) {
+    facet_status status = FACET_OK;
+    int64_t *numbers = NULL;
+    if (mesh->part == NULL) return FACET_OK;
+    TRY(ALLOC(numbers, n));
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = cells[i] >= 0 ? mesh->part->cell_numbers[cells[i]] : INT64_MAX;
+    TRY(team_reduce_counts(mesh->part->team, TEAM_MIN, (int)n, numbers));
+    for (int64_t i = 0; i < n; i++) {
+        if (numbers[i] == INT64_MAX) TRY(fail_outside(mesh, x + i * mesh->dim));
+        if (cells[i] >= 0 && mesh->part->cell_numbers[cells[i]] != numbers[i]) cells[i] = -1;
+    }
+done:
+    base_free(&numbers);
+    return status;
 }
 
 /* Points that follow one another mostly lie in one cell, and are evaluated together. */
@@ -88,6 +110,11 @@ static facet_status evaluate_some(const struct sample_field *f, int64_t n, const
     int degree = sample_table_degree(s, f->field);
     for (int64_t begin = 0, end; begin < n; begin = end) {
         for (end = begin + 1; end < n && cells[end] == cells[begin];) end++;
+        if (cells[begin] < 0) {
+            memset(values + begin * f->components, 0,
+                   (size_t)((end - begin) * f->components) * sizeof *values);
+            continue;
+        }
         TRY(s->backend->prepare(s, block_number(mesh, cells[begin]), degree, (int)(end - begin),
                                 xi + begin * mesh->dim, &points));
         TRY(s->backend->evaluate(s, f->field, cells[begin], &points, values + begin * f->components));
@@ -150,6 +177,7 @@ facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_point
             base_collect(&failures, p, locate_some(f, m, from + at * dim, cells + at, xi + at * dim));
         }
         TRY(base_collected(&failures));
+        TRY(share_points(f->from->problem->mesh, n, from, cells));
         TRY(fetch(f->from, n, cells));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
         for (int p = 0; p < n_portions; p++) {
@@ -158,6 +186,7 @@ facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_point
                          evaluate_some(f, m, cells + at, xi + at * dim, to + at * f->components));
         }
         TRY(base_collected(&failures));
+        TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_SUM, (int)n * f->components, to));
         TRY(base_check_interrupt());
     }
 done:
@@ -476,6 +505,16 @@ done:
     return status;
 }
 
+static facet_status join_parts(struct base_team *team, struct gathered *g) {
+    facet_status status = FACET_OK;
+    TRY(team_reduce(team, TEAM_SUM, g->components, g->integral));
+    TRY(team_reduce(team, TEAM_SUM, 1, &g->measure));
+    TRY(team_reduce(team, TEAM_MAX, 1, &g->largest));
+    TRY(team_reduce(team, TEAM_MIN, 1, &g->smallest));
+done:
+    return status;
+}
+
 static facet_status gather_all(const struct facet_solver *s, const char *name, enum sample_take take, int n,
                                const char *const *on, struct gathered *g) {
     facet_status status = FACET_OK;
@@ -495,6 +534,7 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
         TRY(over_parts(s, is_flux ? NULL : &field, &where, extremes, g));
     else
         TRY(over_cells(s, field, where.n > 0 ? where.groups[0] : NULL, extremes, g));
+    TRY(join_parts(mesh_team(mesh), g));
 done:
     sample_where_destroy(&where);
     return status;

@@ -6,7 +6,9 @@
 
 #include "base/memory.h"
 #include "boxsem/boxsem.h"
+#include "mesh/part.h"
 #include "problem/box.h"
+#include "solve/elsewhere.h"
 #include "solve/multigrid.h"
 
 /* Data are looked at as mapped cells of this degree at most, though a box may have more. */
@@ -22,6 +24,16 @@ static facet_status resolve(struct facet_solver *s) {
     s->resolved.data.tau = s->own.tau;
     s->resolved.data.tau_hat = s->options.tau_hat;
     return FACET_OK;
+}
+
+/* What is for PETSc goes there, and stays there. */
+static facet_status pass_options(struct facet_solver *s) {
+    const char *text = s->options.petsc;
+    s->options.petsc = NULL;
+    if (text == NULL) return FACET_OK;
+    if (s->context->elsewhere == NULL)
+        return base_fail(FACET_ERROR_INPUT, "solver.petsc: belongs to the program facet-mpi");
+    return base_wrap(s->context->elsewhere->options(text), "solver.petsc");
 }
 
 /* The solver's choices and the data of its discretization; nothing is computed. */
@@ -46,6 +58,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     if (options->tau != NULL)
         TRY(base_wrap(problem_compile(s->problem, 0, 1, &options->tau, &s->own.tau), "tau"));
     TRY(resolve(s));
+    TRY(pass_options(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
@@ -509,8 +522,11 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
         SOLVER_CALL(s, status, s->backend->conservation(s, &conservation));
         if (status != FACET_OK) return status;
     }
-    facet_report full = {.trace_unknowns = s->system.n_free,
-                         .volume_unknowns = s->system.n_volume,
+    int64_t volume = s->system.n_volume, trace = s->n_unknowns > 0 ? s->n_unknowns : s->system.n_free;
+    facet_status counted = team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &volume);
+    if (counted != FACET_OK) return counted;
+    facet_report full = {.trace_unknowns = trace,
+                         .volume_unknowns = volume,
                          .iterations = s->report.iterations,
                          .converged = s->report.converged,
                          .method = option_words[OPTION_METHOD][s->method],

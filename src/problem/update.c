@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 /* ------------------------------------------------------------------------------------------ new values */
@@ -179,6 +180,17 @@ done:
     return status;
 }
 
+/* What is stale in one part of the mesh is made anew in all. */
+static facet_status join_parts(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    int64_t bits[5];
+    for (int i = 0; i < 5; i++) bits[i] = s->stale >> i & 1;
+    TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 5, bits));
+    for (int i = 0; i < 5; i++) s->stale |= (int)bits[i] << i;
+done:
+    return status;
+}
+
 facet_status solver_renew(struct facet_solver *s, int look, int *changed) {
     facet_status status = FACET_OK;
     double reaction;
@@ -187,6 +199,7 @@ facet_status solver_renew(struct facet_solver *s, int look, int *changed) {
     if (look) TRY(look_at_cells(s));
     if (look) s->stale |= roles_of_functions(s) & FACET_TRACE;
     if (roles_of_functions(s) & FACET_LOAD) s->stale |= FACET_LOAD;
+    TRY(join_parts(s));
     int what = s->stale;
     *changed = what & (FACET_LOAD | FACET_TRACE | FACET_CELLS);
     if (s->backend != NULL && !(what & FACET_CELLS)) {

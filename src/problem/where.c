@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 static int is_rest(const struct problem_resolved *r, int32_t condition) {
@@ -12,11 +13,12 @@ static int is_rest(const struct problem_resolved *r, int32_t condition) {
 }
 
 int problem_has_rest(const struct facet_mesh *mesh, const struct problem_resolved *r) {
+    int64_t found = 0;
     for (int side = 0; mesh_is_box(mesh) && side < 6; side++)
         if (is_rest(r, r->side_condition[side])) return 1;
     for (int32_t f = 0; !mesh_is_box(mesh) && f < mesh->n_faces; f++)
-        if (is_rest(r, r->face_condition[f])) return 1;
-    return 0;
+        if (is_rest(r, r->face_condition[f])) found = 1;
+    return team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &found) == FACET_OK && found;
 }
 
 static facet_status fail_unknown(const struct facet_mesh *mesh, const char *name) {
@@ -32,7 +34,7 @@ static facet_status fail_unknown(const struct facet_mesh *mesh, const char *name
 static facet_status add_ids(struct sample_where *w, int32_t n, const int32_t *ids) {
     facet_status status = FACET_OK;
     TRY(base_realloc(&w->merged.ids, (size_t)w->merged.count + (size_t)n + 1, sizeof *w->merged.ids));
-    memcpy(w->merged.ids + w->merged.count, ids, (size_t)n * sizeof *ids);
+    if (n > 0) memcpy(w->merged.ids + w->merged.count, ids, (size_t)n * sizeof *ids);
     w->merged.count += n;
 done:
     return status;
@@ -48,6 +50,7 @@ static void add_side(struct sample_where *w, const struct mesh_group *side) {
 static facet_status add_rest(const struct facet_solver *s, struct sample_where *w) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
+    if (mesh->part != NULL) TRY(add_ids(w, 0, NULL)); /* which may lie elsewhere */
     for (int g = 0; mesh_is_box(mesh) && g < mesh->n_groups; g++)
         if (is_rest(&s->resolved, s->resolved.side_condition[mesh->groups[g].side]))
             add_side(w, &mesh->groups[g]);
@@ -86,6 +89,25 @@ static facet_status add_name(const struct facet_solver *s, const char *name, int
     return FACET_OK;
 }
 
+/* A face of a seam belongs to its cell with the smaller number, as it does in a whole mesh. */
+static facet_status keep_own_faces(const struct facet_mesh *mesh, struct mesh_group *faces) {
+    facet_status status = FACET_OK;
+    int64_t *cells = NULL;
+    int32_t kept = 0;
+    if (mesh->part == NULL) return FACET_OK;
+    TRY(CALLOC(cells, mesh->n_faces));
+    for (int64_t f = 0; f < mesh->n_faces; f++) cells[f] = -mesh->part->cell_numbers[mesh->face_cells[2 * f]];
+    TRY(mesh_merge_faces(mesh, 1, cells));
+    for (int32_t i = 0; i < faces->count; i++) {
+        const int64_t f = faces->ids[i];
+        if (cells[f] == -mesh->part->cell_numbers[mesh->face_cells[2 * f]]) faces->ids[kept++] = faces->ids[i];
+    }
+    faces->count = kept;
+done:
+    base_free(&cells);
+    return status;
+}
+
 facet_status sample_where_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
                                struct sample_where *w) {
     facet_status status = FACET_OK;
@@ -99,6 +121,7 @@ facet_status sample_where_find(const struct facet_solver *s, int n, const char *
             w->merged.ids[kept++] = w->merged.ids[i];
     w->merged.count = kept;
     w->merged.dim = w->dim;
+    if (w->dim == s->problem->mesh->dim - 1) TRY(keep_own_faces(s->problem->mesh, &w->merged));
     w->groups[w->n++] = &w->merged;
 done:
     if (status != FACET_OK) sample_where_destroy(w);

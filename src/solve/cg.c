@@ -65,7 +65,8 @@ struct cg {
 };
 
 facet_status solve_fit(const struct operator* A, struct vector *v) {
-    if (v->n == A->n && v->device == A->device && v->precision == A->precision) return FACET_OK;
+    if (v->n == A->n && v->device == A->device && v->precision == A->precision && v->seam == A->seam)
+        return FACET_OK;
     vector_destroy(v);
     return solve_vector_like(A, v);
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "solve/amg.h"
+#include "solve/elsewhere.h"
 
 /* A factor may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
@@ -31,6 +32,7 @@ void coarse_matrix_destroy(struct coarse_matrix *m) {
     base_free(&m->offsets);
     base_free(&m->kinds);
     base_free(&m->modes);
+    base_free(&m->numbers);
 }
 
 /* Fills in what was left out. */
@@ -139,7 +141,17 @@ static struct amg_options amg_of(const struct device *device, const struct coars
 facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *device, struct coarse_matrix *m,
                                   const struct coarse_options *options) {
     facet_status status = FACET_OK;
+    struct operator solve = {0};
     int done;
+    if (m->team != NULL) {
+        if (options->elsewhere == NULL)
+            FAIL(FACET_ERROR_INPUT, "a multigrid over several processes needs the library facet_dist");
+        int64_t entries = m->csr.offsets[m->csr.n];
+        TRY(options->elsewhere->create_coarse(device, m, &solve));
+        TRY(multigrid_end(mg, m->name, &solve));
+        multigrid_describe(mg, entries, 12.0 * (double)entries);
+        goto done;
+    }
     TRY(multigrid_end_factored(mg, device, m, options, &done));
     if (done) goto done;
     TRY(complete(m, 1));

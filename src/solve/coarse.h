@@ -22,6 +22,10 @@ struct coarse_matrix {
     int n_modes;
     double *modes; /* n_modes x n; NULL: a constant */
     int classical; /* aggregates fail where K jumps; single unknowns with one mode are interpolated instead */
+    /* Of a matrix that a team holds together: the sum of what its processes have. */
+    struct base_team *team; /* NULL: it is here */
+    int64_t *numbers;       /* n: of the unknowns in the whole; the owned ones have first, first + 1, ... */
+    int64_t first, n_owned;
 };
 void coarse_matrix_destroy(struct coarse_matrix *matrix); /* safe on a zeroed struct, and twice */
 
@@ -30,6 +34,7 @@ void coarse_matrix_destroy(struct coarse_matrix *matrix); /* safe on a zeroed st
 
 /* AUTO: a factor of no more unknowns than `unknowns` (0: any number) and, if fine_bytes is given, one whose
  * ordering and size are cheap beside a product on the finest level, which passes so many bytes. */
+struct solve_elsewhere;
 enum coarse_wish { COARSE_AUTO, COARSE_FACTOR, COARSE_AMG };
 struct coarse_options {
     enum coarse_wish wish;
@@ -39,6 +44,7 @@ struct coarse_options {
     int locking; /* aggregates would lock: AUTO takes any factor that memory allows */
     enum mg_cycle cycle; /* how the levels of algebraic multigrid are visited: V, W or K; classical ones: V
                             instead of K */
+    const struct solve_elsewhere *elsewhere; /* for the matrix of a team, which looks at nothing else */
 };
 
 /* Whether AUTO orders a matrix of n unknowns and so many entries to see what its factor costs: to be asked

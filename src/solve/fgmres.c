@@ -40,7 +40,7 @@ static void arnoldi_destroy(struct arnoldi *a) {
 
 /* Vectors are made when first needed: a solve that takes ten steps holds ten. */
 static facet_status need(struct vector *v, const struct vector *like) {
-    return v->device != NULL ? FACET_OK : vector_create(like->device, like->n, v);
+    return v->device != NULL ? FACET_OK : vector_create_like(like, v);
 }
 
 /* w is made orthogonal to V[0..j], twice over; h[0..j] = the coefficients, h[j+1] = the norm left. */
@@ -183,7 +183,7 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     struct arnoldi a = {0};
     solve_report_clear(report);
     TRY(arnoldi_create(control->restart > 0 ? control->restart : DEFAULT_RESTART, &a));
-    TRY(vector_create(b->device, b->n, &a.V[0]));
+    TRY(vector_create_like(b, &a.V[0]));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), goal = control->rtol * scale;
     if (scale < SOLVE_LEAST) {

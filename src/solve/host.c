@@ -62,6 +62,10 @@ done:
     return status;
 }
 
+void *operator_host_data(const struct operator* A) {
+    return ((struct host_operator *)A->data)->data;
+}
+
 facet_status operator_host_failure(const struct operator* A) {
     struct host_operator *o = A->data;
     facet_status status = base_collected(&o->failure);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
 #include "solve/multigrid_levels.h"
 
 /* A second step on a coarse level is skipped when the first reduced the residual this far (Notay 2008). */
@@ -39,6 +40,7 @@ void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vec
         l->link.restrict_(&l->link, fine, coarse);
     else
         operator_apply(&l->R, fine, coarse);
+    if (l->sums) seam_add(coarse->seam, coarse);
 }
 
 void mg_prolong(const struct mg_level *l, double factor, int from_zero, const struct vector *coarse,
@@ -286,6 +288,7 @@ static void mg_apply(const struct operator* M, const struct vector *b, struct ve
     else
         cycle(mg, 0, mg->cycle, f, 1, &x);
     if (mg->in.n > 0) mg_pass(mg, vector_convert(&mg->out, y));
+    if (mg->levels[0].seam != NULL) mg_pass(mg, seam_share(mg->levels[0].seam, y));
 }
 
 static void mg_free(struct operator* M) {
@@ -369,8 +372,8 @@ static facet_status first_step(const struct operator* A, const struct operator* 
     } else if (mg->refined && from_zero) {
         full_refined(mg, 0, b, x, r);
     } else if (mg->refined) {
-        if (d->n == 0) TRY(vector_create(b->device, b->n, d));
-        TRY(vector_create(b->device, b->n, &more));
+        if (d->n == 0) TRY(vector_create_like(b, d));
+        TRY(vector_create_like(b, &more));
         full_refined(mg, 0, r, d, &more);
         vector_axpby(1.0, d, 1.0, x);
     } else {
@@ -415,8 +418,8 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     struct vector r = {0}, d = {0};
     enum mg_cycle wanted = mg->cycle;
     solve_report_clear(report);
-    TRY(vector_create(b->device, b->n, &r));
-    if (mg->in.n == 0) TRY(vector_create(b->device, b->n, &d));
+    TRY(vector_create_like(b, &r));
+    if (mg->in.n == 0) TRY(vector_create_like(b, &d));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), before = INFINITY;
     if (scale < SOLVE_LEAST) {
@@ -451,14 +454,14 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         else if (norm > control->rtol * scale && report->iterations >= control->max_iterations)
             reason = "the iteration limit was reached";
     }
-    if (reason != NULL && d.n == 0) TRY(vector_create(b->device, b->n, &d));
+    if (reason != NULL && d.n == 0) TRY(vector_create_like(b, &d));
     int rounding = reason != NULL && solve_is_rounding(A, b, x, control, norm / scale, &r, &d);
     if (reason != NULL && !rounding) {
         status = solve_fail(report, M, reason, norm / scale);
         goto done;
     }
     if ((control->kernel != NULL || control->forget != NULL || control->roughen != NULL) && d.n == 0)
-        TRY(vector_create(b->device, b->n, &d));
+        TRY(vector_create_like(b, &d));
     double error, rate = fmin(norm / before, SLOWEST);
     TRY(estimate_error(A, M, b, x, control, &r, &d, &error));
     error /= 1.0 - rate; /* what all cycles to come would add */

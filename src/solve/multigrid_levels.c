@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
 
 void mg_transfer_destroy(struct mg_transfer *P) {
     base_free(&P->offsets);
@@ -116,7 +117,7 @@ static facet_status begin_level(struct multigrid *mg, const char *name, const st
                          (long long)A->n, (long long)mg->levels[mg->n_levels - 1].n_coarse);
     struct mg_level *l = &mg->levels[mg->n_levels++];
     *l = (struct mg_level){
-        .device = A->device, .precision = A->precision, .n = A->n, .factor = 1.0, .residual = -1.0};
+        .device = A->device, .precision = A->precision, .n = A->n, .seam = A->seam, .factor = 1.0, .residual = -1.0};
     snprintf(l->name, sizeof l->name, "%s", name);
     return FACET_OK;
 }
@@ -140,6 +141,20 @@ done:
     return status;
 }
 
+/* Columns that others own become zero. */
+static facet_status clear_foreign(const struct seam *seam, struct mg_transfer *R) {
+    facet_status status = FACET_OK;
+    double *owned = NULL;
+    if (seam == NULL) return FACET_OK;
+    TRY(ALLOC(owned, R->n_columns));
+    for (int64_t i = 0; i < R->n_columns; i++) owned[i] = 1.0;
+    seam_clear_foreign(seam, owned);
+    for (int64_t k = 0; k < R->offsets[R->n_rows]; k++) R->values[k] *= owned[R->columns[k]];
+done:
+    base_free(&owned);
+    return status;
+}
+
 facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P) {
     facet_status status = FACET_OK;
     struct mg_level *l = &mg->levels[mg->n_levels - 1];
@@ -148,11 +163,13 @@ facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P
         FAIL(FACET_ERROR_INPUT, "the prolongation to level '%s' has %lld rows for %lld unknowns", l->name,
              (long long)P->n_rows, (long long)l->n);
     TRY(mg_transpose(P, &R));
+    if (P->sums) TRY(clear_foreign(l->seam, &R));
     TRY(operator_create_transfer(l->device, P, &l->P));
     TRY(operator_create_transfer(l->device, &R, &l->R));
     if (l->precision == F32) TRY(operator_round(&l->P));
     if (l->precision == F32) TRY(operator_round(&l->R));
     l->n_coarse = P->n_columns;
+    l->sums = P->sums;
 done:
     mg_transfer_destroy(&R);
     return status;
@@ -207,7 +224,9 @@ void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes) {
 
 facet_status mg_vector(const struct mg_level *like, int64_t n, struct vector *v) {
     if (v->n > 0) return FACET_OK;
-    return vector_create_in(like->device, like->precision, n, v);
+    facet_status status = vector_create_in(like->device, like->precision, n, v);
+    v->seam = n == like->n ? like->seam : NULL; /* else it is one of the next level */
+    return status;
 }
 
 static facet_status finish_level(struct multigrid *mg, int level) {
@@ -230,6 +249,7 @@ static facet_status finish_level(struct multigrid *mg, int level) {
     if (!l->link.far && (next->device != l->device || next->precision != l->precision)) {
         TRY(mg_vector(l, next->n, &l->near_rhs));
         TRY(mg_vector(l, next->n, &l->near_x));
+        l->near_rhs.seam = l->near_x.seam = next->seam;
     }
 done:
     return status;
@@ -254,6 +274,12 @@ done:
     return status;
 }
 
+static facet_status double_vector(const struct mg_level *l, struct vector *v) {
+    facet_status status = vector_create(l->device, l->n, v);
+    v->seam = l->seam;
+    return status;
+}
+
 /* The vectors of the full cycle on a level. */
 static facet_status prepare_full(struct multigrid *mg, int level) {
     facet_status status = FACET_OK;
@@ -261,7 +287,7 @@ static facet_status prepare_full(struct multigrid *mg, int level) {
     struct vector *vectors[3] = {&l->f64, &l->x64, &l->r64};
     if (!mg->refined) return mg_vector(l, l->n, &l->full);
     for (int i = 0; i < (level == mg->n_levels - 1 ? 2 : 3); i++)
-        if (vectors[i]->n == 0) TRY(vector_create(l->device, l->n, vectors[i]));
+        if (vectors[i]->n == 0) TRY(double_vector(l, vectors[i]));
 done:
     return status;
 }

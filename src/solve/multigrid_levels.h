@@ -10,6 +10,7 @@ struct mg_level {
     const struct device *device;
     enum precision precision;
     int64_t n, entries;
+    const struct seam *seam; /* of its vectors */
     double bytes;
     const struct operator* A; /* &own, or the caller's; NULL on the last level */
     struct operator own;
@@ -20,6 +21,7 @@ struct mg_level {
         again; /* where this level is visited twice: d = steps[0] V r, then steps[1] V r + again d */
     double factor;
     int64_t n_coarse;
+    int sums; /* what R gives is a part of a sum over the seam of the next level, if that has one */
     struct operator P, R;
     struct mg_link link;        /* instead of P and R; then nothing but a K-cycle needs t */
     struct operator complement; /* of a guess, or empty */

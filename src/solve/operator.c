@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "device/seam.h"
 #include "solve/internal.h"
 
 void csr_destroy(struct csr *csr) {
@@ -40,6 +41,7 @@ double operator_product(const struct operator* A, const struct vector *p, struct
 
 void operator_destroy(struct operator* A) {
     if (A->free != NULL) A->free(A);
+    seam_release(&A->seam);
     *A = (struct operator){0};
 }
 
@@ -50,6 +52,7 @@ facet_status operator_create_single(const struct operator* A, struct operator* S
     if (A->precision == F32) FAIL(FACET_ERROR_INPUT, "%s is in single precision already", name);
     if (A->to_single == NULL) FAIL(FACET_ERROR_INPUT, "%s has no single precision", name);
     TRY(A->to_single(A, S));
+    S->seam = seam_hold(A->seam);
 done:
     if (status != FACET_OK) operator_destroy(S);
     return status;
@@ -425,5 +428,7 @@ done:
 }
 
 facet_status solve_vector_like(const struct operator* A, struct vector *v) {
-    return vector_create_in(A->device, A->precision, A->n, v);
+    facet_status status = vector_create_in(A->device, A->precision, A->n, v);
+    v->seam = A->seam;
+    return status;
 }

@@ -68,6 +68,7 @@ struct operator{
     const char *name;         /* what it is, for messages; NULL: nameless */
     int asymmetric;           /* A' is not A: conjugate gradients refuse it */
     enum precision precision; /* of its vectors */
+    struct seam *seam;        /* theirs, held; NULL: none */
     /* Fills a zeroed operator of single precision; NULL: there is none. */
     facet_status (*to_single)(const struct operator* A, struct operator* single);
     /* r = f - A x in one pass; NULL: by apply. */
@@ -129,6 +130,7 @@ facet_status operator_create_host(const struct device *device, int64_t n, const 
                                   operator_on_host apply, void *data, void (*release)(void **data),
                                   struct operator* A);
 facet_status operator_host_failure(const struct operator* A);
+void *operator_host_data(const struct operator* A); /* that of the function */
 
 /* Conjugate gradients in single precision, with the solution and the true residual in double. */
 struct solve_fast {

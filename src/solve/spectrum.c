@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
 
 #define EIGENVALUE_SAFETY 1.05
 /* Of the first r'Dr and of the first entry of the Lanczos matrix: what is left is rounding, or a kernel. */
@@ -12,16 +13,21 @@
 #define KERNEL      1e-8
 
 /* A hash of the index. */
-void solve_noise(int64_t n, double *x) {
+static void noise_from(int64_t first, int64_t n, double *x) {
 #pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+        uint64_t h = ((uint64_t)(first + i) + 1) * 0x9e3779b97f4a7c15u;
         h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
         x[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
     }
 }
 
-/* It need not come from the host all along: after so many numbers it is repeated. */
+void solve_noise(int64_t n, double *x) {
+    noise_from(0, n, x);
+}
+
+/* It need not come from the host all along: after so many numbers it is repeated. Every process of a team has
+ * another, and the seams between them the sum of two. */
 #define PERIOD (1 << 20)
 
 facet_status solve_fill_noise(struct vector *x) {
@@ -31,13 +37,14 @@ facet_status solve_fill_noise(struct vector *x) {
     double *host = NULL;
     if (x->n > PERIOD) first.n = PERIOD;
     TRY(ALLOC(host, first.n));
-    solve_noise(first.n, host);
+    noise_from(x->seam != NULL ? (int64_t)x->seam->team->rank * PERIOD : 0, first.n, host);
     TRY(vector_upload(&first, host));
     for (int64_t done_so_far = first.n, more; done_so_far < x->n; done_so_far += more) {
         more = x->n - done_so_far < done_so_far ? x->n - done_so_far : done_so_far;
         device_move(x->device, (char *)x->numbers + (size_t)done_so_far * size, x->numbers,
                     (size_t)more * size);
     }
+    seam_add(x->seam, x);
 done:
     base_free(&host);
     return status;

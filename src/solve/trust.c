@@ -59,7 +59,7 @@ static facet_status add_later_steps(const struct operator* A, const struct solve
     struct vector t = {0};
     double second;
     if (*error == 0.0) return FACET_OK;
-    TRY(vector_create(r->device, r->n, &t));
+    TRY(vector_create_like(r, &t));
     operator_apply(A, d, &t);
     vector_axpby(-1.0, &t, 1.0, r);
     TRY(measure(A, solve_apply, (void *)control->judge, control, x, r, &t, &second));
@@ -156,8 +156,8 @@ facet_status solve_judge(const struct operator* A, const struct vector *b, const
     facet_status status = FACET_OK;
     struct vector d = {0}, r = {0};
     double error;
-    TRY(vector_create(b->device, b->n, &d));
-    TRY(vector_create(b->device, b->n, &r));
+    TRY(vector_create_like(b, &d));
+    TRY(vector_create_like(b, &r));
     TRY(solve_estimate(A, solve_apply, (void *)control->judge, b, x, control, &d, &r, &error));
     status = solve_accept(control, report->reason, report->residual, error, report);
 done:

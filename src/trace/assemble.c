@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "device/seam.h"
 #include "trace/sides.h"
 
 /* One place where a cell meets a face. */
@@ -167,7 +168,15 @@ facet_status trace_assemble(const struct trace_space *space, const struct trace_
 
 facet_status trace_block_diagonal(const struct trace_space *space, const struct trace_matrices *matrices,
                                   struct csr *csr) {
-    return assemble(space, matrices, 1, csr);
+    facet_status status = FACET_OK;
+    int64_t *starts = NULL;
+    TRY(assemble(space, matrices, 1, csr));
+    TRY(operator_block_starts(space->n_free_faces, space->free_offsets, &starts));
+    TRY(seam_add_blocks(space->seam, starts, csr->values));
+done:
+    base_free(&starts);
+    if (status != FACET_OK) csr_destroy(csr);
+    return status;
 }
 
 /* Numbers of free faces instead of faces, ascending: coupled faces ascend as their unknowns do. */

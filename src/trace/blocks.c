@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "device/seam.h"
 #include "trace/coarse.h"
 #include "trace/sides.h"
 
@@ -38,6 +39,7 @@ facet_status trace_face_blocks(const struct trace_space *space, const struct tra
             }
         }
     }
+    TRY(seam_add_blocks(space->seam, starts, *blocks));
 done:
     trace_view_close(&view);
     base_free(&starts);

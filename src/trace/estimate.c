@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 #include "trace/coarse.h"
 #include "trace/pmg.h"
@@ -227,6 +228,7 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
     }
     TRY(base_collected(&failures));
     *constant = largest;
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, constant));
 done:
     trace_picks_destroy(&picks);
     trace_summary_close(&summary);
@@ -286,6 +288,17 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Of the parts of a mesh, by their numbers of cells. */
+static facet_status mean_of_parts(const struct facet_mesh *mesh, double *stretch, double *skew) {
+    const double n = mesh->n_cells;
+    double sums[3] = {n, n * *stretch, n * *skew};
+    if (mesh->part == NULL) return FACET_OK;
+    facet_status status = team_reduce(mesh->part->team, TEAM_SUM, 3, sums);
+    *stretch = sums[1] / sums[0];
+    *skew = sums[2] / sums[0];
+    return status;
+}
+
 facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
                            double *stretch, double *skew) {
     facet_status status = FACET_OK;
@@ -320,6 +333,7 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     if (n_samples == 0) goto done;
     *stretch = fmax(along[place], across[place]);
     *skew = fmax(across[place] / along[place], 1.0);
+    TRY(mean_of_parts(mesh, stretch, skew));
 done:
     for (int i = 0; i < SHAPE_COUNT; i++) base_free(&hats[i]);
     trace_picks_destroy(&picks);
@@ -345,6 +359,8 @@ static facet_status diagonal_range(const struct trace_space *space, const struct
     }
     *least = low;
     *most = high;
+    TRY(team_reduce(mesh_team(space->mesh), TEAM_MIN, 1, least));
+    TRY(team_reduce(mesh_team(space->mesh), TEAM_MAX, 1, most));
 done:
     trace_summary_close(&summary);
     return status;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "solve/fsai.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
@@ -214,6 +215,7 @@ static facet_status descend_mesh(struct builder *b, struct stage *s, const struc
     snprintf(next.name, sizeof next.name, "k=%d, %d cells", s->space->degree, (int)nesting->coarse->n_cells);
     TRY(trace_nested_create(s->space, s->matrices, nesting, &next.own_space, device_of(b, &next.own_space),
                             &P, inherit ? &next.own_matrices : NULL, b->o.full ? &inner : NULL));
+    P.sums = 1;
     TRY(multigrid_connect(b->mg, &P));
     if (b->o.full && b->single) TRY(operator_round(&inner));
     if (b->o.full) multigrid_complete(b->mg, &inner);
@@ -251,8 +253,12 @@ static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
-    TRY(trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, NULL,
-                              &last));
+    int vertices;
+    TRY(trace_has_vertices(s->space->mesh, &vertices));
+    TRY(vertices ? trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P,
+                                         NULL, &last)
+                 : trace_last_traces(s->space, s->matrices, 0, NULL, &P, &last));
+    P.sums = 1;
     TRY(multigrid_connect(b->mg, &P));
     last.singular = b->o.singular;
     TRY(multigrid_end_coarse(b->mg, b->coarse_device, &last, &b->end));
@@ -292,6 +298,11 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     int tensor = trace_has_tensor_cells(space->mesh);
     int has_rows = tensor && space->mesh->dim == 2 && space->n_components == 1;
     double constant = 1.0;
+    if (space->mesh->part != NULL) {
+        if (o->smoother != GMG_SMOOTHER_AUTO && o->smoother != GMG_FACES)
+            FAIL(FACET_ERROR_INPUT, "of the smoothers of geometric multigrid faces alone is distributed yet");
+        o->smoother = GMG_FACES;
+    }
     if (o->smoother == GMG_ROWS && !has_rows)
         FAIL(FACET_ERROR_INPUT, "the smoother rows is for one unknown function on quads; use faces");
     if (o->last_unknowns == 0) o->last_unknowns = SMALL_LEVEL;
@@ -306,11 +317,12 @@ done:
     return status;
 }
 
-/* Whether there is a next coarser mesh, and an unknown on it. */
+/* Whether there is a next coarser mesh, and an unknown on it, in all parts or in some. */
 static int has_coarser(const struct trace_space *space, const struct mesh_hierarchy *hierarchy, int mesh) {
-    for (int64_t k = 0; mesh < hierarchy->n && k < space->n_free_faces; k++)
-        if (hierarchy->nestings[mesh].face_parents[space->free_faces[k]] >= 0) return 1;
-    return 0;
+    int64_t found = 0;
+    for (int64_t k = 0; mesh < hierarchy->n && k < space->n_free_faces && !found; k++)
+        found = hierarchy->nestings[mesh].face_parents[space->free_faces[k]] >= 0;
+    return team_reduce_counts(mesh_team(space->mesh), TEAM_MAX, 1, &found) == FACET_OK && found;
 }
 
 static facet_status make_levels(struct builder *b, struct stage *s, const struct operator* A,
@@ -328,7 +340,7 @@ static facet_status make_levels(struct builder *b, struct stage *s, const struct
             TRY(end_below(b, s));
             break;
         }
-        if (s->space->degree <= 1 &&
+        if (s->space->degree <= 1 && s->space->mesh->part == NULL &&
             (s->space->n_free <= b->o.last_unknowns || !has_coarser(s->space, hierarchy, mesh)))
             TRY(end_here(b, s, &done));
         if (!done) TRY(append(b, s, NULL));
@@ -354,7 +366,8 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     TRY(choose(&b, matrices));
     TRY(multigrid_create(mg));
     b.mg = *mg;
-    b.end = (struct coarse_options){.fine_bytes = trace_operator_bytes(A), .cycle = MG_K};
+    b.end = (struct coarse_options){
+        .fine_bytes = trace_operator_bytes(A), .cycle = MG_K, .elsewhere = options->elsewhere};
     snprintf(s.name, sizeof s.name, "k=%d", space->degree);
     TRY(make_levels(&b, &s, A, hierarchy));
     TRY(multigrid_finish(*mg));

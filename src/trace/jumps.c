@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "mesh/part.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
 #include "trace/sides.h"
@@ -115,13 +116,18 @@ static void cell_values(const struct trace_summary *summary, const struct facet_
     }
 }
 
-static double contrast(int32_t n, const double *values) {
+static facet_status find_contrast(const struct facet_mesh *mesh, const double *values, double *contrast) {
+    facet_status status = FACET_OK;
     double least = INFINITY, most = 0.0;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < mesh->n_cells; i++) {
         least = fmin(least, values[i]);
         most = fmax(most, values[i]);
     }
-    return most / least;
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 1, &least));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &most));
+    *contrast = most / least;
+done:
+    return status;
 }
 
 static void corners_destroy(struct corners *c) {
@@ -232,12 +238,18 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     facet_status status = FACET_OK;
     struct trace_summary summary = {0};
     struct corners c = {0};
+    double contrast;
     *p = (struct trace_pieces){0};
     TRY(ALLOC(p->values, space->mesh->n_cells));
     TRY(trace_summary_open(matrices, space, &summary));
     cell_values(&summary, space->mesh, p->values);
     *jump = 1.0;
-    if (!(contrast(space->mesh->n_cells, p->values) > SOLVE_LARGE_JUMP)) goto done;
+    TRY(find_contrast(space->mesh, p->values, &contrast));
+    if (!(contrast > SOLVE_LARGE_JUMP)) goto done;
+    if (space->mesh->part != NULL) { /* nobody sees all cells round a vertex of the seam */
+        *jump = contrast;
+        goto done;
+    }
     TRY(corners_create(space->mesh, &c));
     TRY(walk(space, &c, p->values, 0, jump, NULL, NULL));
     if (*jump > SOLVE_LARGE_JUMP) TRY(cut_vertices(space, &c, p));

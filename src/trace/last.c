@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
 
@@ -78,6 +79,7 @@ facet_status trace_last_traces(const struct trace_space *space, const struct tra
         double one = sqrt(shape_measure((enum shape)low.mesh->face_shapes[low.free_faces[k]]));
         for (int c = 0; c < nc; c++) l->modes[c * low.n_free + first + c * m] = one;
     }
+    TRY(trace_number_faces(space, low.free_offsets, l));
     l->name = "k=0";
     l->classical = nc == 1;
 done:
@@ -104,7 +106,8 @@ static void fill_modes(const struct facet_mesh *mesh, const struct trace_nodes *
 }
 
 /* Coordinates of the vertices of a mesh, from the middle of the box around them. */
-static void vertex_points(const struct facet_mesh *mesh, double *points) {
+static facet_status vertex_points(const struct facet_mesh *mesh, double *points) {
+    facet_status status = FACET_OK;
     int dim = mesh->dim;
     double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int k = 0; k < mesh->n_blocks; k++) {
@@ -120,8 +123,12 @@ static void vertex_points(const struct facet_mesh *mesh, double *points) {
         lower[i % dim] = fmin(lower[i % dim], points[i]);
         upper[i % dim] = fmax(upper[i % dim], points[i]);
     }
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, dim, lower));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, dim, upper));
     for (int64_t i = 0; i < (int64_t)mesh->n_vertices * dim; i++)
         points[i] -= 0.5 * (lower[i % dim] + upper[i % dim]);
+done:
+    return status;
 }
 
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
@@ -137,7 +144,9 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     const int linked = link != NULL && trace_has_corners(space, matrices, beside, pieces);
     TRY(linked ? trace_corner_nodes(space, &nodes, &corners)
                : trace_continuous_nodes(space, beside, pieces, &nodes));
-    if (nodes.n == 0) { /* every vertex lies on an eliminated face */
+    int64_t n_nodes = nodes.n;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n_nodes));
+    if (n_nodes == 0) { /* every vertex lies on an eliminated face */
         TRY(trace_last_traces(space, matrices, n_modes, modes, P, l));
         goto done;
     }
@@ -149,11 +158,12 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
     if (rigid) {
         TRY(ALLOC(points, (int64_t)mesh->n_vertices * mesh->dim));
-        vertex_points(mesh, points);
+        TRY(vertex_points(mesh, points));
     }
     fill_modes(mesh, &nodes, points, rigid, l);
     TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
     if (linked) TRY(trace_corner_link(matrices->device, space, nodes.n, corners, link));
+    TRY(trace_number_vertices(space, &nodes, l));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
     l->name = nodes.n == nodes.n_vertices ? "linear"

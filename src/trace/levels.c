@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "trace/coarse.h"
 #include "trace/half.h"
 
@@ -14,9 +15,11 @@
 #define LARGE_SPREAD 1e10
 
 int trace_has_tensor_cells(const struct facet_mesh *mesh) {
+    int64_t found = 0;
     for (int k = 0; k < mesh->n_blocks; k++)
-        if (mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape)) return 1;
-    return 0;
+        found |= mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape);
+    if (team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &found) != FACET_OK) return 0; /* others say why */
+    return found != 0;
 }
 
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
@@ -25,9 +28,11 @@ facet_status trace_choose_single(const struct trace_space *space, const struct t
     *single = precision == PMG_MIXED;
     for (int b = 0; b < matrices->n_blocks; b++)
         bytes += 8.0 * (double)(space->mesh->blocks[b].count * trace_matrix_size(matrices, b));
-    int large = space->n_free >= LARGE_SYSTEM || bytes >= LARGE_BYTES;
-    if (precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && !large)) return FACET_OK;
-    facet_status status = trace_spread(space, matrices, &spread);
+    double large = space->n_free >= LARGE_SYSTEM || bytes >= LARGE_BYTES;
+    facet_status status = team_reduce(mesh_team(space->mesh), TEAM_MAX, 1, &large);
+    if (status != FACET_OK || precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && large == 0.0))
+        return status;
+    status = trace_spread(space, matrices, &spread);
     if (status != FACET_OK) return status;
     if (*single && !isfinite(spread))
         return base_fail(FACET_ERROR_INPUT, "the numbers of this problem are beyond single precision; use "

@@ -31,7 +31,7 @@ facet_status trace_extra_work(const struct trace_space *space, const struct trac
 /* The inverted blocks of single faces, in double precision. */
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
                                  struct operator* D);
-int trace_has_tensor_cells(const struct facet_mesh *mesh); /* quads or hexes */
+int trace_has_tensor_cells(const struct facet_mesh *mesh); /* quads or hexes, in some part of it */
 
 /* A level on its way into the list. */
 struct trace_level {
@@ -68,6 +68,15 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
                                    enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
                                    const double *modes, struct mg_transfer *P, struct mg_link *link,
                                    struct coarse_matrix *last);
+/* numbers.c: numbers over all parts of a mesh that is shared; else nothing happens. starts: the unknowns of
+ * every free face, n_free_faces + 1; nodes: of vertices only. */
+facet_status trace_number_faces(const struct trace_space *space, const int64_t *starts,
+                                struct coarse_matrix *last);
+facet_status trace_number_vertices(const struct trace_space *space, const struct trace_nodes *nodes,
+                                   struct coarse_matrix *last);
+/* Whether both copies of every face of a seam have the same vertices: not where it joins periodic sides, nor
+ * where a part joins its own. */
+facet_status trace_has_vertices(const struct facet_mesh *mesh, int *has);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
                               int n_modes, const double *modes, struct mg_transfer *P,

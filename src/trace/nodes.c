@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 #include "trace/coarse.h"
@@ -302,6 +303,23 @@ static void number_face(const struct builder *b, int64_t block, struct trace_nod
         number_entity(b->face_columns + block * nc, nc, -1, nodes);
 }
 
+/* What is given at a vertex of the seam in one part is given in all. */
+static facet_status merge_given(const struct builder *b) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = b->space->mesh;
+    const int nc = b->space->n_components;
+    int64_t *given = NULL;
+    if (mesh->part == NULL) return FACET_OK;
+    TRY(ALLOC(given, (int64_t)mesh->n_vertices * nc));
+    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * nc; i++) given[i] = b->vertex_columns[i] == -1;
+    TRY(mesh_merge_vertices(mesh, nc, given));
+    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * nc; i++)
+        if (given[i]) b->vertex_columns[i] = -1;
+done:
+    base_free(&given);
+    return status;
+}
+
 static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
     const struct trace_space *space = b->space;
@@ -325,6 +343,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             find_frame(mesh, face, &f);
             mark_face(b, &f, c);
         }
+    if (n_vertices == mesh->n_vertices) TRY(merge_given(b)); /* else sides are joined, and no part comes here */
     TRY(ALLOC(all, space->n_free_faces));
 #pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {

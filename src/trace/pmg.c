@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "solve/jumps.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
@@ -104,10 +105,11 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     struct pmg_options *o = &b->o;
     const int vector = space->n_components > 1;
     double jump = 1.0, without = *constant;
-    int rows = 0;
+    int rows = 0, whole = 1;
     if (!vector || o->n_modes > 0) TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
     if (vector && (jump > SOLVE_LARGE_JUMP || o->incompressible)) {
-        const int small = space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES;
+        const int small =
+            space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES || space->mesh->part != NULL;
         o->coarse = jump > SOLVE_LARGE_JUMP || small    ? PMG_RIGID
                     : space->n_free_faces <= MANY_FACES ? PMG_NORMALS
                                                         : PMG_FLUXES;
@@ -115,6 +117,15 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
         goto done;
     }
     TRY(choose_rows(b, space, matrices, constant, &rows));
+    if (space->mesh->part != NULL) {
+        const double with = *constant;
+        TRY(trace_has_vertices(space->mesh, &whole));
+        o->coarse = vector ? (rows || !whole ? PMG_RIGID : PMG_CONTINUOUS)
+                           : (rows || !whole || jump > SOLVE_LARGE_JUMP ? PMG_CONSTANT : PMG_CONTINUOUS);
+        *constant = o->coarse == PMG_CONTINUOUS ? with : without;
+        if (jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
+        goto done;
+    }
     o->coarse = rows ? PMG_ROWS : PMG_CONTINUOUS;
     if (jump <= SOLVE_LARGE_JUMP) goto done;
     o->coarse = rows ? PMG_CONSTANT : PMG_PIECES;
@@ -259,6 +270,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
         multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     TRY(make_last(&b, &s, &P, &link, &last));
+    P.sums = 1;
     TRY(link.prolong != NULL ? multigrid_link(b.mg, &link) : multigrid_connect(b.mg, &P));
     last.singular = b.o.singular;
     TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,
@@ -267,7 +279,8 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                                                       .fine_bytes = trace_operator_bytes(A),
                                                       .solid = space->mesh->dim == 3 && !b.tensor,
                                                       .locking = b.o.coarse >= PMG_FLUXES,
-                                                      .cycle = b.chains ? MG_W : MG_K}));
+                                                      .cycle = b.chains ? MG_W : MG_K,
+                                                      .elsewhere = b.o.elsewhere}));
     TRY(multigrid_finish(b.mg));
 done:
     if (!b.owned) trace_matrices_destroy(&linear);
@@ -288,7 +301,7 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
                               struct multigrid **mg) {
     struct pmg_options plain = *options;
     facet_status status = create(space, matrices, A, options, mg);
-    if (status != FACET_NOT_CONVERGED) return status;
+    if (status != FACET_NOT_CONVERGED || space->mesh->part != NULL) return status;
     if (options->coarse == PMG_COARSE_AUTO) plain.coarse = PMG_CONTINUOUS;
     if (options->smoother == PMG_SMOOTHER_AUTO) plain.smoother = PMG_FACES;
     return create(space, matrices, A, &plain, mg);

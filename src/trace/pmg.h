@@ -37,6 +37,7 @@ enum pmg_precision { PMG_PRECISION_AUTO, PMG_DOUBLE, PMG_MIXED };
 /* Fills the near-null vectors in the free numbering, one after the other. */
 typedef facet_status pmg_modes(void *data, double *modes);
 
+struct solve_elsewhere;
 struct pmg_options {
     enum pmg_coarse coarse;
     enum pmg_smoother smoother;
@@ -50,6 +51,7 @@ struct pmg_options {
     int incompressible;                 /* continuous linear functions would lock */
     int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
+    const struct solve_elsewhere *elsewhere; /* who solves it where the mesh is a part; NULL: nobody */
 };
 void pmg_options_default(struct pmg_options *options);
 

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "device/seam.h"
 #include "trace/half.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
@@ -20,6 +21,7 @@ struct product {
     int half; /* matrices, in 16 bits */
     int n_blocks;
     struct cell_plan cells[MESH_MAX_BLOCKS];
+    int n_early[MESH_MAX_BLOCKS]; /* of their colours: those whose batches lie at a seam, which come first */
     struct trace_matrices owned;
     struct operator rest; /* of half: batches that are in single precision; or empty */
 };
@@ -43,12 +45,20 @@ static void product_free(struct operator* A) {
     base_free(&A->data);
 }
 
-/* y += K x; fresh: y = K x. */
-static void multiply(const struct operator* A, int fresh, const struct vector *x, struct vector *y) {
+/* y += K x, by the first colours (those at a seam), by the others, or by all; fresh: y = K x. */
+enum part { EARLY = 1, LATE = 2, ALL = EARLY | LATE };
+
+static void multiply(const struct operator* A, enum part part, int fresh, const struct vector *x,
+                     struct vector *y) {
     const struct product *p = A->data;
     if (fresh && (p->n_blocks == 0 || p->cells[0].parts == NULL)) vector_fill(y, 0.0);
     for (int b = 0; b < p->n_blocks; b++) {
         struct cell_plan cells = p->cells[b];
+        if (!(part & LATE)) cells.n_colours = p->n_early[b];
+        if (!(part & EARLY)) {
+            cells.colour_starts += p->n_early[b];
+            cells.n_colours -= p->n_early[b];
+        }
         cells.fresh = fresh && b == 0;
         if (p->half)
             (cells.apart ? device_cell_apply_apart : device_cell_apply_half)(A->device, &cells, x->numbers,
@@ -57,15 +67,29 @@ static void multiply(const struct operator* A, int fresh, const struct vector *x
             (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &cells,
                                                                    x->numbers, y->numbers);
     }
-    if (p->rest.apply != NULL) p->rest.add(&p->rest, x, y);
+    if (p->rest.apply != NULL && part & EARLY) p->rest.add(&p->rest, x, y);
 }
 
 static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
-    multiply(A, 0, x, y);
+    multiply(A, ALL, 0, x, y);
 }
 
+/* Cells at the seam first, then the others while the messages are on their way. */
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
-    multiply(A, 1, x, y);
+    if (A->seam == NULL) {
+        multiply(A, ALL, 1, x, y);
+        return;
+    }
+    multiply(A, EARLY, 1, x, y);
+    facet_status begun = seam_add_begin(A->seam, y);
+    multiply(A, LATE, 0, x, y);
+    seam_add_end(A->seam, begun, y);
+}
+
+/* A sum of partial sums at the seam would count what stood there twice: products are added whole. */
+static void take_seam(struct operator* A, const struct seam *seam) {
+    A->seam = seam_hold(seam);
+    if (seam != NULL) A->add = NULL;
 }
 
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
@@ -137,26 +161,33 @@ static int touches(const struct trace_slots *slots, const struct trace_matrices 
 /* The batches of a plan and their colours. */
 struct colouring {
     int64_t run;
-    int n_colours;
-    int32_t *colour; /* of each batch; -1: not in the plan */
+    int n_colours, n_early; /* the first of them are of batches that come first */
+    int32_t *colour;        /* of each batch; -1: not in the plan */
 };
 
-/* Greedy colours: a run of batches takes the lowest colour that no run with a common entity has. Where very
- * many meet (the hub of a fan), a run gets a colour of its own. x: NULL, or a vector; batches where it is
- * zero are left out, and runs are single batches. */
-static facet_status colour_runs(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                int block, const double *x, struct colouring *c) {
-    facet_status status = FACET_OK;
+/* Whether a run of batches comes first. */
+static int is_early(const struct trace_slots *slots, const struct trace_matrices *matrices, int block,
+                    int64_t begin, int64_t end) {
+    slot_range(slots, matrices->lanes, block, &begin, &end);
+    for (int64_t i = begin; slots->early != NULL && i < end; i++)
+        if (slots->early[slots->entities[block][i]]) return 1;
+    return 0;
+}
+
+/* Greedy colours from `offset` on, of those runs that come first, or of the others: a run of batches takes the
+ * lowest colour that no run with a common entity has. Where very many meet (the hub of a fan), a run gets a
+ * colour of its own. x: NULL, or a vector; batches where it is zero are left out, and runs are single batches.
+ * Returns the number of colours. taken: n_entities zeros. */
+static int colour_some(const struct trace_slots *slots, const struct trace_matrices *matrices, int block,
+                       int early, const double *x, int offset, uint64_t *taken, struct colouring *c) {
     const int32_t *entities = slots->entities[block];
     int64_t n_batches = n_batches_of(slots, matrices->lanes, block);
     int n_shared = 0, n_own = 0;
-    uint64_t *taken = NULL;
-    c->run = x == NULL ? choose_run(matrices, block) : 1;
-    TRY(CALLOC(taken, slots->n_entities));
     for (int64_t first = 0; first < n_batches; first += c->run) {
         int64_t last = first + c->run < n_batches ? first + c->run : n_batches, begin = first, end = last;
         uint64_t used = 0;
         int32_t colour = 0;
+        if (is_early(slots, matrices, block, first, last) != early) continue;
         if (x != NULL && !touches(slots, matrices, block, first, x)) {
             c->colour[first] = -1;
             continue;
@@ -170,9 +201,22 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
             for (int64_t i = begin; i < end; i++) taken[entities[i]] |= (uint64_t)1 << colour;
             if (colour + 1 > n_shared) n_shared = colour + 1;
         }
-        for (int64_t batch = first; batch < last; batch++) c->colour[batch] = colour;
+        for (int64_t batch = first; batch < last; batch++) c->colour[batch] = offset + colour;
     }
-    c->n_colours = n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
+    return n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
+}
+
+static facet_status colour_runs(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                int block, const double *x, struct colouring *c) {
+    facet_status status = FACET_OK;
+    uint64_t *taken = NULL;
+    c->run = x == NULL ? choose_run(matrices, block) : 1;
+    TRY(CALLOC(taken, slots->n_entities));
+    if (slots->early != NULL) {
+        c->n_early = colour_some(slots, matrices, block, 1, x, 0, taken, c);
+        memset(taken, 0, (size_t)slots->n_entities * sizeof *taken);
+    }
+    c->n_colours = c->n_early + colour_some(slots, matrices, block, 0, x, c->n_early, taken, c);
 done:
     base_free(&taken);
     return status;
@@ -238,7 +282,8 @@ static facet_status make_parts(const struct device *device, enum precision preci
 
 /* n: unknowns; x: as for colour_runs. */
 static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                   int block, int64_t n, const double *x, struct cell_plan *plan) {
+                                   int block, int64_t n, const double *x, struct cell_plan *plan,
+                                   int *n_early) {
     const int lanes = matrices->lanes;
     facet_status status = FACET_OK;
     uint8_t *second = NULL;
@@ -272,6 +317,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .n_components = matrices->n_components,
                                .n_unknowns = n,
                                .matrices = matrices->values[block]};
+    *n_early = c.n_early;
     starts = NULL;
     sizes = NULL;
     if (second != NULL) {
@@ -299,7 +345,7 @@ static facet_status make_cells(const struct trace_slots *slots, const struct tra
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
         p->n_blocks = b + 1;
-        TRY(make_cell_plan(slots, matrices, b, n, x, &p->cells[b]));
+        TRY(make_cell_plan(slots, matrices, b, n, x, &p->cells[b], &p->n_early[b]));
         p->bytes += 8.0 * (double)(slots->count[b] * trace_matrix_size(matrices, b));
     }
 done:
@@ -438,6 +484,7 @@ static facet_status product_to_single(const struct operator* A, struct operator*
     for (int b = 0; b < from->n_blocks; b++) {
         to->n_blocks = b + 1;
         TRY(cells_to_single(A->device, from->full, &from->cells[b], &to->cells[b]));
+        to->n_early[b] = from->n_early[b];
     }
 done:
     return status;
@@ -497,6 +544,7 @@ static facet_status try_half(const struct trace_space *space, const struct trace
         if (space->mesh->blocks[b].count == 0) continue;
         to->n_blocks = b + 1;
         TRY(cells_to_half(space, A->device, b, held[b], apart, &from->cells[b], &to->cells[b], &good));
+        to->n_early[b] = from->n_early[b];
         to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * cell_plan_half_size(&to->cells[b]));
         if (good) TRY(trace_half_error(space->mesh, matrices, b, &to->cells[b], &error));
         good = good && error <= TRACE_HALF_ERROR;
@@ -524,6 +572,7 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
     TRY(try_half(space, matrices, A, held, n_held, 0, S));
     if (S->apply == NULL && space->n_components > 1 && device_has(A->device, "cell_apply_apart"))
         TRY(try_half(space, matrices, A, held, n_held, 1, S));
+    if (S->apply != NULL) take_seam(S, space->seam);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);
     return status;
@@ -553,9 +602,23 @@ static void face_slots(const struct trace_space *space, const int64_t *first, st
 
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    struct operator* A) {
+    facet_status status = FACET_OK;
+    const struct seam *seam = space->seam;
     struct trace_slots slots;
+    uint8_t *early = NULL;
     face_slots(space, space->face_free, &slots);
-    return trace_slots_operator(&slots, matrices, space->n_free, A);
+    if (seam != NULL) {
+        TRY(CALLOC(early, space->n_faces));
+        for (int k = 0; k < seam->n_neighbours; k++)
+            for (int64_t i = 0; i < seam->neighbours[k].count; i++)
+                early[space->free_faces[seam->neighbours[k].blocks[i]]] = 1;
+        slots.early = early;
+    }
+    TRY(trace_slots_operator(&slots, matrices, space->n_free, A));
+    take_seam(A, seam);
+done:
+    base_free(&early);
+    return status;
 }
 
 /* Whether an eliminated unknown is not zero. */

@@ -41,7 +41,8 @@ static int orthonormalise(int64_t n, int n_modes, int64_t stride, const double *
 static facet_status fill(const struct trace_space *space, int n_modes, const double *modes, double *q,
                          struct mg_transfer *P, struct coarse_matrix *l) {
     facet_status status = FACET_OK;
-    int64_t entries = 0, n = 0;
+    int64_t entries = 0, n = 0, *starts = NULL;
+    TRY(ALLOC(starts, space->n_free_faces + 1));
     TRY(ALLOC(P->offsets, space->n_free + 1));
     TRY(ALLOC(P->columns, space->n_free * n_modes));
     TRY(ALLOC(P->values, space->n_free * n_modes));
@@ -59,13 +60,17 @@ static facet_status fill(const struct trace_space *space, int n_modes, const dou
                 P->values[entries++] = q[c * size + i];
             }
         }
+        starts[b] = n;
         n += count;
         if (count > 0) l->offsets[++l->n_nodes] = n;
     }
     P->offsets[space->n_free] = entries;
     P->n_rows = space->n_free;
     P->n_columns = n;
+    starts[space->n_free_faces] = n;
+    TRY(trace_number_faces(space, starts, l));
 done:
+    base_free(&starts);
     return status;
 }
 

@@ -16,6 +16,7 @@ struct trace_slots {
     const int32_t *entities[MESH_MAX_BLOCKS];
     int64_t n_entities;
     const int64_t *first; /* n_entities */
+    const uint8_t *early; /* n_entities flags: batches that meet one come first in a product; NULL: none */
 };
 
 /* The operator of n unknowns; it refers to the matrices, but not to the slots. */

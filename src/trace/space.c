@@ -1,7 +1,10 @@
 /* Numbering of the trace unknowns. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
+#include "mesh/part.h"
 #include "poly/basis.h"
 #include "trace/trace.h"
 
@@ -105,6 +108,40 @@ done:
     return status;
 }
 
+static int ascending(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The blocks of faces that neighbours have too. No condition stands there: they are free. */
+static facet_status make_seam(struct trace_space *space) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = space->mesh->part;
+    struct seam_neighbour *neighbours = NULL;
+    TRY(CALLOC(neighbours, part->n_neighbours));
+    for (int k = 0; k < part->n_neighbours; k++) {
+        const struct part_neighbour *from = &part->neighbours[k];
+        neighbours[k].rank = from->rank;
+        TRY(ALLOC(neighbours[k].blocks, from->count));
+        for (int32_t i = 0; i < from->count; i++) {
+            const int32_t face = from->items[i];
+            if (space->records[face].size == 0) continue;
+            if (space->records[face].turn >= 0 || space->records[face].n_traces > 1)
+                FAIL(FACET_ERROR_INPUT, "the seam between two processes runs along faces that turn or carry two "
+                                        "traces, which is not distributed yet; use the program facet");
+            const int32_t *found = bsearch(&face, space->free_faces, (size_t)space->n_free_faces,
+                                           sizeof *space->free_faces, ascending);
+            neighbours[k].blocks[neighbours[k].count++] = (int32_t)(found - space->free_faces);
+        }
+    }
+    TRY(seam_create(part->team, space->n_free_faces, space->free_offsets, part->n_neighbours, neighbours,
+                    &space->seam));
+done:
+    for (int k = 0; neighbours != NULL && k < part->n_neighbours; k++) base_free(&neighbours[k].blocks);
+    base_free(&neighbours);
+    return status;
+}
+
 facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, int n_components,
                                      const uint8_t *eliminated, const struct trace_extras *extras,
                                      struct trace_space *space) {
@@ -145,6 +182,7 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
         TRY(add_second_traces(space, two, all));
     }
     TRY(trace_space_number(space, two != NULL ? all : eliminated));
+    if (mesh->part != NULL) TRY(make_seam(space));
 done:
     base_free(&all);
     if (status != FACET_OK) trace_space_destroy(space);
@@ -167,6 +205,7 @@ void trace_space_destroy(struct trace_space *space) {
     base_free(&space->free_offsets);
     base_free(&space->free_faces);
     base_free(&space->fixed);
+    seam_release(&space->seam);
     *space = (struct trace_space){0};
 }
 

@@ -51,6 +51,7 @@ struct trace_space {
     int64_t n_free_faces;
     int64_t *free_offsets; /* n_free_faces + 1: the blocks of the free numbering */
     int32_t *free_faces;   /* n_free_faces: the face of each block */
+    struct seam *seam;     /* of the free unknowns, by blocks, where the mesh is a part; NULL: it is not */
     uint8_t *fixed; /* n_free flags, NULL: none. Unknowns of free faces whose value is given (rollers): their
                        rows and columns of K are zero but for the diagonal */
 };

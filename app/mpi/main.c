@@ -1,0 +1,47 @@
+/* The program `facet-mpi`: its commands, and the team that runs them. */
+#include <mpi.h>
+#include <stdio.h>
+
+#include "app/app.h"
+#include "dist/comm.h"
+
+#define COMPUTE (OPTION_SET | OPTION_DEVICE | OPTION_THREADS | OPTION_JSON | OPTION_QUIET)
+
+static const struct app_command commands[] = {
+    {"solve", "CASE", "solve the problem of a case file", COMPUTE | OPTION_OUTPUT_FILE | OPTION_MONITOR, 1, 1,
+     solve_command,
+     "The mesh file of a case is relative to the case file; files that are written are relative to the "
+     "current\n"
+     "directory. 'facet-mpi help input' explains all keys of a case. --threads: of each rank.\n"},
+    {"check", "CASE", "validate a case file and its mesh, and show how it is parted",
+     OPTION_SET | OPTION_THREADS, 1, 1, check_command, NULL},
+    {"info", "", "version, devices, libraries, memory", OPTION_DEVICE | OPTION_THREADS, 0, 0, info_command,
+     NULL},
+    {"help", "[input]", "this text; 'facet-mpi help input' explains the case file", OPTION_MARKDOWN, 0, 1,
+     help_command, NULL},
+    {.name = NULL},
+};
+
+static struct dist_comm *comm;
+
+static facet_status create_context(const char *device, facet_context **context) {
+    return dist_context_create(comm, device, context);
+}
+
+int main(int argc, char **argv) {
+    int level, status;
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) return FACET_ERROR_MACHINE;
+    if (dist_comm_create(MPI_COMM_WORLD, &comm) != FACET_OK) {
+        fprintf(stderr, "facet-mpi: %s\n", facet_message());
+        MPI_Abort(MPI_COMM_WORLD, FACET_ERROR_MACHINE);
+    }
+    const struct app_launch launch = {.program = "facet-mpi",
+                                      .runner = "mpiexec -n N ",
+                                      .commands = commands,
+                                      .create_context = create_context,
+                                      .team = &comm->team};
+    status = app_main(argc, argv, &launch);
+    dist_comm_destroy(&comm);
+    MPI_Finalize();
+    return status;
+}

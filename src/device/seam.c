@@ -1,0 +1,214 @@
+/* Exchange at the seams between the processes of a team, and dot products over all of them. See seam.h. */
+#include "device/seam.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static void seam_free(struct seam *s) {
+    for (int k = 0; s->neighbours != NULL && k < s->n_neighbours; k++) base_free(&s->neighbours[k].blocks);
+    base_free(&s->neighbours);
+    base_free(&s->offsets);
+    base_free(&s->foreign);
+    base_free(&s->messages);
+    base_free(&s->out);
+    base_free(&s->in);
+    base_free(&s);
+}
+
+struct seam *seam_hold(const struct seam *seam) {
+    struct seam *held = (struct seam *)seam;
+    if (held != NULL) held->holders++;
+    return held;
+}
+
+void seam_release(struct seam **seam) {
+    if (*seam != NULL && --(*seam)->holders == 0) seam_free(*seam);
+    *seam = NULL;
+}
+
+/* Runs of entries whose owner is another. */
+static facet_status find_foreign(struct seam *s) {
+    facet_status status = FACET_OK;
+    uint8_t *flags = NULL;
+    int64_t n = 0;
+    TRY(CALLOC(flags, s->n_blocks + 1));
+    for (int k = 0; k < s->n_neighbours; k++)
+        for (int64_t i = 0; s->neighbours[k].rank < s->team->rank && i < s->neighbours[k].count; i++, n++)
+            flags[s->neighbours[k].blocks[i]] = 1;
+    TRY(ALLOC(s->foreign, 2 * n));
+    for (int64_t b = 0; b < s->n_blocks; b++) {
+        if (!flags[b]) continue;
+        if (b == 0 || !flags[b - 1]) s->foreign[2 * s->n_foreign++] = s->offsets[b];
+        s->foreign[2 * s->n_foreign - 1] = s->offsets[b + 1];
+    }
+done:
+    base_free(&flags);
+    return status;
+}
+
+/* Room for messages of blocks that begin at these offsets. */
+static facet_status make_room(struct seam *s, const int64_t *offsets) {
+    facet_status status = FACET_OK;
+    size_t bytes = 0;
+    for (int k = 0; k < s->n_neighbours; k++)
+        for (int64_t i = 0; i < s->neighbours[k].count; i++) {
+            int32_t b = s->neighbours[k].blocks[i];
+            bytes += (size_t)(offsets[b + 1] - offsets[b]) * sizeof(double);
+        }
+    if (bytes <= s->bytes) return FACET_OK;
+    base_free(&s->out);
+    base_free(&s->in);
+    s->bytes = 0;
+    TRY(base_alloc(&s->out, bytes, 1));
+    TRY(base_alloc(&s->in, bytes, 1));
+    s->bytes = bytes;
+done:
+    return status;
+}
+
+facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
+                         int n_neighbours, const struct seam_neighbour *neighbours, struct seam **seam) {
+    facet_status status = FACET_OK;
+    struct seam *s;
+    *seam = NULL;
+    TRY(CALLOC(s, 1));
+    *seam = s;
+    s->holders = 1;
+    s->team = team;
+    s->n_blocks = n_blocks;
+    s->n_neighbours = n_neighbours;
+    TRY(ALLOC(s->offsets, n_blocks + 1));
+    memcpy(s->offsets, offsets, (size_t)(n_blocks + 1) * sizeof *offsets);
+    TRY(CALLOC(s->neighbours, n_neighbours));
+    TRY(CALLOC(s->messages, n_neighbours));
+    for (int k = 0; k < n_neighbours; k++) {
+        s->neighbours[k].rank = neighbours[k].rank;
+        s->neighbours[k].count = neighbours[k].count;
+        TRY(ALLOC(s->neighbours[k].blocks, neighbours[k].count));
+        if (neighbours[k].count > 0)
+            memcpy(s->neighbours[k].blocks, neighbours[k].blocks,
+                   (size_t)neighbours[k].count * sizeof(int32_t));
+    }
+    TRY(find_foreign(s));
+    TRY(make_room(s, s->offsets));
+done:
+    if (status != FACET_OK) seam_release(seam);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ exchange */
+
+/* All shared blocks, of numbers of so many bytes, go out and come in. */
+static facet_status begin(const struct seam *s, const int64_t *offsets, size_t size, const void *values) {
+    char *out = s->out, *in = s->in;
+    for (int k = 0; k < s->n_neighbours; k++) {
+        const struct seam_neighbour *neighbour = &s->neighbours[k];
+        char *to = out;
+        for (int64_t i = 0; i < neighbour->count; i++) {
+            const int32_t b = neighbour->blocks[i];
+            const size_t bytes = (size_t)(offsets[b + 1] - offsets[b]) * size;
+            memcpy(to, (const char *)values + (size_t)offsets[b] * size, bytes);
+            to += bytes;
+        }
+        s->messages[k] = (struct team_message){.rank = neighbour->rank,
+                                               .send = out,
+                                               .send_bytes = to - out,
+                                               .receive = in,
+                                               .receive_bytes = to - out};
+        in += to - out;
+        out = to;
+    }
+    return team_exchange_begin(s->team, s->n_neighbours, s->messages, (void **)&s->pending);
+}
+
+static facet_status end(const struct seam *s) {
+    return s->pending != NULL ? team_exchange_end(s->team, (void **)&s->pending) : FACET_OK;
+}
+
+#define ADD(type)                                                                                            \
+    static void add_##type(const struct seam *s, const int64_t *offsets, type *values) {                     \
+        const type *in = s->in;                                                                              \
+        for (int k = 0; k < s->n_neighbours; k++)                                                            \
+            for (int64_t i = 0; i < s->neighbours[k].count; i++) {                                           \
+                const int32_t b = s->neighbours[k].blocks[i];                                                \
+                for (int64_t j = offsets[b]; j < offsets[b + 1]; j++) values[j] += *in++;                    \
+            }                                                                                                \
+    }
+ADD(double)
+ADD(float)
+
+facet_status seam_add_begin(const struct seam *s, const struct vector *x) {
+    return begin(s, s->offsets, precision_size(x->precision), x->numbers);
+}
+
+void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
+    facet_status status = begun == FACET_OK ? end(s) : begun;
+    if (status != FACET_OK)
+        vector_fill(x, NAN);
+    else if (x->precision == F64)
+        add_double(s, s->offsets, x->data);
+    else
+        add_float(s, s->offsets, x->numbers);
+}
+
+static facet_status exchange_blocks(const struct seam *s, const int64_t *offsets, const double *values) {
+    facet_status status = make_room((struct seam *)s, offsets);
+    if (status == FACET_OK) status = begin(s, offsets, sizeof *values, values);
+    return status == FACET_OK ? end(s) : status;
+}
+
+facet_status seam_add_blocks(const struct seam *s, const int64_t *offsets, double *values) {
+    if (s == NULL) return FACET_OK;
+    facet_status status = exchange_blocks(s, offsets, values);
+    if (status == FACET_OK) add_double(s, offsets, values);
+    return status;
+}
+
+facet_status seam_copy_blocks(const struct seam *s, const int64_t *offsets, double *values) {
+    if (s == NULL) return FACET_OK;
+    facet_status status = exchange_blocks(s, offsets, values);
+    for (int k = 0; status == FACET_OK && k < s->n_neighbours; k++) {
+        const double *in = s->messages[k].receive;
+        for (int64_t i = 0; s->neighbours[k].rank < s->team->rank && i < s->neighbours[k].count; i++) {
+            const int32_t b = s->neighbours[k].blocks[i];
+            for (int64_t j = offsets[b]; j < offsets[b + 1]; j++) values[j] = *in++;
+        }
+    }
+    return status;
+}
+
+facet_status seam_share(const struct seam *s, struct vector *x) {
+    return x->precision == F64 ? seam_copy_blocks(s, s->offsets, x->data) : FACET_OK;
+}
+
+void seam_clear_foreign(const struct seam *s, double *values) {
+    for (int64_t k = 0; s != NULL && k < s->n_foreign; k++)
+        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i++) values[i] = 0.0;
+}
+
+/* ------------------------------------------------------------------------------ sums */
+
+int64_t seam_n_owned(const struct seam *s) {
+    int64_t n = s->offsets[s->n_blocks];
+    for (int64_t k = 0; k < s->n_foreign; k++) n -= s->foreign[2 * k + 1] - s->foreign[2 * k];
+    return n;
+}
+
+#define FOREIGN_DOT(type)                                                                                    \
+    static double foreign_dot_##type(const struct seam *s, const type *x, const type *y) {                   \
+        double sum = 0.0;                                                                                    \
+        for (int64_t k = 0; k < s->n_foreign; k++)                                                           \
+            for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i++)                              \
+                sum += (double)x[i] * (double)y[i];                                                          \
+        return sum;                                                                                          \
+    }
+FOREIGN_DOT(double)
+FOREIGN_DOT(float)
+
+double seam_dot(const struct seam *s, const struct vector *x, const struct vector *y, double here) {
+    double sum = here - (x->precision == F64 ? foreign_dot_double(s, x->data, y->data)
+                                             : foreign_dot_float(s, x->numbers, y->numbers));
+    return team_reduce(s->team, TEAM_SUM, 1, &sum) == FACET_OK ? sum : NAN;
+}

@@ -1,0 +1,66 @@
+/* Vectors that the processes of a team (base/team.h) hold together.
+ *
+ * The unknowns come in blocks (those of a face). A block at the seam between two processes stands in the
+ * vectors of both; one of them owns it. A vector is consistent when both copies have the same numbers, and so
+ * are all vectors but for the moment between a product with the cells of each process and seam_add, which
+ * makes both copies the sum of both: the same bits, since a + b is b + a. In a dot product a block counts
+ * where it is owned.
+ *
+ * A seam is shared by the spaces, operators and vectors that know it: whoever keeps it holds it. Vectors and
+ * operators have NULL where all unknowns are here.
+ */
+#ifndef FACET_DEVICE_SEAM_H
+#define FACET_DEVICE_SEAM_H
+
+#include "base/team.h"
+#include "device/device.h"
+
+/* Another process, and the blocks that it has too, in an order that both have. */
+struct seam_neighbour {
+    int rank;
+    int64_t count;
+    int32_t *blocks;
+};
+
+struct seam {
+    int holders;
+    struct base_team *team;
+    int64_t n_blocks;
+    int64_t *offsets; /* n_blocks + 1: where they begin in a vector */
+    int n_neighbours;
+    struct seam_neighbour *neighbours; /* a block has one at most; blocks shared with a lower rank are its */
+    int64_t n_foreign;
+    int64_t *foreign; /* 2 x n_foreign: where runs of entries begin and end that others own */
+    struct team_message *messages;
+    void *pending;  /* of the exchange under way */
+    void *out, *in; /* room for the largest blocks that were ever sent */
+    size_t bytes;
+};
+
+/* neighbours: copied, in ascending order of ranks. offsets: copied. */
+facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
+                         int n_neighbours, const struct seam_neighbour *neighbours, struct seam **seam);
+struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
+void seam_release(struct seam **seam);           /* safe on NULL, and twice */
+
+/* Shared blocks become the sums of both copies: of a vector, whose device is the host; or of arrays whose
+ * block b stands at offsets[b] .. offsets[b + 1]-1. Between begin and end the rest of the vector may change.
+ * Where the exchange fails, which another process has then caused, the vector is NaN, as the dot product
+ * below: whoever iterates notices, and the end of the public call says why. */
+facet_status seam_add_begin(const struct seam *seam, const struct vector *x);
+void seam_add_end(const struct seam *seam, facet_status begun, struct vector *x);
+static inline void seam_add(const struct seam *seam, struct vector *x) {
+    if (seam != NULL) seam_add_end(seam, seam_add_begin(seam, x), x);
+}
+facet_status seam_add_blocks(const struct seam *seam, const int64_t *offsets, double *values);
+/* Blocks of other owners become what these have; so that copies which rounding has led apart are one again,
+ * of a vector in double precision, which is not needed after sums. */
+facet_status seam_copy_blocks(const struct seam *seam, const int64_t *offsets, double *values);
+facet_status seam_share(const struct seam *seam, struct vector *x);
+/* Entries of other owners become zero. */
+void seam_clear_foreign(const struct seam *seam, double *values);
+int64_t seam_n_owned(const struct seam *seam);
+/* The sum over all processes of what is owned, `here` being the dot product of all entries of x and y. */
+double seam_dot(const struct seam *seam, const struct vector *x, const struct vector *y, double here);
+
+#endif

@@ -1,0 +1,73 @@
+/* See blocks.h. */
+#include "dist/blocks.h"
+
+/* A block with the ranks that share it. */
+struct node {
+    struct block block;
+    int first_rank, n_ranks;
+};
+
+static struct node root_of(const struct blocks *blocks) {
+    struct node root = {.n_ranks = blocks->n_ranks};
+    for (int a = 0; a < 3; a++) root.block.count[a] = blocks->cells[a];
+    return root;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Half of the ranks, and as many layers of bricks as are their share; but no side has fewer bricks than
+ * ranks. Where layers are thick, that takes other halves. */
+static void split(const struct node *node, struct node sides[2]) {
+    int a = 0;
+    for (int d = 1; d < 3; d++)
+        if (node->block.count[d] > node->block.count[a]) a = d;
+    const int64_t layers = node->block.count[a], ranks = node->n_ranks;
+    int64_t layer = 1, lower = ranks / 2;
+    for (int d = 0; d < 3; d++) layer *= d == a ? 1 : node->block.count[d];
+    int64_t at = (2 * layers * lower + ranks) / (2 * ranks);
+    at = least(most(at, 1), layers - 1);
+    at = most(least(at, layers - (ranks - lower + layer - 1) / layer), 1);
+    lower = most(least(lower, at * layer), ranks - (layers - at) * layer);
+    sides[0] = sides[1] = *node;
+    sides[0].n_ranks = (int)lower;
+    sides[0].block.count[a] = (int)at;
+    sides[1].first_rank += (int)lower;
+    sides[1].n_ranks -= (int)lower;
+    sides[1].block.first[a] += (int)at;
+    sides[1].block.count[a] -= (int)at;
+}
+
+struct block blocks_of_rank(const struct blocks *blocks, int rank) {
+    struct node node = root_of(blocks), sides[2];
+    while (node.n_ranks > 1) {
+        split(&node, sides);
+        node = sides[rank >= sides[1].first_rank];
+    }
+    return node.block;
+}
+
+int blocks_rank_of(const struct blocks *blocks, const int index[3]) {
+    struct node node = root_of(blocks), sides[2];
+    while (node.n_ranks > 1) {
+        split(&node, sides);
+        int upper = 0;
+        for (int a = 0; a < 3; a++) upper |= index[a] >= sides[0].block.first[a] + sides[0].block.count[a];
+        node = sides[upper];
+    }
+    return node.first_rank;
+}
+
+int64_t blocks_largest(const struct blocks *blocks) {
+    int64_t largest = 0;
+    for (int rank = 0; rank < blocks->n_ranks; rank++) {
+        const struct block block = blocks_of_rank(blocks, rank);
+        largest = most(largest, (int64_t)block.count[0] * block.count[1] * block.count[2]);
+    }
+    return largest;
+}

@@ -1,0 +1,22 @@
+/* Blocks of bricks for ranks: a box is cut in two again and again, across its longest direction, in the
+ * proportion of the ranks on both sides. Nobody needs a list of the blocks: the way to the block of a rank,
+ * or of a brick, has log2(ranks) steps. */
+#ifndef FACET_DIST_BLOCKS_H
+#define FACET_DIST_BLOCKS_H
+
+#include <stdint.h>
+
+/* cells[a] == 1 beyond the dimension. n_ranks: not more than there are bricks. */
+struct blocks {
+    int cells[3];
+    int n_ranks;
+};
+struct block {
+    int first[3], count[3];
+};
+struct block blocks_of_rank(const struct blocks *blocks, int rank);
+int blocks_rank_of(const struct blocks *blocks, const int index[3]);
+/* Bricks of the largest block. */
+int64_t blocks_largest(const struct blocks *blocks);
+
+#endif

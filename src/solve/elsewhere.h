@@ -1,0 +1,24 @@
+/* What a room above solves for a team of processes (base/team.h): the last level of a multigrid, or the whole
+ * system. src/dist has it from PETSc; contexts of a team carry it. */
+#ifndef FACET_SOLVE_ELSEWHERE_H
+#define FACET_SOLVE_ELSEWHERE_H
+
+#include "solve/coarse.h"
+
+struct solve_elsewhere {
+    /* Options of the user, as a text. */
+    facet_status (*options)(const char *text);
+    /* The solve on a last level. It takes the parts of a right-hand side, whose sum it is, and gives every
+     * process the solution of all its unknowns. */
+    facet_status (*create_coarse)(const struct device *device, const struct coarse_matrix *matrix,
+                                  struct operator* M);
+    /* The inverse of A up to rtol, or as the options say. matrix: the numbers of its unknowns, and the parts of
+     * A; A stays the caller's. M: a preconditioner of ours, taken over (emptied), also on failure; without one
+     * (empty) the matrix is there, with which the room makes its own. */
+    facet_status (*create_inverse)(const struct operator* A, struct operator* M,
+                                   const struct coarse_matrix *matrix, double rtol, int max_iterations,
+                                   struct operator* inverse);
+    int (*iterations)(const struct operator* inverse); /* so far */
+};
+
+#endif

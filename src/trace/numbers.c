@@ -1,0 +1,107 @@
+/* The unknowns of a last space that the parts of a mesh share, numbered over all of them. See levels.h. */
+#include "base/memory.h"
+#include "device/seam.h"
+#include "mesh/part.h"
+#include "trace/coarse.h"
+#include "trace/levels.h"
+
+/* Where the numbers of this part begin, `owned` of them. */
+static facet_status find_first(struct base_team *team, int64_t owned, int64_t *first) {
+    facet_status status = FACET_OK;
+    int64_t *all = NULL;
+    *first = 0;
+    TRY(ALLOC(all, team->size));
+    TRY(team_gather(team, 1, &owned, all));
+    for (int r = 0; r < team->rank; r++) *first += all[r];
+done:
+    base_free(&all);
+    return status;
+}
+
+facet_status trace_number_faces(const struct trace_space *space, const int64_t *starts,
+                                struct coarse_matrix *l) {
+    facet_status status = FACET_OK;
+    const struct seam *seam = space->seam;
+    const int64_t n = starts[space->n_free_faces];
+    double *numbers = NULL; /* below 2^53 they are whole */
+    uint8_t *foreign = NULL;
+    if (seam == NULL) return FACET_OK;
+    TRY(CALLOC(foreign, space->n_free_faces));
+    TRY(ALLOC(numbers, n));
+    TRY(ALLOC(l->numbers, n));
+    for (int k = 0; k < seam->n_neighbours; k++)
+        for (int64_t i = 0; i < seam->neighbours[k].count && seam->neighbours[k].rank < seam->team->rank; i++)
+            foreign[seam->neighbours[k].blocks[i]] = 1;
+    l->team = seam->team;
+    for (int64_t b = 0; b < space->n_free_faces; b++)
+        if (!foreign[b]) l->n_owned += starts[b + 1] - starts[b];
+    TRY(find_first(l->team, l->n_owned, &l->first));
+    int64_t next = l->first;
+    for (int64_t b = 0; b < space->n_free_faces; b++)
+        for (int64_t i = starts[b]; i < starts[b + 1]; i++) numbers[i] = foreign[b] ? -1.0 : (double)next++;
+    TRY(seam_copy_blocks(seam, starts, numbers));
+    for (int64_t i = 0; i < n; i++) l->numbers[i] = (int64_t)numbers[i];
+done:
+    base_free(&numbers);
+    base_free(&foreign);
+    return status;
+}
+
+facet_status trace_number_vertices(const struct trace_space *space, const struct trace_nodes *nodes,
+                                   struct coarse_matrix *l) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = space->mesh->part;
+    const int nc = space->n_components;
+    int64_t *values = NULL;
+    if (part == NULL) return FACET_OK;
+    l->team = part->team;
+    TRY(ALLOC(values, (int64_t)space->mesh->n_vertices * nc));
+    TRY(ALLOC(l->numbers, nodes->offsets[nodes->n]));
+    for (int64_t i = 0; i < (int64_t)space->mesh->n_vertices * nc; i++) values[i] = -1;
+    for (int64_t i = 0; i < nodes->n; i++)
+        if (part->owns_vertex[nodes->vertices[i]]) l->n_owned += nodes->offsets[i + 1] - nodes->offsets[i];
+    TRY(find_first(l->team, l->n_owned, &l->first));
+    int64_t next = l->first;
+    for (int64_t i = 0; i < nodes->n; i++)
+        for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++)
+            if (part->owns_vertex[nodes->vertices[i]])
+                values[(int64_t)nodes->vertices[i] * nc + nodes->components[j]] = next++;
+    TRY(mesh_merge_vertices(space->mesh, nc, values));
+    for (int64_t i = 0; i < nodes->n; i++)
+        for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++)
+            l->numbers[j] = values[(int64_t)nodes->vertices[i] * nc + nodes->components[j]];
+done:
+    base_free(&values);
+    return status;
+}
+
+facet_status trace_has_vertices(const struct facet_mesh *mesh, int *has) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = mesh->part;
+    struct mesh_skeleton skeleton = {0};
+    int64_t *sums = NULL, differ = 0;
+    *has = 1;
+    if (part == NULL) return FACET_OK;
+    TRY(mesh_skeleton_vertices(mesh, &skeleton));
+    differ = skeleton.n_vertices != mesh->n_vertices;
+    TRY(CALLOC(sums, 2 * (int64_t)mesh->n_faces));
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t f = 0; f < mesh->n_faces; f++) {
+            int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+            int64_t sum = 0;
+            if (mesh->face_cells[2 * (int64_t)f + 1] != MESH_SEAM) continue;
+            int n = mesh_side_vertices(mesh, f, 0, vertices, NULL);
+            for (int i = 0; i < n; i++) sum += part->vertex_numbers[vertices[i]];
+            if (pass == 1) differ |= sums[2 * (int64_t)f] != sum || sums[2 * (int64_t)f + 1] != -sum;
+            sums[2 * (int64_t)f] = sum;
+            sums[2 * (int64_t)f + 1] = -sum;
+        }
+        if (pass == 0) TRY(mesh_merge_faces(mesh, 2, sums));
+    }
+    TRY(team_reduce_counts(part->team, TEAM_MAX, 1, &differ));
+    *has = !differ;
+done:
+    mesh_skeleton_destroy(&skeleton);
+    base_free(&sums);
+    return status;
+}

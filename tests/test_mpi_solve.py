@@ -1,0 +1,142 @@
+"""Solves over several processes against those of one: values, errors and balance, iterations, and what is refused.
+FACET_PROGRAM and FACET_MPI_PROGRAM say where the programs are."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_app import SOURCE, Program  # noqa: E402
+
+MPI = os.environ.get("FACET_MPI_PROGRAM")
+# Of what both find with a tolerance of 1e-12: the residual times the condition of these small systems, below 1e3.
+SAME = 1e-9
+
+DIFFUSION = """equation: diffusion
+conductivity: 1 + x*y/2
+exact: sin(2*x)*cos(y){z}
+boundary: [{{on: xmin, dirichlet: exact}}, {{on: xmax, robin: {{a: 10, g: exact}}}}, {{on: rest, neumann: exact}}]
+discretization: {{degree: {degree}, operator: mapped}}
+solver: {{rtol: 1.0e-12, {solver}}}
+values:
+  - {{name: mean, field: u, take: mean}}
+  - {{name: most, field: u, take: max}}
+  - {{name: out, field: flux, take: integral, on: xmax}}
+  - {{name: here, field: u, at: {point}}}
+"""
+ELASTICITY = """equation: elasticity
+material: {{E: 1, nu: {nu}}}
+source: [0, {weight}]
+boundary: [{{on: xmin, displacement: [{zeros}]}}, {{on: rest, traction: [{zeros}]}}]
+discretization: {{degree: 2}}
+solver: {{rtol: 1.0e-12, method: cg, preconditioner: pmg}}
+values:
+  - {{name: tip, field: u, take: max}}
+  - {{name: support, field: traction, take: integral, on: xmin}}
+"""
+
+
+def box(shape, dim, n, more=""):
+    return (f"mesh: {{box: {{lower: {[0] * dim}, upper: {[2] + [1] * (dim - 1)}, cells: {[2 * n] + [n] * (dim - 1)}, "
+            f"shape: {shape}{more}}}}}\n")
+
+
+def diffusion(shape, n, degree, solver="method: cg, preconditioner: pmg", more=""):
+    dim = 2 if shape in ("triangle", "quad") else 3
+    return box(shape, dim, n, more) + DIFFUSION.format(
+        z="*exp(z/2)" if dim == 3 else "", degree=degree, solver=solver, point=[0.31, 0.47, 0.23][:dim])
+
+
+@unittest.skipUnless(MPI, "facet-mpi was not built")
+class Mpi(Program):
+    def mpi(self, n, case, *arguments, status=0):
+        path = self.write(case)
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
+        run = subprocess.run(["mpiexec", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca",
+                              "btl_vader_single_copy_mechanism", "none", "-n", str(n), MPI, "solve", path, "--quiet",
+                              "--json", "mpi.json", "--threads", "1", *arguments],
+                             cwd=self.place.name, env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return json.loads(self.read("mpi.json")) if status == 0 else run.stderr
+
+    def same(self, found, wanted, message):
+        found, wanted = (x if isinstance(x, list) else [x] for x in (found, wanted))
+        size = max(abs(x) for x in wanted)
+        for a, b in zip(found, wanted):
+            self.assertAlmostEqual(a, b, delta=SAME * max(size, 1e-3), msg=message)
+
+    def compare(self, case, ranks, iterations=None):
+        """iterations: how many more or fewer there may be."""
+        one = self.solve(case)
+        for n in ranks:
+            out = self.mpi(n, case)
+            name = f"{n} ranks of {case.splitlines()[0]}"
+            for key in ("mesh", "unknowns"):
+                self.assertEqual(out[key], one[key], name)
+            for key, value in one.get("values", {}).items():
+                self.same(out["values"][key], value, f"{key}, {name}")
+            for key, value in one.get("errors", {}).items():
+                self.same(out["errors"][key]["L2"], value["L2"], f"error of {key}, {name}")
+            self.assertLess(out["balance"], 1e-11, name)
+            if iterations is not None:
+                self.assertLessEqual(abs(out["solver"]["iterations"] - one["solver"]["iterations"]), iterations,
+                                     f"{name}: {out['solver']} {one['solver']}")
+
+
+class Solve(Mpi):
+    def test_face_blocks(self):
+        """Conjugate gradients over blocks of faces: the same steps on any number of ranks."""
+        self.compare(diffusion("triangle", 3, 2, "method: cg, preconditioner: block"), (1, 2, 3, 4, 7), iterations=1)
+
+    def test_shapes(self):
+        for shape, n, degree in (("triangle", 6, 3), ("quad", 6, 3), ("tet", 2, 2), ("hex", 3, 2)):
+            self.compare(diffusion(shape, n, degree), (4,), iterations=2)
+
+    def test_elasticity(self):
+        for shape, dim, nu in (("triangle", 2, 0.3), ("tet", 3, 0.3), ("tet", 3, 0.49)):
+            case = box(shape, dim, 2) + ELASTICITY.format(nu=nu, weight=", ".join(["0"] * (dim - 2) + ["-0.01"]),
+                                                          zeros=", ".join(["0"] * dim))
+            self.compare(case, (3,), iterations=None if nu > 0.4 else 3)
+
+    def test_single_precision(self):
+        self.compare(diffusion("tet", 3, 3, "method: cg, preconditioner: pmg, precision: mixed"), (3,), iterations=2)
+
+    def test_kernel(self):
+        """Constants are free: periodic in one direction, no flux in the other."""
+        case = box("triangle", 2, 4, ", periodic: [x]") + """equation: diffusion
+source: cos(pi*x)*y + cos(pi*y)
+boundary: [{on: rest, neumann: 0}]
+discretization: {degree: 2}
+solver: {rtol: 1.0e-12, method: cg}
+values: [{name: most, field: u, take: max}, {name: mean, field: u, take: mean}]
+"""
+        self.compare(case, (3,))
+
+    def test_refined(self):
+        """Geometric multigrid over meshes that were refined in place."""
+        case = diffusion("triangle", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 2}\n", 1)
+        self.compare(case, (3,), iterations=2)
+
+    def test_petsc(self):
+        for solver in ("method: petsc", "method: petsc, preconditioner: pmg",
+                       "method: petsc, petsc: '-ksp_type cg -pc_type bddc'",
+                       "method: cg, preconditioner: pmg, petsc: '-facet_coarse_pc_type gamg'"):
+            out = self.mpi(3, diffusion("triangle", 4, 2, solver))
+            one = self.solve(diffusion("triangle", 4, 2))
+            for key in one["errors"]:
+                self.same(out["errors"][key]["L2"], one["errors"][key]["L2"], f"{key}, {solver}")
+
+    def test_refused(self):
+        for solver, word in (("method: direct", "direct"), ("method: cg, preconditioner: amg", "amg"),
+                             ("method: cg, preconditioner: pmg, smoother: cells", "smoother")):
+            error = self.mpi(2, diffusion("triangle", 2, 1, solver), status=2)
+            self.assertIn("not distributed yet", error)
+            self.assertIn(word, error)
+        self.assertIn("facet-mpi", self.run_program("solve", self.write(diffusion("triangle", 2, 1, "method: petsc")),
+                                                    status=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
