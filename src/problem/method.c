@@ -323,8 +323,8 @@ static facet_status make_petsc(struct facet_solver *s) {
         TRY(ALLOC(matrix.modes, matrix.n_modes * s->system.n_free));
         TRY(hdg_rigid_modes(s->hdg, matrix.modes));
     }
-    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol, s->options.max_iterations,
-                                              &s->M));
+    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol,
+                                              s->options.max_iterations, &s->M));
 done:
     operator_destroy(&own);
     coarse_matrix_destroy(&matrix);
@@ -522,7 +522,7 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a jump across joined sides";
     else if (!equation_is_symmetric(data))
         what = "the gradient formulation with tractions";
-    else if (has_turns(s))
+    else if (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned))
         what = "a wall of symmetry or a rotation that turns the unknowns of faces";
     else if (data->face_contact != NULL)
         what = "a contact";
@@ -535,8 +535,8 @@ static facet_status check_part(const struct facet_solver *s) {
     else if (!device_is_host(s->context->device))
         what = "this device";
     if (what == NULL) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s is not distributed yet; use the program facet, or leave it to auto",
-                     what);
+    return base_fail(FACET_ERROR_INPUT,
+                     "%s is not distributed yet; use the program facet, or leave it to auto", what);
 }
 
 /* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
@@ -566,11 +566,11 @@ facet_status solver_choose_method(struct facet_solver *s) {
                 : fgmres                        ? METHOD_FGMRES
                                                 : METHOD_CG;
     s->preconditioner = insist || (any && o->method == METHOD_PETSC) ? PRECONDITIONER_NONE
-                        : !any    ? o->preconditioner
-                        : !hybrid ? PRECONDITIONER_AMG
-                        : turned  ? without_faces(s)
-                        : gmg     ? PRECONDITIONER_GMG
-                                  : PRECONDITIONER_PMG;
+                        : !any                                       ? o->preconditioner
+                        : !hybrid                                    ? PRECONDITIONER_AMG
+                        : turned                                     ? without_faces(s)
+                        : gmg                                        ? PRECONDITIONER_GMG
+                                                                     : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct && !insist) status = is_worth_factoring(s, outlook.products, &direct);
