@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "dist/petsc.h"
 
-/* Up to so many unknowns one rank factors the matrix; from so many a rank on all ranks take part. Rigid motions
- * are hard for algebraic multigrid (86 iterations in place of 28 where lambda is 50 mu): up to so many of them
- * MUMPS has a factor. */
+/* Up to so many unknowns one rank factors the matrix; from so many a rank on all ranks take part. Rigid
+ * motions are hard for algebraic multigrid (86 iterations in place of 28 where lambda is 50 mu): up to so
+ * many of them MUMPS has a factor. */
 #define FACTORED         4000
 #define FACTORED_VECTORS 60000
 #define UNKNOWNS_OF_RANK 1000

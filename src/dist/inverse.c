@@ -113,9 +113,9 @@ done:
     return status;
 }
 
-/* BDDC: with the graph of the matrix every face of the interface would be primal, which is a direct solve. What
- * two parts share is a face to it: without primal averages there, as unknowns of their own, the problem of a
- * part that nothing holds would be singular. */
+/* BDDC: with the graph of the matrix every face of the interface would be primal, which is a direct solve.
+ * What two parts share is a face to it: without primal averages there, as unknowns of their own, the problem
+ * of a part that nothing holds would be singular. */
 static facet_status make_solver(MPI_Comm comm, int vectors, double rtol, int max_iterations,
                                 struct inverse *s) {
     facet_status status = FACET_OK;
@@ -170,9 +170,8 @@ int dist_inverse_iterations(const struct operator* inverse) {
     return inverse_of(inverse)->iterations;
 }
 
-facet_status dist_create_inverse(const struct operator* A, struct operator* M,
-                                 const struct coarse_matrix *m, double rtol, int max_iterations,
-                                 struct operator* inverse) {
+facet_status dist_create_inverse(const struct operator* A, struct operator* M, const struct coarse_matrix *m,
+                                 double rtol, int max_iterations, struct operator* inverse) {
     facet_status status = FACET_OK;
     MPI_Comm comm = dist_comm_of(m->team)->user;
     struct inverse *s = NULL;

@@ -2,14 +2,14 @@
  * errors as ours.
  *
  * The last level of a multigrid over a team is a matrix of PETSc. It is solved by one cycle of BoomerAMG
- * (hypre), or, where it is small, by a factor on one rank; a level that has few unknowns for many ranks goes to
- * as many of them as it deserves (PCTELESCOPE). All of it can be had otherwise: the solver of the last level is
- * a KSP with the prefix facet_coarse_ (on a telescope: facet_coarse_telescope_), which reads the options of
- * dist_petsc_options, the environment PETSC_OPTIONS and the command line, if PETSc was given one.
+ * (hypre), or, where it is small, by a factor on one rank; a level that has few unknowns for many ranks goes
+ * to as many of them as it deserves (PCTELESCOPE). All of it can be had otherwise: the solver of the last
+ * level is a KSP with the prefix facet_coarse_ (on a telescope: facet_coarse_telescope_), which reads the
+ * options of dist_petsc_options, the environment PETSC_OPTIONS and the command line, if PETSc was given one.
  *
- * The other way round (method: petsc) our product is a MatShell, and our preconditioner a PCShell, of a KSP with
- * the prefix facet_; without one of ours the assembled matrix is there for any PC: conjugate gradients with
- * BoomerAMG, unless the options say something else. For BDDC the matrix is one of type `is`.
+ * The other way round (method: petsc) our product is a MatShell, and our preconditioner a PCShell, of a KSP
+ * with the prefix facet_; without one of ours the assembled matrix is there for any PC: conjugate gradients
+ * with BoomerAMG, unless the options say something else. For BDDC the matrix is one of type `is`.
  */
 #ifndef FACET_DIST_PETSC_H
 #define FACET_DIST_PETSC_H
@@ -21,8 +21,8 @@
 
 /* Initializes PETSc over comm, unless somebody did; then MPI_Finalize finalizes it. Collective. */
 facet_status dist_petsc_begin(MPI_Comm comm);
-/* More options, as on a command line; to those that do not begin with -facet_ that is added. A text that PETSc
- * does not understand is FACET_ERROR_INPUT. */
+/* More options, as on a command line; to those that do not begin with -facet_ that is added. A text that
+ * PETSc does not understand is FACET_ERROR_INPUT. */
 facet_status dist_petsc_options(const char *text);
 /* What PETSc returned, as a status. */
 facet_status dist_petsc_check(PetscErrorCode code, const char *call);
@@ -39,7 +39,8 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M,
 int dist_inverse_iterations(const struct operator* inverse);
 extern const struct solve_elsewhere dist_elsewhere;
 
-/* A vector of all ranks, that of this one with the unknowns of others that it has, and the way between them. */
+/* A vector of all ranks, that of this one with the unknowns of others that it has, and the way between them.
+ */
 struct dist_vectors {
     int64_t n;
     Vec all, here;
@@ -61,7 +62,8 @@ facet_status dist_set_default(struct dist_defaults *defaults, const char *prefix
                               const char *value);
 void dist_clear_defaults(struct dist_defaults *defaults);
 
-/* What is smooth in a matrix: its modes, made orthonormal one after the other. like: a vector of all ranks. */
+/* What is smooth in a matrix: its modes, made orthonormal one after the other. like: a vector of all ranks.
+ */
 facet_status dist_set_near_null_space(const struct coarse_matrix *matrix, Vec like, Mat A);
 
 #endif

@@ -323,8 +323,8 @@ static facet_status make_petsc(struct facet_solver *s) {
         TRY(ALLOC(matrix.modes, matrix.n_modes * s->system.n_free));
         TRY(hdg_rigid_modes(s->hdg, matrix.modes));
     }
-    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol, s->options.max_iterations,
-                                              &s->M));
+    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol,
+                                              s->options.max_iterations, &s->M));
 done:
     operator_destroy(&own);
     coarse_matrix_destroy(&matrix);
@@ -442,7 +442,7 @@ facet_status solver_check_method(const struct facet_solver *s) {
     unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
                      (equation_is_symmetric(&s->resolved.data) ? 0 : AT_NONSYMMETRIC) |
                      (lacks_rows(s) ? AT_NO_ROWS : 0) | (has_turns(s) ? AT_TURNED : 0) |
-                     (has_axis(s) ? AT_AXIS : 0);
+                     (has_axis(s) ? AT_AXIS : 0) | (s->context->elsewhere == NULL ? AT_ALONE : 0);
     if (o.method == METHOD_DIRECT)
         o.preconditioner = PRECONDITIONER_NONE;
     else if (o.preconditioner == PRECONDITIONER_AUTO)
@@ -499,8 +499,6 @@ static facet_status check_part(const struct facet_solver *s) {
     const struct hdg_data *data = &s->hdg->data;
     const char *what = NULL;
     char word[64];
-    if (s->context->elsewhere == NULL && o->method == METHOD_PETSC)
-        return base_fail(FACET_ERROR_INPUT, "the method petsc belongs to the program facet-mpi");
     if (s->problem->mesh->part == NULL && o->method == METHOD_PETSC)
         return base_fail(FACET_ERROR_INPUT, "the method petsc needs a mesh that was made for a team");
     if (s->problem->mesh->part == NULL) return FACET_OK;
@@ -535,8 +533,8 @@ static facet_status check_part(const struct facet_solver *s) {
     else if (!device_is_host(s->context->device))
         what = "this device";
     if (what == NULL) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s is not distributed yet; use the program facet, or leave it to auto",
-                     what);
+    return base_fail(FACET_ERROR_INPUT,
+                     "%s is not distributed yet; use the program facet, or leave it to auto", what);
 }
 
 /* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
@@ -566,11 +564,11 @@ facet_status solver_choose_method(struct facet_solver *s) {
                 : fgmres                        ? METHOD_FGMRES
                                                 : METHOD_CG;
     s->preconditioner = insist || (any && o->method == METHOD_PETSC) ? PRECONDITIONER_NONE
-                        : !any    ? o->preconditioner
-                        : !hybrid ? PRECONDITIONER_AMG
-                        : turned  ? without_faces(s)
-                        : gmg     ? PRECONDITIONER_GMG
-                                  : PRECONDITIONER_PMG;
+                        : !any                                       ? o->preconditioner
+                        : !hybrid                                    ? PRECONDITIONER_AMG
+                        : turned                                     ? without_faces(s)
+                        : gmg                                        ? PRECONDITIONER_GMG
+                                                                     : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct && !insist) status = is_worth_factoring(s, outlook.products, &direct);

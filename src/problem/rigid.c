@@ -110,8 +110,9 @@ static facet_status join_pieces(const struct facet_mesh *mesh, int32_t *piece) {
     if (mesh->part == NULL) return FACET_OK;
     TRY(mesh_count_pieces(mesh, piece, &n_pieces));
     if (n_pieces > 1)
-        FAIL(FACET_ERROR_INPUT, "elasticity of several unconnected pieces (%lld here) is not distributed yet; "
-                                "use the program facet",
+        FAIL(FACET_ERROR_INPUT,
+             "elasticity of several unconnected pieces (%lld here) is not distributed yet; "
+             "use the program facet",
              (long long)n_pieces);
     for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = 0;
 done:
@@ -326,7 +327,8 @@ static void add_turned(const struct job *job, int32_t face) {
 /* The sums of all parts: of the points and their middle, then of what they demand. */
 static facet_status join_demands(struct base_team *team, int second, struct piece *p) {
     facet_status status = FACET_OK;
-    double sums[36], first[5] = {(double)p->count, (double)p->n_others, p->middle[0], p->middle[1], p->middle[2]};
+    double sums[36],
+        first[5] = {(double)p->count, (double)p->n_others, p->middle[0], p->middle[1], p->middle[2]};
     if (!second) {
         TRY(team_reduce(team, TEAM_SUM, 5, first));
         TRY(team_reduce(team, TEAM_SUM, 9, p->others));
@@ -557,8 +559,9 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
     if (problem->mesh->part != NULL && resolved->n_adrift > 0)
-        FAIL(FACET_ERROR_INPUT, "a body that nothing holds is not distributed yet; give it supports, or use the "
-                                "program facet");
+        FAIL(FACET_ERROR_INPUT,
+             "a body that nothing holds is not distributed yet; give it supports, or use the "
+             "program facet");
     TRY(finish_adrift(&job));
 done:
     for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&job.face_nodes[shape]);

@@ -100,7 +100,8 @@ static facet_status keep_own_faces(const struct facet_mesh *mesh, struct mesh_gr
     TRY(mesh_merge_faces(mesh, 1, cells));
     for (int32_t i = 0; i < faces->count; i++) {
         const int64_t f = faces->ids[i];
-        if (cells[f] == -mesh->part->cell_numbers[mesh->face_cells[2 * f]]) faces->ids[kept++] = faces->ids[i];
+        if (cells[f] == -mesh->part->cell_numbers[mesh->face_cells[2 * f]])
+            faces->ids[kept++] = faces->ids[i];
     }
     faces->count = kept;
 done:
