@@ -19,6 +19,8 @@ struct solve_elsewhere {
                                    const struct coarse_matrix *matrix, double rtol, int max_iterations,
                                    struct operator* inverse);
     int (*iterations)(const struct operator* inverse); /* so far */
+    /* The same inverse to a few digits, which does not count its iterations. It must not outlive it. */
+    facet_status (*create_rough)(const struct operator* inverse, struct operator* rough);
 };
 
 #endif
