@@ -26,6 +26,7 @@ enum {
     N_SEAM,
     N_NEIGHBOURS,
     N_SHARED,
+    N_TURNED, /* whether sides of the whole are joined by a rotation */
     N_COUNTS
 };
 struct parcel {
@@ -93,6 +94,7 @@ done:
 struct packer {
     const struct facet_mesh *mesh;
     const int32_t *ranks;
+    int is_turned;
     int32_t *starts, *cells;            /* by rank: its cells, ascending */
     int32_t *face_starts, *face_groups; /* by face: its groups */
     int32_t *cell_starts, *cell_groups; /* by cell */
@@ -153,6 +155,10 @@ static facet_status packer_create(const struct facet_mesh *mesh, const int32_t *
     k->ranks = ranks;
     TRY(CALLOC(k->starts, size + 2));
     TRY(ALLOC(k->cells, mesh->n_cells));
+    for (int32_t f = 0; f < mesh->n_faces && !k->is_turned; f++) {
+        double R[9], s[3];
+        k->is_turned = mesh_face_joint(mesh, f, R, s) == MESH_TURNED;
+    }
     for (int32_t c = 0; c < mesh->n_cells; c++) k->starts[ranks[c] + 2]++;
     for (int r = 0; r < size; r++) k->starts[r + 2] += k->starts[r + 1];
     for (int32_t c = 0; c < mesh->n_cells; c++) k->cells[k->starts[ranks[c] + 1]++] = c;
@@ -261,6 +267,7 @@ static void count(const struct packer *k, int rank, struct parcel *p) {
         p->n[N_GROUP_FACES] += k->face_starts[face + 1] - k->face_starts[face];
         p->n[N_PERIODIC] += is_inside(k, face, rank) && is_periodic(mesh, face);
     }
+    p->n[N_TURNED] = k->is_turned;
     p->n[N_SEAM] = k->n_seam;
     for (int32_t i = 0; i < k->n_seam; i++)
         p->n[N_NEIGHBOURS] += i == 0 || k->seam[i].rank != k->seam[i - 1].rank;
@@ -447,6 +454,7 @@ static facet_status unpack(struct base_team *team, const struct parcel *p, struc
                                      .conforming = 1};
     const struct part_input part = {.team = team,
                                     .cell_numbers = p->cell_numbers,
+                                    .is_turned = (int)p->n[N_TURNED],
                                     .n_neighbours = (int)p->n[N_NEIGHBOURS],
                                     .ranks = p->ranks,
                                     .counts = p->counts,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mesh/internal.h"
+#include "mesh/part.h"
 
 /* "15 x 16" */
 static const char *cells_text(const struct mesh_box *box, int dim, char *text, size_t bytes) {
@@ -53,6 +54,15 @@ static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, 
     return 0;
 }
 
+/* A mesh is nested where all its parts are. */
+static facet_status agree_on(const struct facet_mesh *mesh, struct mesh_nesting *nesting, int *nested) {
+    int64_t all = *nested;
+    facet_status status = team_reduce_counts(mesh_team(mesh), TEAM_MIN, 1, &all);
+    if (*nested && (status != FACET_OK || !all)) mesh_nesting_destroy(nesting);
+    *nested = status == FACET_OK && all;
+    return status;
+}
+
 /* The next nesting under `mesh`; *nested = 0 when there is none. */
 static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh *mesh, int32_t least,
                               char *why, size_t bytes, int *nested) {
@@ -71,6 +81,7 @@ static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh 
         coarse = half;
     }
     TRY(mesh_nest(mesh, coarse, &h->nestings[h->n], nested));
+    TRY(agree_on(mesh, &h->nestings[h->n], nested));
     if (*nested) {
         h->owned[h->n++] = half;
         half = NULL;

@@ -223,8 +223,6 @@ facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const doub
  * them, or -1. Not for boxes. */
 facet_status mesh_count_around(const struct mesh_locator *locator, const double *x, int32_t but, int *n,
                                int32_t *one);
-/* How far xi lies outside the reference cell; negative inside. */
-double mesh_outside_by(enum shape shape, const double *xi);
 
 /* ------------------------------------------------------------------------------------------ tree of boxes */
 

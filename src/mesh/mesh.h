@@ -268,6 +268,9 @@ facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_po
                                      struct mesh_locator **locator);
 void mesh_locator_destroy(struct mesh_locator **locator);
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi);
+/* How far xi lies outside the reference cell; negative inside. Of cells that share a point mesh_locate takes
+ * the one where this is least, and then the first. */
+double mesh_outside_by(enum shape shape, const double *xi);
 
 /* Cells, sizes, Jacobians: what `facet check` prints; of a part those of the whole, by all of them together.
  */

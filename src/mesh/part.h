@@ -63,6 +63,7 @@ struct mesh_part {
     struct part_neighbour *vertex_neighbours;
     uint8_t *owns_vertex; /* mesh->n_vertices: 0 where a lower rank has the vertex too */
 
+    int is_turned;           /* somewhere in the whole, sides are joined by a rotation */
     int64_t *cell_numbers;   /* mesh->n_cells */
     int64_t *face_numbers;   /* mesh->n_faces; owned ones: first_face, first_face + 1, ... */
     int64_t *vertex_numbers; /* mesh->n_vertices; owned ones: first_vertex, first_vertex + 1, ... */
@@ -80,6 +81,7 @@ void mesh_part_destroy(struct mesh_part **part);
 struct part_input {
     struct base_team *team;
     const int64_t *cell_numbers;
+    int is_turned;
     int n_neighbours; /* by faces, in ascending order of their ranks */
     const int *ranks;
     const int32_t *counts, *faces; /* faces of each, in an order that both agree upon; faces: one after the

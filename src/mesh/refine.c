@@ -512,6 +512,7 @@ static facet_status make_part(struct refinement *r, struct facet_mesh *fine) {
     int *ranks = NULL;
     if (part == NULL) return FACET_OK;
     input.team = part->team;
+    input.is_turned = part->is_turned;
     input.n_neighbours = part->n_neighbours;
     TRY(ALLOC(ranks, part->n_neighbours));
     TRY(CALLOC(counts, part->n_neighbours));

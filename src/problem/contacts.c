@@ -114,6 +114,10 @@ facet_status problem_resolve_contacts(const struct problem *p, struct problem_re
     facet_status status = FACET_OK;
     uint8_t *cells = NULL;
     if (p->n_contacts == 0) return FACET_OK;
+    if (p->mesh->part != NULL) {
+        problem_add_error(errors, "interfaces: a contact is not distributed yet; use the program facet");
+        return FACET_OK;
+    }
     if (!(r->data.equation->conditions & HDG_BIT(HDG_CONTACT)))
         problem_add_error(errors, "interfaces: belong to discretization.method: hdg");
     TRY(ALLOC(cells, p->mesh->n_cells));

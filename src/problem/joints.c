@@ -41,6 +41,10 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
     double R[9], s[3];
     char place[PLACE_BYTES];
     if (p->jump == NULL) return FACET_OK;
+    if (mesh->part != NULL) {
+        problem_add_error(errors, "jump: across joined sides is not distributed yet; use the program facet");
+        return FACET_OK;
+    }
     if (!(r->data.equation->conditions & HDG_BIT(HDG_JUMP)))
         problem_add_error(errors, r->data.equation->is_vector
                                       ? "jump: belongs to the formulation symmetric"

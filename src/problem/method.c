@@ -522,7 +522,7 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a jump across joined sides";
     else if (!equation_is_symmetric(data))
         what = "the gradient formulation with tractions";
-    else if (has_turns(s))
+    else if (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned))
         what = "a wall of symmetry or a rotation that turns the unknowns of faces";
     else if (data->face_contact != NULL)
         what = "a contact";

@@ -81,15 +81,24 @@ static facet_status locate_some(const struct sample_field *f, int64_t n, const d
     return FACET_OK;
 }
 
-/* Of the parts that have a point the one with the smallest cell keeps it, and the cells of others become -1.
- */
-static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const double *x, int32_t *cells) {
+/* Of the parts that have a point the one keeps it whose cell mesh_locate would find in the whole, and the
+ * cells of others become -1. */
+static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const double *x, const double *xi,
+                                 int32_t *cells) {
     facet_status status = FACET_OK;
     int64_t *numbers = NULL;
+    double *outside = NULL, *least = NULL;
     if (mesh->part == NULL) return FACET_OK;
     TRY(ALLOC(numbers, n));
+    TRY(ALLOC(outside, n));
+    TRY(ALLOC(least, n));
     for (int64_t i = 0; i < n; i++)
-        numbers[i] = cells[i] >= 0 ? mesh->part->cell_numbers[cells[i]] : INT64_MAX;
+        least[i] = outside[i] =
+            cells[i] >= 0 ? mesh_outside_by(mesh_block_of(mesh, cells[i])->shape, xi + i * mesh->dim)
+                          : DBL_MAX;
+    TRY(team_reduce(mesh->part->team, TEAM_MIN, (int)n, least));
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = cells[i] >= 0 && outside[i] <= least[i] ? mesh->part->cell_numbers[cells[i]] : INT64_MAX;
     TRY(team_reduce_counts(mesh->part->team, TEAM_MIN, (int)n, numbers));
     for (int64_t i = 0; i < n; i++) {
         if (numbers[i] == INT64_MAX) TRY(fail_outside(mesh, x + i * mesh->dim));
@@ -97,6 +106,8 @@ static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const
     }
 done:
     base_free(&numbers);
+    base_free(&outside);
+    base_free(&least);
     return status;
 }
 
@@ -177,7 +188,7 @@ facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_point
             base_collect(&failures, p, locate_some(f, m, from + at * dim, cells + at, xi + at * dim));
         }
         TRY(base_collected(&failures));
-        TRY(share_points(f->from->problem->mesh, n, from, cells));
+        TRY(share_points(f->from->problem->mesh, n, from, xi, cells));
         TRY(fetch(f->from, n, cells));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
         for (int p = 0; p < n_portions; p++) {
