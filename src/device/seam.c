@@ -68,8 +68,8 @@ done:
     return status;
 }
 
-facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
-                         int n_neighbours, const struct seam_neighbour *neighbours, struct seam **seam) {
+facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
+                         const struct seam_neighbour *neighbours, struct seam **seam) {
     facet_status status = FACET_OK;
     struct seam *s;
     *seam = NULL;
