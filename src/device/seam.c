@@ -68,8 +68,8 @@ done:
     return status;
 }
 
-facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
-                         int n_neighbours, const struct seam_neighbour *neighbours, struct seam **seam) {
+facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
+                         const struct seam_neighbour *neighbours, struct seam **seam) {
     facet_status status = FACET_OK;
     struct seam *s;
     *seam = NULL;
@@ -154,7 +154,7 @@ void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
 }
 
 static facet_status exchange_blocks(const struct seam *s, const int64_t *offsets, const double *values) {
-    facet_status status = make_room((struct seam *)s, offsets);
+    facet_status status = team_fail(s->team, make_room((struct seam *)s, offsets));
     if (status == FACET_OK) status = begin(s, offsets, sizeof *values, values);
     return status == FACET_OK ? end(s) : status;
 }
