@@ -134,9 +134,10 @@ facet_status bench_traffic(const struct bench_options *bench) {
     }
     TRY(bench_emit(
         bench, "mpi-traffic",
-        "What the rank that sends most sends in an iteration with p-multigrid, without the last level, and "
-        "how much of an iteration with 1e5 unknowns a rank is work, where a message takes 1.5 us and 12.5 GB "
-        "a second, a reduction 1 us for each doubling of the ranks, and nothing overlaps.",
+        "What the rank that sends most sends in an iteration with p-multigrid, without the last level; "
+        "the work of an iteration for each unknown, on one rank by itself; and how much of an iteration "
+        "with 1e5 unknowns a rank is work, where a message takes 1.5 us and 12.5 GB a second, a "
+        "reduction 1 us for each doubling of the ranks, and nothing overlaps.",
         table));
 done:
     table_destroy(&table);
