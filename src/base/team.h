@@ -45,6 +45,7 @@ struct team_calls {
     facet_status (*file_write)(struct base_team *team, void *file, int64_t at, const void *bytes,
                                int64_t n_bytes);
     void (*file_close)(struct base_team *team, void **file);
+    void (*fail)(struct base_team *team, facet_status status);
     facet_status (*agree)(struct base_team *team);
     facet_status (*settle)(struct base_team *team, facet_status status);
 };
@@ -129,6 +130,14 @@ static inline void team_file_close(struct base_team *team, void **file) {
  * returns it, and the others hear of it. */
 static inline facet_status team_agree(struct base_team *team, facet_status status) {
     return team != NULL && status == FACET_OK ? team->calls->agree(team) : status;
+}
+
+/* For code that cannot return its failure (the product of an operator): remembers it with its message, and
+ * from now on all calls of the team fail at once, so that what goes on comes to its end. Calls of the team
+ * that fail do it themselves. Returns the status. */
+static inline facet_status team_fail(struct base_team *team, facet_status status) {
+    if (team != NULL && status != FACET_OK) team->calls->fail(team, status);
+    return status;
 }
 
 /* The end of the outermost call gives all processes FACET_OK when all have that; else the status and the
