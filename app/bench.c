@@ -7,13 +7,13 @@
 #include "base/guess.h"
 #include "bench/plot.h"
 
-static facet_status print_list(void) {
+static facet_status print_list(const struct app_options *options) {
     struct text out = {0};
     for (const struct bench *b = bench_list(); b->name; b++)
         text_printf(&out, "  %-22s %s\n", b->name, b->help);
     text_printf(&out,
                 "\nfacet bench NAME [--output DIR] [--quick]\nfacet bench --plot [PATH...] [--output DIR]\n");
-    facet_status status = report_put(stdout, &out);
+    facet_status status = report_put(team_rank(options->team) == 0 ? stdout : NULL, &out);
     text_free(&out);
     return status;
 }
@@ -44,7 +44,7 @@ facet_status bench_command(const struct app_options *options) {
     facet_status status = FACET_OK;
     facet_context *context = NULL;
     if (options->plot) return draw(options);
-    if (options->n_arguments == 0) return print_list();
+    if (options->n_arguments == 0) return print_list(options);
     if (options->n_arguments > 1)
         return base_fail(FACET_ERROR_INPUT, "one argument too many for 'facet bench': '%s'",
                          options->arguments[1]);
@@ -58,8 +58,10 @@ facet_status bench_command(const struct app_options *options) {
                                                 .device = facet_context_device(context),
                                                 .tau = options->tau,
                                                 .threads = facet_context_threads(context),
-                                                .quick = options->quick};
-    TRY(bench_check_output(&bench_options));
+                                                .quick = options->quick,
+                                                .context = context,
+                                                .silent = team_rank(options->team) > 0};
+    if (!bench_options.silent) TRY(bench_check_output(&bench_options));
     TRY(bench->run(&bench_options));
 done:
     facet_context_destroy(&context);

@@ -11,6 +11,8 @@ struct bench_options {
     const char *device;
     const char *tau; /* replaces the paper's tau; NULL: as in the paper */
     int threads, quick;
+    facet_context *context; /* that of the command */
+    int silent;             /* another rank of facet-mpi speaks */
 };
 struct bench {
     const char *name, *help;
@@ -18,7 +20,7 @@ struct bench {
 };
 /* The tau of a run: the paper's, which is 1 in all of them, or that of --tau. */
 const char *bench_tau(const struct bench_options *options);
-/* All benches; the last has no name. */
+/* All benches of the program, `facet` or `facet-mpi`; the last has no name. */
 const struct bench *bench_list(void);
 
 /* Makes the folder of the results and sees whether it can be written to; before a bench runs. */
@@ -62,5 +64,7 @@ facet_status bench_huismann2020_robust(const struct bench_options *options);
 facet_status bench_hdg_pays(const struct bench_options *options);
 facet_status bench_expressions(const struct bench_options *options);
 facet_status bench_smoothers(const struct bench_options *options);
+facet_status bench_petsc(const struct bench_options *options); /* this and the next: facet-mpi */
+facet_status bench_traffic(const struct bench_options *options);
 
 #endif

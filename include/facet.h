@@ -513,7 +513,8 @@ typedef struct facet_options {
     double rtol;  /* on the true residual |F - K uhat| / |F| */
     double error; /* 0, or what the estimate of the algebraic error (facet_report) is to fall below; rtol,
                      unless it is given, then follows from it */
-    const char *petsc; /* of contexts over MPI (facet_dist.h): options for PETSc, as on a command line; NULL */
+    const char
+        *petsc; /* of contexts over MPI (facet_dist.h): options for PETSc, as on a command line; NULL */
 } facet_options;
 /* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. size: sizeof(facet_options). */
 FACET_API void facet_options_default(facet_options *options, size_t size);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that every function with external linkage in the library has a caller.
 
-A function that leaves its object is referenced from another object of the library or of the program's app/, is declared
-in include/facet.h, or stands in KEPT with a reason. Tests and benches are no callers: what only they need lives with
+A function that leaves its object is referenced from another object of the library or of the program's app/, is named in
+src/dist or app/mpi (which are not built everywhere), is declared in include/facet.h, or stands in KEPT with a reason. Tests and benches are no callers: what only they need lives with
 them. The objects are those of the build directory; how a function is reached (a call, a table of kernels) does not
 matter, a reference is one.
 Usage: check-callers.py [BUILD [ROOT]]; BUILD is FACET_BUILD_DIR or build. Prints each offence and exits 1 if there is one.
@@ -101,6 +101,8 @@ def main():
     if not library or not program:
         sys.exit(f"check-callers: no objects of the library and the program under {build}: build first")
     public = set(re.findall(r"\bfacet_\w+(?=\()", (root / "include/facet.h").read_text(encoding="utf-8")))
+    for path in [*(root / "src/dist").glob("*.c"), *(root / "app/mpi").glob("*.c")]:
+        public.update(re.findall(r"\b\w+\b", path.read_text(encoding="utf-8")))
     count = 0
     for source, name, text in offences(library, program, public, root):
         print(f"{source}: {name} {text}")

@@ -19,6 +19,8 @@ static const struct app_command commands[] = {
      "(default: the processors of a machine, shared out among its ranks).\n"},
     {"check", "CASE", "validate a case file and its mesh, and show how it is parted",
      OPTION_SET | OPTION_THREADS, 1, 1, check_command, NULL},
+    {"bench", "[NAME]", "our solvers beside those of PETSc; no name: lists the benches",
+     OPTION_DEVICE | OPTION_THREADS | OPTION_OUTPUT_DIR | OPTION_QUICK, 0, 1, bench_command, NULL},
     {"info", "", "version, devices, libraries, memory", OPTION_DEVICE | OPTION_THREADS, 0, 0, info_command,
      NULL},
     {"help", "[input]", "this text; 'facet-mpi help input' explains the case file", OPTION_MARKDOWN, 0, 1,

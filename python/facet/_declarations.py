@@ -166,6 +166,7 @@ class facet_options(Structure):
         ("max_iterations", c_int),
         ("rtol", c_double),
         ("error", c_double),
+        ("petsc", c_char_p),
     ]
 
 

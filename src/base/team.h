@@ -49,8 +49,13 @@ struct team_calls {
     facet_status (*agree)(struct base_team *team);
     facet_status (*settle)(struct base_team *team, facet_status status);
 };
+/* What went out so far, for those who count: from this process, and together with all. */
+struct team_traffic {
+    int64_t messages, bytes, reductions;
+};
 struct base_team {
     int rank, size;
+    struct team_traffic traffic;
     int depth;               /* calls that have entered and not left */
     struct base_team *outer; /* whose first ranks this has, or NULL */
     const struct team_calls *calls;
@@ -66,11 +71,15 @@ static inline int team_rank(const struct base_team *team) {
 /* values[i] over all processes, the same bits on all of them and from run to run. */
 static inline facet_status team_reduce(struct base_team *team, enum team_reduction reduction, int n,
                                        double *values) {
-    return team != NULL ? team->calls->reduce(team, reduction, n, values) : FACET_OK;
+    if (team == NULL) return FACET_OK;
+    team->traffic.reductions++;
+    return team->calls->reduce(team, reduction, n, values);
 }
 static inline facet_status team_reduce_counts(struct base_team *team, enum team_reduction reduction, int n,
                                               int64_t *values) {
-    return team != NULL ? team->calls->reduce_counts(team, reduction, n, values) : FACET_OK;
+    if (team == NULL) return FACET_OK;
+    team->traffic.reductions++;
+    return team->calls->reduce_counts(team, reduction, n, values);
 }
 /* The bytes of process `root` to all. */
 static inline facet_status team_broadcast(struct base_team *team, int root, void *bytes, int64_t n_bytes) {
@@ -85,6 +94,8 @@ static inline facet_status team_gather(struct base_team *team, int n, const int6
  * failed. For a team. */
 static inline facet_status team_exchange_begin(struct base_team *team, int n,
                                                const struct team_message *messages, void **pending) {
+    team->traffic.messages += n;
+    for (int i = 0; i < n; i++) team->traffic.bytes += messages[i].send_bytes;
     return team->calls->exchange_begin(team, n, messages, pending);
 }
 static inline facet_status team_exchange_end(struct base_team *team, void **pending) {

@@ -38,8 +38,8 @@ struct seam {
 };
 
 /* neighbours: copied, in ascending order of ranks. offsets: copied. */
-facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
-                         int n_neighbours, const struct seam_neighbour *neighbours, struct seam **seam);
+facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
+                         const struct seam_neighbour *neighbours, struct seam **seam);
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 

@@ -185,4 +185,5 @@ done:
 const struct solve_elsewhere dist_elsewhere = {.options = dist_petsc_options,
                                                .create_coarse = dist_create_coarse,
                                                .create_inverse = dist_create_inverse,
-                                               .iterations = dist_inverse_iterations};
+                                               .iterations = dist_inverse_iterations,
+                                               .create_rough = dist_create_rough};

@@ -37,6 +37,7 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M,
                                  const struct coarse_matrix *matrix, double rtol, int max_iterations,
                                  struct operator* inverse);
 int dist_inverse_iterations(const struct operator* inverse);
+facet_status dist_create_rough(const struct operator* inverse, struct operator* rough);
 extern const struct solve_elsewhere dist_elsewhere;
 
 /* A vector of all ranks, that of this one with the unknowns of others that it has, and the way between them.

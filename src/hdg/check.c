@@ -168,8 +168,7 @@ static facet_status join_mismatches(const struct hdg *h, int64_t condition, stru
     TRY(team_reduce(team, TEAM_MAX, 1, &most));
     if (mismatch->difference < most) condition = INT64_MAX;
     TRY(team_reduce_counts(team, TEAM_MIN, 1, &condition));
-    if (condition != INT64_MAX)
-        *mismatch = (struct hdg_mismatch){h->data.conditions[condition].part, most};
+    if (condition != INT64_MAX) *mismatch = (struct hdg_mismatch){h->data.conditions[condition].part, most};
 done:
     return status;
 }

@@ -589,8 +589,8 @@ static facet_status condense(struct hdg *h, int only) {
     TRY(hdg_compare_samples(h, &samples));
     TRY(join_parts(h, only, &held));
     if (only) h->volume = volume;
-    h->singular = h->data.equation->floats && held == 0.0 && h->largest_reaction == 0.0 &&
-                  h->largest_robin == 0.0;
+    h->singular =
+        h->data.equation->floats && held == 0.0 && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(contact_check(h));
     TRY(hdg_weak_find(h, &h->weak));
     hdg_resident_decide(h);

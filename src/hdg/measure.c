@@ -504,7 +504,8 @@ static facet_status balance_seam(const struct hdg *h, const double *fluxes, doub
         const int64_t f = space->free_faces[b];
         if (mesh->face_cells[2 * f + 1] == MESH_SEAM)
             memcpy(sums + b * n,
-                   fluxes + ((int64_t)mesh->face_cells[2 * f] * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n,
+                   fluxes +
+                       ((int64_t)mesh->face_cells[2 * f] * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n,
                    (size_t)n * sizeof *sums);
     }
     TRY(seam_add_blocks(space->seam, offsets, sums));

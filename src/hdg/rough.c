@@ -153,7 +153,8 @@ facet_status hdg_measure_rounding(struct hdg *h, struct rough_samples *samples) 
         }
     }
     h->rounding = fmax(h->rounding, l.missing);
-    double most[] = {h->rounding, h->inside, h->uneven, h->heaviest, stiffest}, least[] = {h->lightest, softest};
+    double most[] = {h->rounding, h->inside, h->uneven, h->heaviest, stiffest},
+           least[] = {h->lightest, softest};
     TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 5, most));
     TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 2, least));
     h->rounding = most[0], h->inside = most[1], h->uneven = most[2], h->heaviest = most[3];

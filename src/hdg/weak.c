@@ -148,9 +148,10 @@ static facet_status check_part(const struct hdg *h, const int32_t *piece, const 
     if (n_pieces > 1 || !(sums[0] * square >= WEAK * stiffest * sums[1]))
         FAIL(FACET_ERROR_INPUT,
              "%s is not distributed yet: give a Dirichlet part to every piece, or use the program facet",
-             n_pieces > 1 ? "a mesh of several pieces of which one has no Dirichlet part"
-                          : "a problem that a reaction or Robin's a holds so weakly that rounding decides about "
-                            "its constant");
+             n_pieces > 1
+                 ? "a mesh of several pieces of which one has no Dirichlet part"
+                 : "a problem that a reaction or Robin's a holds so weakly that rounding decides about "
+                   "its constant");
 done:
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 /* Distances from the axis relative to the largest one: less is rounding. */
@@ -14,7 +15,7 @@ double problem_axis_size(const struct facet_mesh *mesh) {
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t i = 0; i < (int64_t)mesh->blocks[b].count * mesh->blocks[b].n_nodes; i++)
             size = fmax(size, fabs(mesh->blocks[b].nodes[i * mesh->dim]));
-    return size;
+    return team_reduce(mesh_team(mesh), TEAM_MAX, 1, &size) == FACET_OK ? size : NAN; /* others say why */
 }
 
 int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell, int local) {

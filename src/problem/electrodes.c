@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 #define MOST_STEPS 6
@@ -217,11 +218,19 @@ static facet_status check_pieces(const struct facet_solver *s) {
     int32_t *piece = NULL;
     uint8_t *marks = NULL;
     int several = 0;
+    int64_t n_pieces;
     char place[80];
     if (mesh_is_box(mesh) || r->face_condition == NULL) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(marks, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
+    if (mesh->part != NULL) {
+        TRY(mesh_count_pieces(mesh, piece, &n_pieces));
+        if (n_pieces > 1)
+            FAIL(FACET_ERROR_INPUT,
+                 "electrodes on a mesh of several pieces are not distributed yet; use the program facet");
+        goto done;
+    }
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         several |= piece[c] != piece[0];
         if (reacts(r, r->cell_region[c])) marks[piece[c]] |= HELD;

@@ -207,11 +207,18 @@ static int floats(const struct facet_solver *s) {
 }
 
 /* M is the inverse, as good as its tolerance: a step or two, with residuals of our own. */
-static facet_status solve_by_petsc(struct facet_solver *s, const struct solve_control *control) {
+static facet_status solve_by_petsc(struct facet_solver *s, struct solve_control *control) {
+    facet_status status = FACET_OK;
     const struct solve_elsewhere *elsewhere = s->context->elsewhere;
+    struct operator rough = {0};
     int before = elsewhere->iterations(&s->M);
-    facet_status status = solve_refined(&s->A, &s->M, &s->b, &s->x, control, &s->report);
+    TRY(elsewhere->create_rough(&s->M, &rough));
+    control->rough = &rough;
+    status = solve_refined(&s->A, &s->M, &s->b, &s->x, control, &s->report);
     s->report.iterations = elsewhere->iterations(&s->M) - before;
+done:
+    control->rough = NULL;
+    operator_destroy(&rough);
     return status;
 }
 

@@ -171,12 +171,13 @@ done:
 /* Whether continuous linear functions would lock in some material. One that varies is taken as such. */
 static int is_nearly_incompressible(const struct hdg_data *data) {
     double mu, lambda;
+    int64_t found = 0;
     if (data->mesh->dim == 2 && data->plane == HDG_PLANE_STRESS) return 0;
     for (int r = 0; data->mu != NULL && r < data->n_regions; r++)
-        if (!field_is_constant(data->mu[r], &mu) || !field_is_constant(data->lambda[r], &lambda) ||
-            lambda > LOCKING_RATIO * mu)
-            return 1;
-    return 0;
+        found |= !field_is_constant(data->mu[r], &mu) || !field_is_constant(data->lambda[r], &lambda) ||
+                 lambda > LOCKING_RATIO * mu;
+    /* a part of the mesh may know other regions than the next */
+    return team_reduce_counts(mesh_team(data->mesh), TEAM_MAX, 1, &found) == FACET_OK && found;
 }
 
 /* Where the coarse levels live; NULL: with the others. */
@@ -425,6 +426,7 @@ static int prefers_gmg(const struct facet_mesh *mesh) {
 static int lacks_rows(const struct facet_solver *s) {
     const struct facet_mesh *mesh = s->problem->mesh;
     int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && !s->resolved.data.equation->is_vector;
+    if (mesh->part != NULL) return 1;
     return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
 }
@@ -442,7 +444,7 @@ facet_status solver_check_method(const struct facet_solver *s) {
     unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
                      (equation_is_symmetric(&s->resolved.data) ? 0 : AT_NONSYMMETRIC) |
                      (lacks_rows(s) ? AT_NO_ROWS : 0) | (has_turns(s) ? AT_TURNED : 0) |
-                     (has_axis(s) ? AT_AXIS : 0);
+                     (has_axis(s) ? AT_AXIS : 0) | (s->context->elsewhere == NULL ? AT_ALONE : 0);
     if (o.method == METHOD_DIRECT)
         o.preconditioner = PRECONDITIONER_NONE;
     else if (o.preconditioner == PRECONDITIONER_AUTO)
@@ -499,8 +501,6 @@ static facet_status check_part(const struct facet_solver *s) {
     const struct hdg_data *data = &s->hdg->data;
     const char *what = NULL;
     char word[64];
-    if (s->context->elsewhere == NULL && o->method == METHOD_PETSC)
-        return base_fail(FACET_ERROR_INPUT, "the method petsc belongs to the program facet-mpi");
     if (s->problem->mesh->part == NULL && o->method == METHOD_PETSC)
         return base_fail(FACET_ERROR_INPUT, "the method petsc needs a mesh that was made for a team");
     if (s->problem->mesh->part == NULL) return FACET_OK;
@@ -526,10 +526,6 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a wall of symmetry or a rotation that turns the unknowns of faces";
     else if (data->face_contact != NULL)
         what = "a contact";
-    else if (has_axis(s))
-        what = "a body of revolution";
-    else if (s->own.n_electrodes > 0)
-        what = "an electrode";
     else if (data->located)
         what = "a temperature from another case";
     else if (!device_is_host(s->context->device))

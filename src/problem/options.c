@@ -254,6 +254,7 @@ static const struct refusal {
      "precision belongs to the preconditioners pmg, additive and chebyshev"},
 
     /* Mapped cells; the preconditioner is that which is taken. */
+    {KEY(METHOD), BIT(METHOD_PETSC), AT_ALONE, ALONE, "the method petsc belongs to the program facet-mpi"},
     {KEY(METHOD), BIT(METHOD_CG) | BIT(METHOD_MULTIGRID) | BIT(METHOD_DIRECT), AT_NONSYMMETRIC, ALONE,
      UNSYMMETRIC "the method %w needs one that is; use fgmres, or the formulation symmetric"},
     {KEY(PRECONDITIONER), BIT(PRECONDITIONER_AMG), AT_NONSYMMETRIC, ALONE,

@@ -120,7 +120,8 @@ enum options_place {
     AT_NONSYMMETRIC = 1 << 8,
     AT_NO_ROWS = 1 << 9, /* geometric multigrid has no rows to solve along */
     AT_TURNED = 1 << 10, /* the unknowns of some faces are turned */
-    AT_AXIS = 1 << 11    /* some faces lie on an axis, without unknowns */
+    AT_AXIS = 1 << 11,   /* some faces lie on an axis, without unknowns */
+    AT_ALONE = 1 << 12   /* the context is not over MPI */
 };
 /* The place of these words in an equation, whose bit is 1 << facet_equation. */
 unsigned options_place(const struct options *options, facet_equation equation);

@@ -167,7 +167,8 @@ facet_status problem_fill(int32_t n, int32_t value, int32_t **array);
 /* axis.c: the faces of a body of revolution that lie on its axis, and what is wrong with the mesh of it. */
 facet_status problem_resolve_axis(const struct problem *problem, struct problem_resolved *resolved,
                                   struct text *errors);
-/* Of a mesh whose lists are there: the largest distance from the axis, and whether a face lies on it. */
+/* Of a mesh whose lists are there: the largest distance from the axis (of all its parts, by all of them), and
+ * whether a face lies on it. */
 double problem_axis_size(const struct facet_mesh *mesh);
 int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell, int local);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */

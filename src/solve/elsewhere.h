@@ -12,13 +12,15 @@ struct solve_elsewhere {
      * process the solution of all its unknowns. */
     facet_status (*create_coarse)(const struct device *device, const struct coarse_matrix *matrix,
                                   struct operator* M);
-    /* The inverse of A up to rtol, or as the options say. matrix: the numbers of its unknowns, and the parts of
-     * A; A stays the caller's. M: a preconditioner of ours, taken over (emptied), also on failure; without one
-     * (empty) the matrix is there, with which the room makes its own. */
+    /* The inverse of A up to rtol, or as the options say. matrix: the numbers of its unknowns, and the parts
+     * of A; A stays the caller's. M: a preconditioner of ours, taken over (emptied), also on failure; without
+     * one (empty) the matrix is there, with which the room makes its own. */
     facet_status (*create_inverse)(const struct operator* A, struct operator* M,
                                    const struct coarse_matrix *matrix, double rtol, int max_iterations,
                                    struct operator* inverse);
     int (*iterations)(const struct operator* inverse); /* so far */
+    /* The same inverse to a few digits, which does not count its iterations. It must not outlive it. */
+    facet_status (*create_rough)(const struct operator* inverse, struct operator* rough);
 };
 
 #endif

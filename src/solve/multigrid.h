@@ -41,8 +41,8 @@ struct mg_transfer {
     int32_t *columns;
     double *values;
     int sums; /* rows of one process reach into blocks of another at the next level: where there is a seam
-                 (device/seam.h) owned rows alone are restricted, and then the sums are taken there; by whoever
-                 solves, where the next level is the last and has none */
+                 (device/seam.h) owned rows alone are restricted, and then the sums are taken there; by
+                 whoever solves, where the next level is the last and has none */
 };
 void mg_transfer_destroy(struct mg_transfer *P); /* safe on a zeroed struct, and twice */
 facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R);

@@ -116,8 +116,12 @@ static facet_status begin_level(struct multigrid *mg, const char *name, const st
                          "level '%s' has %lld unknowns, and the prolongation from it %lld columns", name,
                          (long long)A->n, (long long)mg->levels[mg->n_levels - 1].n_coarse);
     struct mg_level *l = &mg->levels[mg->n_levels++];
-    *l = (struct mg_level){
-        .device = A->device, .precision = A->precision, .n = A->n, .seam = A->seam, .factor = 1.0, .residual = -1.0};
+    *l = (struct mg_level){.device = A->device,
+                           .precision = A->precision,
+                           .n = A->n,
+                           .seam = A->seam,
+                           .factor = 1.0,
+                           .residual = -1.0};
     snprintf(l->name, sizeof l->name, "%s", name);
     return FACET_OK;
 }

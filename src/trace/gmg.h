@@ -48,8 +48,8 @@ struct gmg_options {
     int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the levels of at most `coarse_unknowns`; NULL: that of K */
     const struct solve_elsewhere *elsewhere; /* who solves the last level of a mesh in parts; NULL: nobody */
-    int64_t coarse_unknowns;            /* 0: the last level only */
-    int64_t last_unknowns;              /* a level of so few ends the list; 0: chosen */
+    int64_t coarse_unknowns;                 /* 0: the last level only */
+    int64_t last_unknowns;                   /* a level of so few ends the list; 0: chosen */
     /* NULL: inherited. Else the element matrices of a level on its own: space is that of a coarser mesh or
      * lower degree; matrices are created by the callee. */
     facet_status (*rediscretize)(void *user, const struct trace_space *space,

@@ -343,7 +343,8 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             find_frame(mesh, face, &f);
             mark_face(b, &f, c);
         }
-    if (n_vertices == mesh->n_vertices) TRY(merge_given(b)); /* else sides are joined, and no part comes here */
+    if (n_vertices == mesh->n_vertices)
+        TRY(merge_given(b)); /* else sides are joined, and no part comes here */
     TRY(ALLOC(all, space->n_free_faces));
 #pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {

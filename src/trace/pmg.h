@@ -48,9 +48,9 @@ struct pmg_options {
     int n_modes; /* near-null vectors of K (rigid motions); 0: the components' constants. Some spaces */
     pmg_modes *fill_modes; /* need no more than to know of them, others have them filled in during the call */
     void *modes_data;
-    int incompressible;                 /* continuous linear functions would lock */
-    int singular;                       /* constants are in the kernel of K */
-    const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
+    int incompressible;                      /* continuous linear functions would lock */
+    int singular;                            /* constants are in the kernel of K */
+    const struct device *coarse_device;      /* of the last space and what is below it; NULL: that of K */
     const struct solve_elsewhere *elsewhere; /* who solves it where the mesh is a part; NULL: nobody */
 };
 void pmg_options_default(struct pmg_options *options);

@@ -174,10 +174,10 @@ static int is_early(const struct trace_slots *slots, const struct trace_matrices
     return 0;
 }
 
-/* Greedy colours from `offset` on, of those runs that come first, or of the others: a run of batches takes the
- * lowest colour that no run with a common entity has. Where very many meet (the hub of a fan), a run gets a
- * colour of its own. x: NULL, or a vector; batches where it is zero are left out, and runs are single batches.
- * Returns the number of colours. taken: n_entities zeros. */
+/* Greedy colours from `offset` on, of those runs that come first, or of the others: a run of batches takes
+ * the lowest colour that no run with a common entity has. Where very many meet (the hub of a fan), a run gets
+ * a colour of its own. x: NULL, or a vector; batches where it is zero are left out, and runs are single
+ * batches. Returns the number of colours. taken: n_entities zeros. */
 static int colour_some(const struct trace_slots *slots, const struct trace_matrices *matrices, int block,
                        int early, const double *x, int offset, uint64_t *taken, struct colouring *c) {
     const int32_t *entities = slots->entities[block];

@@ -127,8 +127,9 @@ static facet_status make_seam(struct trace_space *space) {
             const int32_t face = from->items[i];
             if (space->records[face].size == 0) continue;
             if (space->records[face].turn >= 0 || space->records[face].n_traces > 1)
-                FAIL(FACET_ERROR_INPUT, "the seam between two processes runs along faces that turn or carry two "
-                                        "traces, which is not distributed yet; use the program facet");
+                FAIL(FACET_ERROR_INPUT,
+                     "the seam between two processes runs along faces that turn or carry two "
+                     "traces, which is not distributed yet; use the program facet");
             const int32_t *found = bsearch(&face, space->free_faces, (size_t)space->n_free_faces,
                                            sizeof *space->free_faces, ascending);
             neighbours[k].blocks[neighbours[k].count++] = (int32_t)(found - space->free_faces);
