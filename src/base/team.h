@@ -45,7 +45,7 @@ struct team_calls {
     facet_status (*file_write)(struct base_team *team, void *file, int64_t at, const void *bytes,
                                int64_t n_bytes);
     void (*file_close)(struct base_team *team, void **file);
-    void (*fail)(struct base_team *team, facet_status status);
+    void (*remember)(struct base_team *team, facet_status status);
     facet_status (*agree)(struct base_team *team);
     facet_status (*settle)(struct base_team *team, facet_status status);
 };
@@ -136,7 +136,7 @@ static inline facet_status team_agree(struct base_team *team, facet_status statu
  * from now on all calls of the team fail at once, so that what goes on comes to its end. Calls of the team
  * that fail do it themselves. Returns the status. */
 static inline facet_status team_fail(struct base_team *team, facet_status status) {
-    if (team != NULL && status != FACET_OK) team->calls->fail(team, status);
+    if (team != NULL && status != FACET_OK) team->calls->remember(team, status);
     return status;
 }
 

@@ -26,7 +26,7 @@ static facet_status other_failed(void) {
     return base_fail(FACET_ERROR_MACHINE, "another rank failed");
 }
 
-static void fail(struct base_team *team, facet_status status) {
+static void remember(struct base_team *team, facet_status status) {
     struct dist_comm *comm = dist_comm_of(team);
     if (comm->heard || comm->failed != FACET_OK) return;
     comm->failed = status;
@@ -82,7 +82,7 @@ facet_status dist_wait(struct dist_comm *comm, int n, MPI_Request *requests, con
         if (status == FACET_OK && !done && tries % RARE == 0) status = look(comm, !comm->is_agreeing);
     }
     if (status != FACET_OK) give_up(n, requests, is_send);
-    if (status != FACET_OK) fail(&comm->team, status);
+    if (status != FACET_OK) remember(&comm->team, status);
     return status;
 }
 
@@ -526,7 +526,7 @@ static const struct team_calls calls = {
     .file_open = file_open,
     .file_write = file_write,
     .file_close = file_close,
-    .fail = fail,
+    .remember = remember,
     .agree = agree,
     .settle = settle,
 };
