@@ -7,13 +7,14 @@ SOURCES = $(shell find include $(ROOMS) tests $(wildcard examples) -name '*.[ch]
 BUILD = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake --build --parallel $(JOBS) --preset
 TEST = --output-on-failure --parallel 2
 
-.PHONY: all help packages build demo test test-all debug install wheel format lint clean
+.PHONY: all help packages packages-mpi build demo mpi test test-all debug install wheel format lint clean
 
 all: build
 
 help:
 	@echo "make                     build the program: build/facet"
 	@echo "make demo                solve the first example and make a picture of it"
+	@echo "make mpi                 install MPI, PETSc and METIS, build build/facet-mpi and solve on four processes"
 	@echo "make test                build, and run the tests (minutes)"
 	@echo "make test-all            the same with the slow tests"
 	@echo "make debug               build with sanitizers in build-debug, and run the tests there"
@@ -25,6 +26,9 @@ help:
 packages:
 	@tools/install-packages.sh build
 
+packages-mpi:
+	@tools/install-packages.sh build mpi
+
 build: packages
 	@cmake --preset release
 	@$(BUILD) release
@@ -32,10 +36,15 @@ build: packages
 demo: build
 	@tools/demo.sh
 
-test: build
+mpi: packages-mpi
+	@cmake --preset release -DFACET_MPI=ON
+	@$(BUILD) release
+	@tools/demo-mpi.sh
+
+test: packages-mpi build
 	@ctest --preset release $(TEST) --label-exclude slow
 
-test-all: build
+test-all: packages-mpi build
 	@ctest --preset release $(TEST)
 
 debug: packages

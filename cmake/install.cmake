@@ -19,6 +19,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/facet.pc DESTINATION ${CMAKE_INSTALL_L
 if(TARGET facet_program)
   install(TARGETS facet_program DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+if(TARGET facet_dist)
+  install(TARGETS facet_dist LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
+if(TARGET facet_mpi_program)
+  install(TARGETS facet_mpi_program DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(PROGRAMS tools/view.py DESTINATION ${CMAKE_INSTALL_DATADIR}/facet OPTIONAL)
 install(FILES tools/whole.py DESTINATION ${CMAKE_INSTALL_DATADIR}/facet OPTIONAL)
 if(EXISTS ${PROJECT_SOURCE_DIR}/examples)

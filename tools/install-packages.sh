@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing, and nothing else. Usage: install-packages.sh [build|lint|static|wheel]...
+# Installs the Debian packages that are missing, and nothing else. Usage: install-packages.sh [build|lint|static|wheel|mpi]...
 # (default: build). With nothing missing it asks no network and needs no rights. When it cannot install, it says what
 # is missing and goes on as long as there is a compiler, make, cmake and pkg-config: the configuration then names the
 # library it cannot do without.
@@ -10,6 +10,7 @@ libcmocka-dev python3 python3-numpy python3-vtk9 gmsh gnuplot-nox clang-format"
 lint="clang-tidy cppcheck libomp-dev"
 static="gfortran"
 wheel="python3-venv"
+mpi="libopenmpi-dev openmpi-bin libpetsc-real-dev libmetis-dev"
 
 say() {
     echo "install-packages: $*" >&2
@@ -22,8 +23,9 @@ for list in "${@:-build}"; do
         lint) wanted="$wanted $lint" ;;
         static) wanted="$wanted $static" ;;
         wheel) wanted="$wanted $wheel" ;;
+        mpi) wanted="$wanted $mpi" ;;
         *)
-            say "unknown list '$list'; the lists are build, lint, static and wheel"
+            say "unknown list '$list'; the lists are build, lint, static, wheel and mpi"
             exit 2
             ;;
     esac

@@ -1,6 +1,9 @@
 /* The program `facet-mpi`: its commands, and the team that runs them. */
 #include <mpi.h>
+#include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "app/app.h"
 #include "dist/comm.h"
@@ -12,7 +15,8 @@ static const struct app_command commands[] = {
      solve_command,
      "The mesh file of a case is relative to the case file; files that are written are relative to the "
      "current\n"
-     "directory. 'facet-mpi help input' explains all keys of a case. --threads: of each rank.\n"},
+     "directory. 'facet-mpi help input' explains all keys of a case. --threads: of each rank\n"
+     "(default: the processors of a machine, shared out among its ranks).\n"},
     {"check", "CASE", "validate a case file and its mesh, and show how it is parted",
      OPTION_SET | OPTION_THREADS, 1, 1, check_command, NULL},
     {"bench", "[NAME]", "our solvers beside those of PETSc; no name: lists the benches",
@@ -26,6 +30,20 @@ static const struct app_command commands[] = {
 
 static struct dist_comm *comm;
 
+/* Ranks of one machine that are not bound to processors of their own share them out. */
+static void share_threads(void) {
+    MPI_Comm here;
+    int ranks = 1;
+    const int own = omp_get_num_procs(); /* that this rank may use */
+    if (getenv("OMP_NUM_THREADS") != NULL) return;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS)
+        return;
+    MPI_Comm_size(here, &ranks);
+    MPI_Comm_free(&here);
+    if (own < (int)sysconf(_SC_NPROCESSORS_ONLN)) return;
+    omp_set_num_threads(own > ranks ? own / ranks : 1);
+}
+
 static facet_status create_context(const char *device, facet_context **context) {
     return dist_context_create(comm, device, context);
 }
@@ -37,6 +55,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "facet-mpi: %s\n", facet_message());
         MPI_Abort(MPI_COMM_WORLD, FACET_ERROR_MACHINE);
     }
+    share_threads();
     const struct app_launch launch = {.program = "facet-mpi",
                                       .runner = "mpiexec -n N ",
                                       .commands = commands,

@@ -5,28 +5,8 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "bench/bench.h"
+#include "bench/mpi/box.h"
 #include "device/device.h"
-
-const struct bench *bench_list(void) {
-    static const struct bench list[] = {
-        {"petsc", "p-multigrid beside BoomerAMG, GAMG and BDDC on the assembled matrix: seconds and memory",
-         bench_petsc},
-        {NULL, NULL, NULL},
-    };
-    return list;
-}
-
-static const struct problem_kind {
-    const char *name, *shape;
-    facet_equation equation;
-    int degree, cells[2]; /* in each direction, the first for --quick */
-} problems[] = {
-    {"diffusion, tets", "tet", FACET_DIFFUSION, 2, {4, 16}},
-    {"diffusion, hexes", "hex", FACET_DIFFUSION, 3, {4, 12}},
-    {"diffusion, 1 : 1e6 by halves, tets", "tet", FACET_DIFFUSION, 2, {4, 12}},
-    {"elasticity, tets", "tet", FACET_ELASTICITY, 2, {3, 8}},
-};
-#define JUMPS 2
 
 static const struct contender {
     const char *name, *method, *preconditioner, *petsc;
@@ -45,33 +25,6 @@ struct outcome {
     double bytes;        /* that the processes have more, all together */
     int64_t unknowns;
 };
-
-static facet_status set_up(facet_context *context, const struct problem_kind *kind, int quick,
-                           facet_mesh **mesh, facet_problem **problem) {
-    static const char *const load[] = {"0", "0", "-1"}, *const zero[] = {"0", "0", "0"},
-                             *const moduli[] = {"1", "1.25"};
-    facet_status status = FACET_OK;
-    const int n = kind->cells[!quick];
-    const facet_box box = {
-        .size = sizeof box, .dim = 3, .cells = {n, n, n}, .upper = {1.0, 1.0, 1.0}, .shape = kind->shape};
-    const char *K = kind == &problems[JUMPS] ? "x < 0.5 ? 1 : 1e6" : "1 + x*y";
-    TRY(facet_mesh_create_box(context, &box, mesh));
-    if (*mesh == NULL) FAIL(FACET_ERROR_INPUT, "there are more ranks than bricks");
-    TRY(facet_problem_create(context, *mesh, kind->equation, problem));
-    if (kind->equation == FACET_ELASTICITY) {
-        TRY(facet_problem_set_material(*problem, NULL, "mu,lambda", moduli));
-        TRY(facet_problem_set_vector_source(*problem, 3, load));
-        TRY(facet_problem_set_displacement(*problem, "xmin", 3, zero));
-        TRY(facet_problem_set_traction(*problem, "rest", 3, zero));
-        goto done;
-    }
-    TRY(facet_problem_set_conductivity(*problem, NULL, 1, &K));
-    TRY(facet_problem_set_source(*problem, "1"));
-    TRY(facet_problem_set_dirichlet(*problem, "xmin", "0"));
-    TRY(facet_problem_set_neumann(*problem, "rest", "0"));
-done:
-    return status;
-}
 
 /* In use, by us and by PETSc. */
 static double held_bytes(void) {
@@ -117,7 +70,7 @@ done:
     return status;
 }
 
-static void put(struct table *table, const struct problem_kind *kind, int ranks, const struct outcome *o,
+static void put(struct table *table, const struct box_problem *kind, int ranks, const struct outcome *o,
                 const struct outcome *first, const char *name) {
     double seconds = o->setup + o->solve;
     table_cell(table, "%s, k = %d", kind->name, kind->degree);
@@ -142,12 +95,12 @@ facet_status bench_petsc(const struct bench_options *bench) {
     facet_problem *problem = NULL;
     const int ranks = team_size(bench->context->team);
     TRY(table_create(10, headers, &table));
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+    for (int i = 0; i < box_n_problems; i++) {
         struct outcome outcomes[N_CONTENDERS];
-        TRY(set_up(bench->context, &problems[i], bench->quick, &mesh, &problem));
+        TRY(box_problem_create(bench->context, &box_problems[i], bench->quick, &mesh, &problem));
         for (int k = 0; k < N_CONTENDERS; k++) {
-            TRY(measure(bench, problem, problems[i].degree, &contenders[k], &outcomes[k]));
-            put(table, &problems[i], ranks, &outcomes[k], &outcomes[0], contenders[k].name);
+            TRY(measure(bench, problem, box_problems[i].degree, &contenders[k], &outcomes[k]));
+            put(table, &box_problems[i], ranks, &outcomes[k], &outcomes[0], contenders[k].name);
         }
         table_rule(table);
         facet_problem_destroy(&problem);

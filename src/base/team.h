@@ -45,11 +45,17 @@ struct team_calls {
     facet_status (*file_write)(struct base_team *team, void *file, int64_t at, const void *bytes,
                                int64_t n_bytes);
     void (*file_close)(struct base_team *team, void **file);
+    void (*remember)(struct base_team *team, facet_status status);
     facet_status (*agree)(struct base_team *team);
     facet_status (*settle)(struct base_team *team, facet_status status);
 };
+/* What went out so far, for those who count: from this process, and together with all. */
+struct team_traffic {
+    int64_t messages, bytes, reductions;
+};
 struct base_team {
     int rank, size;
+    struct team_traffic traffic;
     int depth;               /* calls that have entered and not left */
     struct base_team *outer; /* whose first ranks this has, or NULL */
     const struct team_calls *calls;
@@ -65,11 +71,15 @@ static inline int team_rank(const struct base_team *team) {
 /* values[i] over all processes, the same bits on all of them and from run to run. */
 static inline facet_status team_reduce(struct base_team *team, enum team_reduction reduction, int n,
                                        double *values) {
-    return team != NULL ? team->calls->reduce(team, reduction, n, values) : FACET_OK;
+    if (team == NULL) return FACET_OK;
+    team->traffic.reductions++;
+    return team->calls->reduce(team, reduction, n, values);
 }
 static inline facet_status team_reduce_counts(struct base_team *team, enum team_reduction reduction, int n,
                                               int64_t *values) {
-    return team != NULL ? team->calls->reduce_counts(team, reduction, n, values) : FACET_OK;
+    if (team == NULL) return FACET_OK;
+    team->traffic.reductions++;
+    return team->calls->reduce_counts(team, reduction, n, values);
 }
 /* The bytes of process `root` to all. */
 static inline facet_status team_broadcast(struct base_team *team, int root, void *bytes, int64_t n_bytes) {
@@ -84,6 +94,8 @@ static inline facet_status team_gather(struct base_team *team, int n, const int6
  * failed. For a team. */
 static inline facet_status team_exchange_begin(struct base_team *team, int n,
                                                const struct team_message *messages, void **pending) {
+    team->traffic.messages += n;
+    for (int i = 0; i < n; i++) team->traffic.bytes += messages[i].send_bytes;
     return team->calls->exchange_begin(team, n, messages, pending);
 }
 static inline facet_status team_exchange_end(struct base_team *team, void **pending) {
@@ -118,6 +130,14 @@ static inline void team_file_close(struct base_team *team, void **file) {
  * returns it, and the others hear of it. */
 static inline facet_status team_agree(struct base_team *team, facet_status status) {
     return team != NULL && status == FACET_OK ? team->calls->agree(team) : status;
+}
+
+/* For code that cannot return its failure (the product of an operator): remembers it with its message, and
+ * from now on all calls of the team fail at once, so that what goes on comes to its end. Calls of the team
+ * that fail do it themselves. Returns the status. */
+static inline facet_status team_fail(struct base_team *team, facet_status status) {
+    if (team != NULL && status != FACET_OK) team->calls->remember(team, status);
+    return status;
 }
 
 /* The end of the outermost call gives all processes FACET_OK when all have that; else the status and the

@@ -178,6 +178,7 @@ facet_status facet_case_solve(facet_case *file, int write) {
     REQUIRE(file);
     struct base_call call;
     forget_runs(file);
+    file->context->at_work = file->context->team; /* a mesh is made */
     context_call_begin(file->context, 0, &call);
     facet_status status = context_call_end(file->context, &call, solve_all(file, write));
     if (status != FACET_OK && status != FACET_NOT_CONVERGED) forget_runs(file);

@@ -154,7 +154,7 @@ void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
 }
 
 static facet_status exchange_blocks(const struct seam *s, const int64_t *offsets, const double *values) {
-    facet_status status = make_room((struct seam *)s, offsets);
+    facet_status status = team_fail(s->team, make_room((struct seam *)s, offsets));
     if (status == FACET_OK) status = begin(s, offsets, sizeof *values, values);
     return status == FACET_OK ? end(s) : status;
 }

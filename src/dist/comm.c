@@ -26,6 +26,19 @@ static facet_status other_failed(void) {
     return base_fail(FACET_ERROR_MACHINE, "another rank failed");
 }
 
+static void remember(struct base_team *team, facet_status status) {
+    struct dist_comm *comm = dist_comm_of(team);
+    if (comm->heard || comm->failed != FACET_OK) return;
+    comm->failed = status;
+    snprintf(comm->failure, sizeof comm->failure, "%s", base_message());
+}
+
+/* What a call of the team begins with: nothing is done any more after a failure. */
+static facet_status check(struct dist_comm *comm) {
+    if (comm->heard) return other_failed();
+    return comm->failed != FACET_OK ? base_fail(comm->failed, "%s", comm->failure) : FACET_OK;
+}
+
 static struct dist_comm *outer_of(struct dist_comm *comm) {
     return comm->team.outer != NULL ? dist_comm_of(comm->team.outer) : NULL;
 }
@@ -63,12 +76,13 @@ static void give_up(int n, MPI_Request *requests, const uint8_t *is_send) {
 facet_status dist_wait(struct dist_comm *comm, int n, MPI_Request *requests, const uint8_t *is_send) {
     facet_status status = FACET_OK;
     int done = 0;
-    if (comm->heard) status = other_failed();
+    status = check(comm);
     for (unsigned tries = 1; status == FACET_OK && !done; tries++) {
         status = dist_check(MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE), "MPI_Testall");
         if (status == FACET_OK && !done && tries % RARE == 0) status = look(comm, !comm->is_agreeing);
     }
     if (status != FACET_OK) give_up(n, requests, is_send);
+    if (status != FACET_OK) remember(&comm->team, status);
     return status;
 }
 
@@ -139,7 +153,8 @@ static facet_status reduce_by_doubling(struct dist_comm *comm, const struct numb
     const int64_t n_bytes = (int64_t)numbers->n * 8;
     int core = 1;
     while (2 * core <= size) core *= 2;
-    if (size == 1 || numbers->n == 0) return comm->heard ? other_failed() : FACET_OK;
+    TRY(check(comm));
+    if (size == 1 || numbers->n == 0) goto done;
     if (n_bytes > (int64_t)sizeof few) TRY(ALLOC(many, n_bytes));
     void *from = many != NULL ? (void *)many : (void *)few;
     if (rank >= core) {
@@ -158,7 +173,7 @@ static facet_status reduce_by_doubling(struct dist_comm *comm, const struct numb
     if (rank + core < size) TRY(swap(comm, rank + core, values, -1, NULL, n_bytes));
 done:
     base_free(&many);
-    return status;
+    return team_fail(&comm->team, status);
 }
 
 static facet_status reduce(struct base_team *team, enum team_reduction reduction, int n, double *values) {
@@ -178,6 +193,7 @@ static facet_status broadcast(struct base_team *team, int root, void *bytes, int
     struct dist_comm *comm = dist_comm_of(team);
     const int size = team->size, place = (team->rank - root + size) % size;
     const int64_t most = 1 << 28;
+    TRY(check(comm));
     for (int64_t at = 0; at < n_bytes; at += most) {
         const int64_t n = n_bytes - at < most ? n_bytes - at : most;
         int bit = 1;
@@ -188,7 +204,7 @@ static facet_status broadcast(struct base_team *team, int root, void *bytes, int
                 TRY(swap(comm, (place + bit + root) % size, (char *)bytes + at, -1, NULL, n));
     }
 done:
-    return status;
+    return team_fail(team, status);
 }
 
 /* Each rank passes on what it has, twice as much in each round (Bruck). */
@@ -197,6 +213,7 @@ static facet_status gather(struct base_team *team, int n, const int64_t *values,
     struct dist_comm *comm = dist_comm_of(team);
     const int rank = team->rank, size = team->size;
     int64_t *turned = NULL; /* those of this rank first */
+    TRY(check(comm));
     TRY(ALLOC(turned, (int64_t)size * n));
     memcpy(turned, values, (size_t)n * sizeof *values);
     for (int have = 1; have < size; have *= 2) {
@@ -208,13 +225,14 @@ static facet_status gather(struct base_team *team, int n, const int64_t *values,
         memcpy(all + (int64_t)((rank + i) % size) * n, turned + (int64_t)i * n, (size_t)n * sizeof *all);
 done:
     base_free(&turned);
-    return status;
+    return team_fail(team, status);
 }
 
 /* ------------------------------------------------------------------------------------------ exchange */
 
 struct pending {
-    int n; /* requests */
+    struct pending *next; /* among those that are not in use */
+    int n, most;          /* requests */
     MPI_Request *requests;
     uint8_t *is_send;
 };
@@ -224,6 +242,26 @@ static void pending_free(struct pending **pending) {
     base_free(&(*pending)->requests);
     base_free(&(*pending)->is_send);
     base_free(pending);
+}
+
+/* One that was used before, if it has the room: exchanges come by the thousand. */
+static facet_status pending_take(struct dist_comm *comm, int most, struct pending **taken) {
+    facet_status status = FACET_OK;
+    struct pending *p = comm->idle;
+    if (p != NULL) comm->idle = p->next;
+    if (p != NULL && p->most < most) pending_free(&p);
+    if (p == NULL) {
+        TRY(CALLOC(p, 1));
+        TRY(ALLOC(p->requests, most));
+        TRY(ALLOC(p->is_send, most));
+        p->most = most;
+    }
+    p->n = 0;
+    *taken = p;
+    p = NULL;
+done:
+    pending_free(&p);
+    return status;
 }
 
 static facet_status post(struct dist_comm *comm, const struct team_message *message, int is_send,
@@ -248,10 +286,8 @@ static facet_status exchange_begin(struct base_team *team, int n, const struct t
     facet_status status = FACET_OK;
     struct dist_comm *comm = dist_comm_of(team);
     struct pending *p = NULL;
-    if (comm->heard) return other_failed();
-    TRY(CALLOC(p, 1));
-    TRY(ALLOC(p->requests, 2 * (int64_t)n));
-    TRY(ALLOC(p->is_send, 2 * (int64_t)n));
+    TRY(check(comm));
+    TRY(pending_take(comm, 2 * n, &p));
     for (int is_send = 0; is_send < 2; is_send++)
         for (int i = 0; i < n; i++) TRY(post(comm, &messages[i], is_send, p));
     *pending = p;
@@ -259,14 +295,16 @@ static facet_status exchange_begin(struct base_team *team, int n, const struct t
 done:
     if (p != NULL) give_up(p->n, p->requests, p->is_send);
     pending_free(&p);
-    return status;
+    return team_fail(team, status);
 }
 
 static facet_status exchange_end(struct base_team *team, void **pending) {
     struct pending *p = *pending;
-    facet_status status = dist_wait(dist_comm_of(team), p->n, p->requests, p->is_send);
+    struct dist_comm *comm = dist_comm_of(team);
+    facet_status status = dist_wait(comm, p->n, p->requests, p->is_send);
     *pending = NULL;
-    pending_free(&p);
+    p->next = comm->idle;
+    comm->idle = p;
     return status;
 }
 
@@ -311,7 +349,7 @@ done:
     base_free(&counts);
     base_free(&from);
     base_free(&messages);
-    return status;
+    return team_fail(team, status);
 }
 
 /* ------------------------------------------------------------------------------------------ settling */
@@ -340,6 +378,7 @@ static facet_status renew(struct dist_comm *comm) {
     TRY(dist_check(MPI_Comm_dup(comm->user, &comm->data), "MPI_Comm_dup"));
     TRY(dist_check(MPI_Comm_set_errhandler(comm->data, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     comm->heard = 0;
+    comm->failed = FACET_OK;
 done:
     return status;
 }
@@ -375,9 +414,13 @@ static facet_status agree(struct base_team *team) {
 static facet_status settle(struct base_team *team, facet_status own) {
     facet_status status = FACET_OK;
     struct dist_comm *comm = dist_comm_of(team);
+    if (comm->failed != FACET_OK) own = base_fail(comm->failed, "%s", comm->failure);
     const int state = comm->heard ? HEARD : own != FACET_OK ? FAILED : WELL;
     int64_t failed[2] = {state == FAILED, state != WELL}, first = state == FAILED ? team->rank : team->size;
-    if (team->size == 1) return own;
+    if (team->size == 1) {
+        comm->failed = FACET_OK;
+        return own;
+    }
     if (state == FAILED) TRY(send_notices(comm, comm->notices));
     TRY(dist_check(MPI_Allreduce(MPI_IN_PLACE, failed, 2, MPI_INT64_T, MPI_SUM, comm->control),
                    "MPI_Allreduce"));
@@ -483,6 +526,7 @@ static const struct team_calls calls = {
     .file_open = file_open,
     .file_write = file_write,
     .file_close = file_close,
+    .remember = remember,
     .agree = agree,
     .settle = settle,
 };
@@ -525,6 +569,11 @@ void dist_comm_destroy(struct dist_comm **comm) {
     }
     base_free(&(*comm)->first);
     base_free(&(*comm)->first_sizes);
+    while ((*comm)->idle != NULL) {
+        struct pending *p = (*comm)->idle;
+        (*comm)->idle = p->next;
+        pending_free(&p);
+    }
     MPI_Comm_free(&(*comm)->data);
     MPI_Comm_free(&(*comm)->control);
     base_free(&(*comm)->notices);

@@ -21,6 +21,8 @@
 
 #include "base/team.h"
 
+struct pending;
+
 enum dist_tag { DIST_TAG_NOTICE = 1, DIST_TAG_TREE, DIST_TAG_EXCHANGE };
 
 struct dist_comm {
@@ -30,7 +32,10 @@ struct dist_comm {
     MPI_Comm control;      /* ours: notices and settling */
     MPI_Request *notices;  /* those that this rank sends; size */
     int is_agreeing;       /* interrupts are not looked at */
-    int heard;             /* that another rank failed, since the last settling */
+    facet_status failed;   /* what went wrong here in a call of the team, since the last settling, */
+    char failure[BASE_MESSAGE_BYTES]; /* and its message */
+    int heard;                        /* that another rank failed, since the last settling */
+    struct pending *idle;             /* room for exchanges, to be used again */
     int n_first; /* teams of its first ranks that were asked for; owned, NULL where this is not in */
     int *first_sizes;
     struct dist_comm **first;

@@ -36,8 +36,9 @@ facet_status dist_petsc_begin(MPI_Comm comm) {
     PETSC(PetscInitialized(&there));
     if (there) goto done;
     PETSC_COMM_WORLD = comm;
+    /* Ctrl-C and faults are the program's business: to pop PETSc's handlers would leave none. */
+    PETSC(PetscOptionsSetValue(NULL, "-no_signal_handler", NULL));
     PETSC(PetscInitialize(NULL, NULL, NULL, NULL));
-    PETSC(PetscPopSignalHandler()); /* Ctrl-C and faults are the program's business */
     PETSC(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* errors are told as ours */
     TRY(dist_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL), "MPI_Comm_create_keyval"));
     TRY(dist_check(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL), "MPI_Comm_set_attr"));

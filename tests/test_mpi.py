@@ -1,0 +1,161 @@
+"""facet-mpi as a program: how it shares meshes out, the one file that all ranks write, and how it ends when one rank
+fails. FACET_PROGRAM and FACET_MPI_PROGRAM say where the programs are; test_mpi_solve.py is about the numbers."""
+
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_app import SOURCE, Program  # noqa: E402
+from test_mpi_solve import MPI, SAME  # noqa: E402
+
+try:
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+    from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader
+    import vtkmodules.vtkRenderingCore  # noqa: F401
+except ImportError:
+    vtkXMLUnstructuredGridReader = None
+
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
+RUNNER = ["mpiexec", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl_vader_single_copy_mechanism",
+          "none"]
+CASE = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [8, 4], shape: triangle}}
+equation: diffusion
+exact: sin(x)*cos(2*y)
+discretization: {degree: 2}
+solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
+values: [{name: line, field: u, along: [[0, 0.3], [2, 0.6]], points: 7, file: line.csv}]
+output: {file: out.vtu, fields: [u, q, cell]}
+"""
+
+
+@unittest.skipUnless(MPI, "facet-mpi was not built")
+class Mpi(Program):
+    def mpi(self, n, *arguments, status=0, seconds=30):
+        run = subprocess.run([*RUNNER, "-n", str(n), MPI, *arguments], cwd=self.place.name, env=ENVIRONMENT,
+                             capture_output=True, text=True, timeout=seconds)
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return run
+
+    def messages(self, run):
+        """What facet-mpi itself said on standard error."""
+        return [line for line in run.stderr.splitlines() if line.startswith("facet-mpi: ")]
+
+    def one_message(self, run, *words):
+        lines = self.messages(run)
+        self.assertEqual(len(lines), 1, run.stderr)
+        for word in words:
+            self.assertIn(word, lines[0])
+
+
+class Check(Mpi):
+    def test_counts(self):
+        """The same mesh as in a serial run, whatever the number of ranks: a box, a curved file, one with all shapes."""
+        for case, n in (("poisson", 4), ("annulus", 3), ("transition", 5)):
+            path = os.path.join(SOURCE, "examples", case + ".yaml")
+            one = self.run_program("check", path).stdout
+            many = self.mpi(n, "check", path).stdout
+            for title in ("mesh", "geometry", "quality"):
+                wanted = re.search(rf"^{title}.*\n(?: .*\n)*", one, re.M).group()
+                self.assertIn(wanted, many)
+            for line in re.findall(r"^(?:parts|regions)?  +\w+ +\d+ (?:faces|cells).*$", one, re.M):
+                self.assertIn(line.split(None, 1)[1] if not line.startswith(" ") else line.strip(), many)
+            self.assertIn(f"parts     {n} ranks", many)
+
+    def test_few_cells(self):
+        """More ranks than cells: the others have nothing to do, also in a solve."""
+        self.write(CASE.replace("[8, 4]", "[2, 1]").replace("triangle", "quad"))
+        self.assertIn("3 ranks without cells", self.mpi(5, "check", "case.yaml").stdout)
+        self.mpi(5, "solve", "case.yaml", "--json", "out.json")
+        self.assertEqual(json.loads(self.read("out.json"))["parts"]["count"], 2)
+
+
+class Output(Mpi):
+    def read_grid(self, name):
+        reader = vtkXMLUnstructuredGridReader()
+        reader.SetFileName(self.path(name))
+        reader.Update()
+        return reader.GetOutput()
+
+    def sorted_values(self, grid):
+        """Of each cell its corners and values, in the order of the cells of a serial run."""
+        cells = vtk_to_numpy(grid.GetCellData().GetArray("cell")).astype(int)
+        n = grid.GetCell(0).GetNumberOfPoints()
+        rows = {}
+        for i, cell in enumerate(cells):
+            ids = [grid.GetCell(i).GetPointId(k) for k in range(n)]
+            rows[int(cell)] = [vtk_to_numpy(a)[ids] for a in
+                               (grid.GetPoints().GetData(), grid.GetPointData().GetArray("u"),
+                                grid.GetPointData().GetArray("q"))]
+        return rows
+
+    @unittest.skipUnless(vtkXMLUnstructuredGridReader, "VTK's Python reader is not installed")
+    def test_one_file(self):
+        """What VTK reads is what a serial run writes, cell by cell."""
+        self.write(CASE)
+        self.mpi(3, "solve", "case.yaml", "--output", "many.vtu", "--json", "many.json", "--quiet")
+        many_line = self.read("line.csv")
+        self.run_program("solve", "case.yaml", "--output", "one.vtu", "--quiet")
+        one, many = (self.sorted_values(self.read_grid(name)) for name in ("one.vtu", "many.vtu"))
+        self.assertEqual(set(one), set(many))
+        for cell, values in one.items():
+            for a, b in zip(values, many[cell]):
+                self.assertLess(abs(a - b).max(), SAME)
+        for a, b in zip(re.split("[,\n]", self.read("line.csv")), re.split("[,\n]", many_line)):
+            if re.match("[-0-9]", a):
+                self.assertAlmostEqual(float(a), float(b), delta=SAME)
+            else:
+                self.assertEqual(a, b)
+        out = json.loads(self.read("many.json"))
+        self.assertEqual(out["ranks"], 3)
+        self.assertEqual(out["parts"]["cells"]["mean"] * 3, out["mesh"]["cells"])
+        self.assertLessEqual(out["parts"]["seconds"]["total"]["least"], out["parts"]["seconds"]["total"]["most"])
+
+
+class Failure(Mpi):
+    def test_input(self):
+        self.write(CASE + "sorce: 1\n")
+        self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "sorce", "source")
+        self.one_message(self.mpi(3, "solve", "none.yaml", status=2), "rank 0: ", "none.yaml")
+        self.write("mesh: {file: none.msh}\nequation: diffusion\nexact: x\n")
+        self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "none.msh")
+        self.write("$MeshFormat\n4.1 0 8\n", "none.msh")
+        self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "rank 0: ", "none.msh")
+
+    def test_files(self):
+        self.write(CASE)
+        self.one_message(self.mpi(3, "solve", "case.yaml", "--output", "no/where.vtu", status=3), "rank 0: ", "no/where.vtu")
+        self.assertEqual(glob.glob(self.path("*.part")), [])
+
+    def test_a_function_of_one_part(self):
+        """Data that are wrong in the cells of one rank alone."""
+        self.write(CASE.replace("exact: sin(x)*cos(2*y)", "source: sqrt(1.9 - x)\nboundary: [{on: rest, dirichlet: 0}]"))
+        self.one_message(self.mpi(4, "solve", "case.yaml", status=2), "rank ", "source")
+
+    def test_signals(self):
+        """One rank is asked to stop: all do, soon, and leave the old file."""
+        self.write(CASE.replace("[8, 4]", "[256, 128]").replace("degree: 2", "degree: 4"))
+        self.write("old", "out.vtu")
+        run = subprocess.Popen([*RUNNER, "-n", "3", MPI, "solve", "case.yaml"], cwd=self.place.name, env=ENVIRONMENT,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        ranks = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
+        self.assertEqual(len(ranks), 3)
+        os.kill(int(ranks[1]), signal.SIGTERM)
+        begun = time.time()
+        error = run.communicate(timeout=20)[1]
+        self.assertLess(time.time() - begun, 10.0)
+        self.assertIn(run.returncode, (130, 128 + signal.SIGTERM), error)
+        self.assertIn("facet-mpi: interrupted", error)
+        self.assertEqual(self.read("out.vtu"), "old")
+        self.assertEqual(glob.glob(self.path("*.part")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
