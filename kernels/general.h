@@ -93,4 +93,30 @@ EVERYWHERE void general_add_errors(const struct error_points *p, int64_t batch, 
     for (int a = 0; a < dim; a++) e[(ERROR_Q_STAR + a) * step] += w * flux[a] * flux[a];
 }
 
+/* What star_weights makes at point number i (batch by batch) of a lane. */
+EVERYWHERE void general_star_weights(int lanes, int dim, int n, int varying, const double *wJ, const double *C,
+                                     const double *K, const double *q, int64_t i, int lane, double *flow,
+                                     double *W) {
+    const int pairs = dim * (dim + 1) / 2;
+    const int64_t batch = i / n;
+    const double *c = C + i * dim * dim * lanes + lane,
+                 *k = K + (varying ? i : batch) * dim * dim * lanes + lane;
+    double rows[3][3], KC[3][3];
+    for (int b = 0; b < dim; b++) {
+        double sum = 0.0;
+        for (int a = 0; a < dim; a++) {
+            rows[b][a] = c[(b * dim + a) * lanes];
+            sum -= rows[b][a] * q[(i * dim + a) * lanes + lane];
+        }
+        flow[((batch * dim + b) * n + i % n) * lanes + lane] = sum;
+        general_apply_matrix(dim, lanes, k, rows[b], KC[b]);
+    }
+    for (int e = 0, pair = 0; e < dim; e++)
+        for (int b = 0; b <= e; b++, pair++) {
+            double sum = 0.0;
+            for (int a = 0; a < dim; a++) sum += rows[b][a] * KC[e][a];
+            W[(i * pairs + pair) * lanes + lane] = sum / wJ[i * lanes + lane];
+        }
+}
+
 #endif

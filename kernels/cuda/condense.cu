@@ -2,7 +2,7 @@
 // coefficients, and solves inside. A warp takes a small cell, four of them a block, so that what they write
 // in lanes is whole sectors; several warps take a larger one, and a block without shared memory one that does
 // not fit.
-#include "kernels/cuda/local.cuh"
+#include "kernels/cuda/turns.cuh"
 
 namespace facet {
 namespace {
@@ -45,103 +45,11 @@ places solve_places(int N, int n, int count) {
 
 // ------------------------------------------------------------------------------------ orientations
 
-// Numbers of the groups of a face: x O on rows of K, by blocks of a few functions.
-constexpr int MOST_GROUP = 16;
-
-// K (one triangle) becomes O'K O, the functions of every face turned as the cell meets it. work: n m numbers.
-template <class A, class T>
-__device__ void turn(const A &p, const T &team, const double *c, double *K, double *work) {
-    const struct affine_tables &t = p.t;
-    const int m = t.m, n = p.n(), faces = n / m;
-    if (t.n_groups == m) { // every O is diagonal
-        for (int i = team.warp; i < n; i += T::THREADS / 32) {
-            const double sign = t.turns[(int)c[p.at.orientation + i / m] * t.n_turn + i % m];
-            for (int j = team.lane; j <= i; j += 32)
-                K[triangle_row(i) + j] *= sign * t.turns[(int)c[p.at.orientation + j / m] * t.n_turn + j % m];
-        }
-        return;
-    }
-    // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int i = w % n, g = w / n, f = i / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + g] * t.n_turn;
-        for (int group = 0; group < t.n_groups; group++) {
-            const int32_t *modes = t.modes + t.group_starts[group];
-            const int size = t.group_starts[group + 1] - t.group_starts[group];
-            double x[MOST_GROUP];
-#pragma unroll
-            for (int a = 0; a < MOST_GROUP; a++)
-                if (a < size) x[a] = entry_of(K, i, g * m + modes[a]);
-            for (int b = 0; b < size; b++) {
-                double sum = 0.0;
-#pragma unroll
-                for (int a = 0; a < MOST_GROUP; a++)
-                    if (a < size) sum += x[a] * block[a * size + b];
-                if (g < f)
-                    K[triangle_row(i) + g * m + modes[b]] = sum;
-                else
-                    work[i * m + modes[b]] = sum;
-            }
-            block += size * size;
-        }
-    }
-    team.sync();
-    // Rows: column j of the block of faces (f, g).
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int j = w % n, f = w / n, g = j / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        for (int group = 0; group < t.n_groups; group++) {
-            const int32_t *modes = t.modes + t.group_starts[group];
-            const int size = t.group_starts[group + 1] - t.group_starts[group];
-            double x[MOST_GROUP];
-#pragma unroll
-            for (int a = 0; a < MOST_GROUP; a++)
-                if (a < size)
-                    x[a] = g < f ? K[triangle_row(f * m + modes[a]) + j]
-                                 : work[(f * m + modes[a]) * m + j - g * m];
-            for (int b = 0; b < size; b++) {
-                const int i = f * m + modes[b];
-                double sum = 0.0;
-#pragma unroll
-                for (int a = 0; a < MOST_GROUP; a++)
-                    if (a < size) sum += x[a] * block[a * size + b];
-                if (i >= j) K[triangle_row(i) + j] = sum;
-            }
-            block += size * size;
-        }
-    }
-}
-
 template <class T>
 __device__ void turn(const combination &p, const T &team, const double *c, double *K, double *work) {
     (void)work;
     for (int i = team.warp; i < p.n(); i += T::THREADS / 32)
         for (int j = team.lane; j <= i; j += 32) K[triangle_row(i) + j] *= p.sign(c, i) * p.sign(c, j);
-}
-
-// to = O x (back: O'x) on all faces.
-template <class A, class T>
-__device__ void turn_vector(const A &p, const T &team, const double *c, bool back, const double *x,
-                            double *to) {
-    const struct affine_tables &t = p.t;
-    for (int w = team.thread; w < p.n() / t.m * t.n_groups; w += T::THREADS) {
-        const int f = w / t.n_groups, group = w % t.n_groups;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        for (int g = 0; g < group; g++) {
-            const int size = t.group_starts[g + 1] - t.group_starts[g];
-            block += size * size;
-        }
-        const int32_t *modes = t.modes + t.group_starts[group];
-        const int size = t.group_starts[group + 1] - t.group_starts[group];
-        for (int a = 0; a < size; a++) {
-            double sum = 0.0;
-            for (int b = 0; b < size; b++)
-                sum += block[back ? b * size + a : a * size + b] * x[f * t.m + modes[b]];
-            to[f * t.m + modes[a]] = sum;
-        }
-    }
 }
 
 template <class T>
@@ -421,22 +329,6 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 }
 
 // ------------------------------------------------------------------------------------ solves
-
-__device__ __forceinline__ double sum_of_warp(double x) {
-    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL, x, offset);
-    return x;
-}
-
-// Column N of C, w, becomes U^-1 w, by one warp.
-__device__ void substitute_back(int lane, int N, int ld, double *C) {
-    for (int k = N - 1; k >= 0; k--) {
-        const double x = C[k * ld + N] * C[k * ld + k];
-        __syncwarp();
-        if (lane == 0) C[k * ld + N] = x;
-        for (int i = lane; i < k; i += 32) C[i * ld + N] -= C[i * ld + k] * x;
-        __syncwarp();
-    }
-}
 
 // q = A^-1 (D u - G uhat) of an affine cell; v: uhat as the cell sees it, or NULL.
 template <int DIM, int FACES, class T>

@@ -92,7 +92,23 @@ __global__ void squares_of_errors(const __grid_constant__ struct error_points p,
     for (int i = 0; i < N_ERRORS; i++) errors[(batch * N_ERRORS + i) * L + lane] = e[i];
 }
 
+__global__ void weights_of_stars(int64_t n_numbers, int dim, int n, int varying, const double *wJ, const double *C,
+                                 const double *K, const double *q, double *flow, double *W) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (number >= n_numbers) return;
+    general_star_weights(L, dim, n, varying, wJ, C, K, q, number / L, (int)(number % L), flow, W);
+}
+
 } // namespace
+
+void star_weights_cuda(int lanes, int64_t n_batches, int dim, int n, int varying, const double *wJ, const double *C,
+                       const double *K, const double *q, double *flow, double *W) {
+    (void)lanes;
+    const int64_t threads = n_batches * n * L;
+    if (threads == 0 || !may_launch()) return;
+    weights_of_stars<<<blocks_of(threads), THREADS>>>(threads, dim, n, varying, wJ, C, K, q, flow, W);
+    launched("star_weights");
+}
 
 void error_squares_cuda(const struct error_points *points, int64_t n_batches, double *errors) {
     if (n_batches == 0 || !may_launch()) return;

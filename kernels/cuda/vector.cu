@@ -206,6 +206,12 @@ struct kernels make_table() {
     ONE(cell_metric);
     ONE(face_metric);
     ONE(error_squares);
+    ONE(condense_general);
+    ONE(general_solve);
+    ONE(condense_general_scratch);
+    ONE(gradient_solve);
+    ONE(gradient_solve_scratch);
+    ONE(star_weights);
     ONE(modes_solve);
     ONE(modes_scratch);
     ONE(brick_scratch);
