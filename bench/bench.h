@@ -53,6 +53,7 @@ facet_status bench_amg(const struct bench_options *options);
 facet_status bench_huismann2020(const struct bench_options *options);
 facet_status bench_huismann2020_gpu(const struct bench_options *options);
 facet_status bench_gpu_cells(const struct bench_options *options);
+facet_status bench_gpu_general(const struct bench_options *options);
 facet_status bench_gpu_whole(const struct bench_options *options);
 facet_status bench_huismann2020_operators(const struct bench_options *options);
 facet_status bench_huismann2020_solvers(const struct bench_options *options);

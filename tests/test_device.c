@@ -358,6 +358,7 @@ static void run_modes_solve(struct arena *a, int64_t number) {
 }
 
 #include "device_cells.h"
+#include "device_general.h"
 #include "device_half.h"
 
 /* ------------------------------------------------------------------------------------------ parity */
@@ -448,6 +449,9 @@ static const struct check {
     {"gradient_solve", "gradient_solve_scratch", run_gradient_solve, 1e-9, {0, 1, 2, 3, 4, 7, 11, 18, -1}},
     {"error_squares", NULL, run_error_squares, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 11, -1}},
     {"star_weights", NULL, run_star_weights, 1e-13, {0, 1, 2, 3, 4, 7, 11, -1}},
+    {"lane_values", NULL, run_lane_values, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
+    {"general_weights", NULL, run_general_weights, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 34, -1}},
+    {"general_balance", NULL, run_general_balance, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, -1}},
     {"tensor_contract", NULL, run_tensor_contract, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_rows", NULL, run_tensor_rows, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_fold", NULL, run_tensor_fold, 1e-15, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},

@@ -1,9 +1,9 @@
-// Local solvers of cells whose map is curved or whose data vary (kernels/general.h). Their integrals are made first, a
-// record of numbers for every cell (integrals.cuh); then a team of warps takes a cell:
+// Local solvers of cells whose map is curved or whose data vary (kernels/general.h). Their integrals are made
+// first, a record of numbers for every cell (integrals.cuh); then a team of warps takes a cell:
 //
-//   A = U'U and W = U^-T by elimination of [A 1]; V = W [D G] for one direction after the other, in tiles of 8 x 8 whose
-//   lanes have them such that they are operands of the next product; C = [S R; . H] += V'V in registers; then the
-//   elimination of S as of affine cells (local.cuh).
+//   A = U'U and W = U^-T by elimination of [A 1]; V = W [D G] for one direction after the other, in tiles of
+//   8 x 8 whose lanes have them such that they are operands of the next product; C = [S R; . H] += V'V in
+//   registers; then the elimination of S as of affine cells (local.cuh).
 //
 // K that is a matrix and varies couples the directions: there is one A and one V for all of them then.
 #include "kernels/cuda/integrals.cuh"
@@ -12,17 +12,17 @@
 namespace facet {
 namespace {
 
-constexpr int TEAMS = 4;                         // cells of a block that one warp takes
-constexpr int64_t RECORDS = (int64_t)16 << 20;   // numbers of all records at hand, about
-constexpr int64_t SLICES = (int64_t)256 << 20;   // numbers of all slices where cells do not fit, at most
-constexpr int STRAIGHT_ROWS = 4;                 // blocks of rows of V that a warp makes at once
+constexpr int TEAMS = 4;                       // cells of a block that one warp takes
+constexpr int64_t RECORDS = (int64_t)16 << 20; // numbers of all records at hand, about
+constexpr int64_t SLICES = (int64_t)256 << 20; // numbers of all slices where cells do not fit, at most
+constexpr int STRAIGHT_ROWS = 4;               // blocks of rows of V that a warp makes at once
 
 int even(int64_t n) {
     return (int)((n + 1) / 2 * 2);
 }
 
-// The sizes, and where the integrals stand in the record of a cell: A, upper; X: parts x rows x width, [D G] or D; C: N x
-// width, [lambda M + T, E], or without E; H: faces x m x m; b: the moments of lambda.
+// The sizes, and where the integrals stand in the record of a cell: A, upper; X: parts x rows x width, [D G]
+// or D; C: N x width, [lambda M + T, E], or without E; H: faces x m x m; b: the moments of lambda.
 struct shape {
     struct general_tables t;
     struct affine_tables turns;
@@ -101,9 +101,10 @@ void add_gradients(const shape &s, const struct general_cells *g, struct integra
                                                        g->cofactors + a * L, batch, dim * L),
                                             t, g->roots, a));
         for (int c = 0; c < dim && t.D == nullptr; c++)
-            integrals_part(list, mixed_part(plain_part(t.n, t.grad + (int64_t)c * t.n * N, N, t.phi, N,
-                                                       g->cofactors + (c * dim + a) * L, batch, dim * dim * L),
-                                            t, g->roots, a));
+            integrals_part(list,
+                           mixed_part(plain_part(t.n, t.grad + (int64_t)c * t.n * N, N, t.phi, N,
+                                                 g->cofactors + (c * dim + a) * L, batch, dim * dim * L),
+                                      t, g->roots, a));
     }
 }
 
@@ -112,8 +113,7 @@ void add_inside(const shape &s, const struct general_cells *g, struct integrals 
     const struct general_tables &t = s.t;
     const int N = t.N, points = t.n_faces * t.n_face;
     integrals_add(list, N, N, true, s.C, s.width);
-    integrals_part(list,
-                   plain_part(points, t.face_phi, N, t.face_phi, N, g->tau, (int64_t)points * L, L));
+    integrals_part(list, plain_part(points, t.face_phi, N, t.face_phi, N, g->tau, (int64_t)points * L, L));
     if (!s.reacts) return;
     integrals_part(list, plain_part(t.n, t.phi, N, t.phi, N, g->reaction, (int64_t)t.n * L, L));
     integrals_add(list, N, 1, false, s.b, 1);
@@ -128,10 +128,10 @@ void add_faces(const shape &s, const struct general_cells *g, struct integrals *
         const double *phi = t.face_phi + (int64_t)f * n * N, *tau = g->tau + (int64_t)f * n * L;
         for (int a = 0; a < dim; a++) {
             integrals_add(list, N, m, false, s.X + a * N * s.width + N + f * m, s.width);
-            integrals_part(list, mixed_part(plain_part(n, phi, N, t.psi, m,
-                                                       g->normals + ((int64_t)f * n * dim + a) * L,
-                                                       points * dim * L, dim * L),
-                                            t, g->roots, a));
+            integrals_part(
+                list, mixed_part(plain_part(n, phi, N, t.psi, m, g->normals + ((int64_t)f * n * dim + a) * L,
+                                            points * dim * L, dim * L),
+                                 t, g->roots, a));
         }
         integrals_add(list, N, m, false, s.C + N + f * m, s.width);
         integrals_part(list, plain_part(n, phi, N, t.psi, m, tau, points * L, L));
@@ -142,8 +142,8 @@ void add_faces(const shape &s, const struct general_cells *g, struct integrals *
 
 // ------------------------------------------------------------------------------------ algebra of a cell
 
-// W = U^-T of A = U'U: A comes in as it stands in the record and [U W] is left in `to`, rows of ld numbers. Returns
-// whether A is positive definite.
+// W = U^-T of A = U'U: A comes in as it stands in the record and [U W] is left in `to`, rows of ld numbers.
+// Returns whether A is positive definite.
 template <class T>
 __device__ __forceinline__ bool invert_mass(const T &team, int rows, const double *A, int ld, double *to) {
     for (int i = team.warp; i < rows; i += T::THREADS / 32)
@@ -160,8 +160,8 @@ __device__ __forceinline__ int64_t tile_place(int n_tiles, int i, int j) {
 
 // V = W X, `tiles` columns of tiles; W is lower triangular. x(k, j): X, zero beyond its end.
 template <class T, class X>
-__device__ __forceinline__ void half_solve(const T &team, int rows, int ld, const double *W, int tiles, const X &x,
-                                           double *V) {
+__device__ __forceinline__ void half_solve(const T &team, int rows, int ld, const double *W, int tiles,
+                                           const X &x, double *V) {
     const int blocks = (rows + 7) / 8, g = team.lane / 4, t = team.lane % 4;
     for (int j = team.warp; j < tiles; j += T::THREADS / 32)
         for (int i0 = 0; i0 < blocks; i0 += STRAIGHT_ROWS) {
@@ -227,8 +227,8 @@ __device__ __forceinline__ void add_squares(const T &team, int blocks, int tiles
 
 // to(row, column, sum) for the entries of these tiles on or above the diagonal.
 template <int MINE, class T, class To>
-__device__ __forceinline__ void give_squares(const T &team, int tiles, int first, const double (&sum)[MINE][2],
-                                             const To &to) {
+__device__ __forceinline__ void give_squares(const T &team, int tiles, int first,
+                                             const double (&sum)[MINE][2], const To &to) {
     walk at(tiles, first + team.warp);
 #pragma unroll
     for (int e = 0; e < MINE; e++) {
@@ -243,7 +243,8 @@ __device__ __forceinline__ void give_squares(const T &team, int tiles, int first
 
 // ------------------------------------------------------------------------------------ K
 
-// Where the numbers of a cell stand, all of them even. C takes the place of W and V, unless V of all parts is kept.
+// Where the numbers of a cell stand, all of them even. C takes the place of W and V, unless V of all parts is
+// kept.
 struct places {
     int ld_W, ld, o, d, K, W, V, C, size;
 };
@@ -315,9 +316,10 @@ __device__ __forceinline__ void schur(const T &team, int N, int n, int ld, const
 
 // C = [S R b] and K = H of a cell; returns whether A is positive definite.
 template <int MINE, bool KEPT, class T>
-__device__ __forceinline__ bool assemble(const shape &s, const places &at, const T &team, const double *record,
-                                         double *own) {
-    const int N = s.N, tiles = (s.width + 7) / 8, blocks = (s.rows + 7) / 8, n_tiles = tiles * (tiles + 1) / 2;
+__device__ __forceinline__ bool assemble(const shape &s, const places &at, const T &team,
+                                         const double *record, double *own) {
+    const int N = s.N, tiles = (s.width + 7) / 8, blocks = (s.rows + 7) / 8,
+              n_tiles = tiles * (tiles + 1) / 2;
     const int64_t n_V = (int64_t)blocks * tiles * 64;
     const double *W = own + at.W + s.rows;
     double *C = own + at.C, *K = own + at.K;
@@ -369,7 +371,8 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     for (int64_t first = (int64_t)blockIdx.x * CELLS; first < n_cells; first += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = first + mine, batch = first_batch + cell / L;
         const int lane = (int)(cell % L);
-        for (int f = thread; f < faces; f += team.THREADS) o[f] = orientations[(batch * faces + f) * L + lane];
+        for (int f = thread; f < faces; f += team.THREADS)
+            o[f] = orientations[(batch * faces + f) * L + lane];
         bool good = assemble<MINE, !SHARED>(s, at, team, records + cell * s.size, own);
         good = eliminate<false>(team, N, s.width + 1, at.ld, C) && good;
         if (!good && thread == 0) atomicMin(failed, (unsigned long long)batch);
@@ -399,8 +402,8 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 
 // ------------------------------------------------------------------------------------ solves
 
-// d: uhat as it comes, v: as the cell sees it; moments: of uhat with normals and tau, (dim + 1) N numbers; flow: the flux
-// and as much room; points: values at those of the faces, (dim + 1) each.
+// d: uhat as it comes, v: as the cell sees it; moments: of uhat with normals and tau, (dim + 1) N numbers;
+// flow: the flux and as much room; points: values at those of the faces, (dim + 1) each.
 struct solve_room {
     places at;
     int v, moments, flow, points;
@@ -433,8 +436,8 @@ struct solution {
 
 // moments = G_a uhat (mixed by the roots) and E uhat, v: uhat as the cell sees it.
 template <class T>
-__device__ void trace_moments(const shape &s, const T &team, const struct general_cells &g, int64_t batch, int lane,
-                              const double *v, double *points, double *moments) {
+__device__ void trace_moments(const shape &s, const T &team, const struct general_cells &g, int64_t batch,
+                              int lane, const double *v, double *points, double *moments) {
     const struct general_tables &t = s.t;
     const int dim = t.dim, N = t.N, m = t.m, n = t.n_face, all = t.n_faces * n;
     for (int p = team.thread; p < all; p += T::THREADS) {
@@ -463,10 +466,11 @@ __device__ void trace_moments(const shape &s, const T &team, const struct genera
     team.sync();
 }
 
-// flow (dim N) = K^1/2 U^-1 (V u - the last column of V, where `trace`), and as many numbers of room behind it.
+// flow (dim N) = K^1/2 U^-1 (V u - the last column of V, where `trace`), and as many numbers of room behind
+// it.
 template <class T>
-__device__ void flux(const shape &s, const places &at, const T &team, const double *roots, const double *own, bool trace,
-                     double *flow) {
+__device__ void flux(const shape &s, const places &at, const T &team, const double *roots, const double *own,
+                     bool trace, double *flow) {
     const int N = s.N, dim = s.t.dim, tiles = (N + 8) / 8, blocks = (s.rows + 7) / 8, size = dim * N;
     const double *W = own + at.W + s.rows, *u = own + at.C + N;
     double *x = flow + size;
@@ -499,8 +503,9 @@ __device__ void flux(const shape &s, const places &at, const T &team, const doub
 
 // raw (n) = E'u + sum_a G_a'q_a.
 template <class T>
-__device__ void trace_load(const shape &s, const places &at, const T &team, const struct general_cells &g, int64_t batch,
-                           int lane, const double *u, const double *q, double *points, double *raw) {
+__device__ void trace_load(const shape &s, const places &at, const T &team, const struct general_cells &g,
+                           int64_t batch, int lane, const double *u, const double *q, double *points,
+                           double *raw) {
     const struct general_tables &t = s.t;
     const int dim = t.dim, N = t.N, m = t.m, n = t.n_face, all = t.n_faces * n;
     for (int p = team.thread; p < all; p += T::THREADS) {
@@ -525,8 +530,9 @@ __device__ void trace_load(const shape &s, const places &at, const T &team, cons
 
 // V of all parts, and C = [S b].
 template <class T>
-__device__ __forceinline__ bool assemble_solve(const shape &s, const places &at, const T &team, const double *record,
-                                               const double *u, bool trace, const double *moments, double *own) {
+__device__ __forceinline__ bool assemble_solve(const shape &s, const places &at, const T &team,
+                                               const double *record, const double *u, bool trace,
+                                               const double *moments, double *own) {
     constexpr int MINE = 8;
     const int N = s.N, dim = s.t.dim, tiles = (N + 8) / 8, blocks = (s.rows + 7) / 8,
               n_tiles = tiles * (tiles + 1) / 2;
@@ -537,7 +543,9 @@ __device__ __forceinline__ bool assemble_solve(const shape &s, const places &at,
         const double *X = record + s.X + (int64_t)part * s.rows * N, *last = moments + part * s.rows;
         half_solve(
             team, s.rows, at.ld_W, own + at.W + s.rows, tiles,
-            [&](int k, int j) { return j < N ? X[(int64_t)k * N + j] : j == N && trace ? last[k] : 0.0; },
+            [&](int k, int j) { return j < N             ? X[(int64_t)k * N + j]
+                                       : j == N && trace ? last[k]
+                                                         : 0.0; },
             own + at.V + part * n_V);
     }
     team.sync();
@@ -559,17 +567,17 @@ __device__ __forceinline__ bool assemble_solve(const shape &s, const places &at,
 
 template <int WARPS, bool SHARED>
 __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
-    solve(const __grid_constant__ shape s, const __grid_constant__ places at, int64_t first_batch, int64_t n_cells,
-          const double *records, const __grid_constant__ struct general_cells g, const __grid_constant__ solution x, double *slices,
-          unsigned long long *failed) {
+    solve(const __grid_constant__ shape s, const __grid_constant__ places at, int64_t first_batch,
+          int64_t n_cells, const double *records, const __grid_constant__ struct general_cells g,
+          const __grid_constant__ solution x, double *slices, unsigned long long *failed) {
     extern __shared__ __align__(16) double room[];
     constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
     const int thread = WARPS == 1 ? threadIdx.x % 32 : threadIdx.x, mine = WARPS == 1 ? threadIdx.x / 32 : 0;
     const team<WARPS> team = {thread, thread / 32, thread % 32};
     const int N = s.N, n = s.n, faces = s.t.n_faces, dim = s.t.dim;
     double *own = SHARED ? room + mine * at.size : slices + (int64_t)blockIdx.x * at.size;
-    double *o = own + at.o, *raw = own + at.d, *v = own + x.v, *moments = own + x.moments, *flow = own + x.flow,
-           *points = own + x.points, *C = own + at.C;
+    double *o = own + at.o, *raw = own + at.d, *v = own + x.v, *moments = own + x.moments,
+           *flow = own + x.flow, *points = own + x.points, *C = own + at.C;
     for (int64_t first = (int64_t)blockIdx.x * CELLS; first < n_cells; first += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = first + mine, batch = first_batch + cell / L;
         const int lane = (int)(cell % L);
@@ -586,8 +594,7 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
             team.sync();
             trace_moments(s, team, g, batch, lane, v, points, moments);
         }
-        bool good =
-            assemble_solve(s, at, team, records + cell * s.size, u, x.uhat != nullptr, moments, own);
+        bool good = assemble_solve(s, at, team, records + cell * s.size, u, x.uhat != nullptr, moments, own);
         good = eliminate<true>(team, N, N + 1, at.ld, C) && good;
         if (!good && thread == 0) atomicMin(failed, (unsigned long long)batch);
         if (team.warp == 0) substitute_back(team.lane, N, at.ld, C);
@@ -615,8 +622,8 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 // x = A^-1 x, A: the records, M x M, upper.
 template <int WARPS, bool SHARED>
 __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
-    solve_dense(int M, int ld, int64_t size, int64_t first_batch, int64_t n_cells, const double *records, double *x,
-                double *slices, unsigned long long *failed) {
+    solve_dense(int M, int ld, int64_t size, int64_t first_batch, int64_t n_cells, const double *records,
+                double *x, double *slices, unsigned long long *failed) {
     extern __shared__ __align__(16) double room[];
     constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
     const int thread = WARPS == 1 ? threadIdx.x % 32 : threadIdx.x, mine = WARPS == 1 ? threadIdx.x / 32 : 0;
@@ -658,8 +665,8 @@ int64_t batches_of(int64_t size) {
     return n < 1 ? 1 : n;
 }
 
-// V of one part at a time needs all sums of a cell in registers; else, or where shared memory is too small, all of V is
-// kept in a slice.
+// V of one part at a time needs all sums of a cell in registers; else, or where shared memory is too small,
+// all of V is kept in a slice.
 struct condense_way {
     places at;
     int64_t slices;
@@ -685,7 +692,8 @@ condense_way way_of(const shape &s) {
 int64_t scratch_of(const struct general_tables *t, bool full) {
     const shape a = shape_of(t, full, true, true), b = shape_of(t, full, true, false);
     const condense_way way = way_of(a);
-    const int64_t size = solve_places(b).at.size, first = way.slices * way.at.size, second = slices_of(size) * size;
+    const int64_t size = solve_places(b).at.size, first = way.slices * way.at.size,
+                  second = slices_of(size) * size;
     const int64_t records = batches_of(b.size) * b.size, more = batches_of(a.size) * a.size;
     return (first > second ? first : second) + (records > more ? records : more) * L;
 }
@@ -704,20 +712,20 @@ void launch_condense(const shape &s, const condense_way &way, int64_t first, int
     const int64_t n_cells = n * L;
     const size_t bytes = way.at.size * sizeof(double);
     if (way.slices > 0)
-        launch(condense<8, 16, false>, what, way.slices < n_cells ? way.slices : n_cells, 256, 0, s, way.at, first,
-               n_cells, records, orientations, K, slices, failed);
+        launch(condense<8, 16, false>, what, way.slices < n_cells ? way.slices : n_cells, 256, 0, s, way.at,
+               first, n_cells, records, orientations, K, slices, failed);
     else if (way.warps == 1)
-        launch(condense<1, 10, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, s, way.at, first, n_cells,
-               records, orientations, K, slices, failed);
+        launch(condense<1, 10, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, s, way.at, first,
+               n_cells, records, orientations, K, slices, failed);
     else if (way.warps == 4 && way.mine == 10)
-        launch(condense<4, 10, true>, what, n_cells, 128, bytes, s, way.at, first, n_cells, records, orientations, K,
-               slices, failed);
+        launch(condense<4, 10, true>, what, n_cells, 128, bytes, s, way.at, first, n_cells, records,
+               orientations, K, slices, failed);
     else if (way.warps == 4)
-        launch(condense<4, 24, true>, what, n_cells, 128, bytes, s, way.at, first, n_cells, records, orientations, K,
-               slices, failed);
+        launch(condense<4, 24, true>, what, n_cells, 128, bytes, s, way.at, first, n_cells, records,
+               orientations, K, slices, failed);
     else
-        launch(condense<8, 28, true>, what, n_cells, 256, bytes, s, way.at, first, n_cells, records, orientations, K,
-               slices, failed);
+        launch(condense<8, 28, true>, what, n_cells, 256, bytes, s, way.at, first, n_cells, records,
+               orientations, K, slices, failed);
 }
 
 } // namespace
@@ -730,8 +738,8 @@ int64_t condense_general_scratch_cuda(const struct general_tables *t, int full) 
     return plain > other ? plain : other;
 }
 
-int64_t condense_general_cuda(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
-                              double *K, double *scratch) {
+int64_t condense_general_cuda(const struct general_tables *t, const struct general_cells *g,
+                              int64_t n_batches, double *K, double *scratch) {
     const shape s = shape_of(t, g->full, g->reaction != nullptr, true);
     const condense_way way = way_of(s);
     const int64_t most = batches_of(s.size);
@@ -774,14 +782,14 @@ int64_t general_solve_cuda(const struct general_tables *t, const struct general_
         const int64_t n = n_batches - first < most ? n_batches - first : most, n_cells = n * L;
         integrate(&list, first, n, s.size, records, what);
         if (slices > 0)
-            launch(solve<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, s, of.at, first, n_cells,
-                   records, *g, x, scratch, failed);
+            launch(solve<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, s, of.at, first,
+                   n_cells, records, *g, x, scratch, failed);
         else if (of.at.size <= SMALL)
             launch(solve<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, s, of.at, first, n_cells,
                    records, *g, x, scratch, failed);
         else
-            launch(solve<4, true>, what, n_cells, 128, bytes, s, of.at, first, n_cells, records, *g, x, scratch,
-                   failed);
+            launch(solve<4, true>, what, n_cells, 128, bytes, s, of.at, first, n_cells, records, *g, x,
+                   scratch, failed);
     }
     return failure_found(failed);
 }
@@ -797,10 +805,11 @@ int64_t gradient_solve_scratch_cuda(int lanes, int n, int M) {
     return slices_of(dense_size(M)) * dense_size(M) + batches_of(size) * size * L;
 }
 
-int64_t gradient_solve_cuda(int lanes, int64_t n_batches, int dim, int n, int M, const double *grad, const double *W,
-                            double *x, double *scratch) {
+int64_t gradient_solve_cuda(int lanes, int64_t n_batches, int dim, int n, int M, const double *grad,
+                            const double *W, double *x, double *scratch) {
     const char *what = "gradient_solve";
-    const int64_t size = even((int64_t)M * M), n_C = dense_size(M), slices = slices_of(n_C), most = batches_of(size);
+    const int64_t size = even((int64_t)M * M), n_C = dense_size(M), slices = slices_of(n_C),
+                  most = batches_of(size);
     const int ld = (int)row_length(M + 1), pairs = dim * (dim + 1) / 2;
     const size_t bytes = n_C * sizeof(double);
     double *records = scratch + slices * n_C;
@@ -814,21 +823,21 @@ int64_t gradient_solve_cuda(int lanes, int64_t n_batches, int dim, int n, int M,
     for (int c = 0; c < dim; c++)
         for (int e = 0; e < dim; e++) {
             const int pair = e > c ? e * (e + 1) / 2 + c : c * (c + 1) / 2 + e;
-            integrals_part(&list, plain_part(n, grad + (int64_t)c * n * M, M, grad + (int64_t)e * n * M, M, W + pair * L,
-                                             (int64_t)n * pairs * L, pairs * L));
+            integrals_part(&list, plain_part(n, grad + (int64_t)c * n * M, M, grad + (int64_t)e * n * M, M,
+                                             W + pair * L, (int64_t)n * pairs * L, pairs * L));
         }
     for (int64_t first = 0; first < n_batches; first += most) {
         const int64_t many = n_batches - first < most ? n_batches - first : most, n_cells = many * L;
         integrate(&list, first, many, size, records, what);
         if (slices > 0)
-            launch(solve_dense<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, M, ld, size, first,
-                   n_cells, records, x, scratch, failed);
+            launch(solve_dense<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, M, ld, size,
+                   first, n_cells, records, x, scratch, failed);
         else if (n_C <= SMALL)
-            launch(solve_dense<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, M, ld, size, first, n_cells,
-                   records, x, scratch, failed);
+            launch(solve_dense<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, M, ld, size, first,
+                   n_cells, records, x, scratch, failed);
         else
-            launch(solve_dense<4, true>, what, n_cells, 128, bytes, M, ld, size, first, n_cells, records, x, scratch,
-                   failed);
+            launch(solve_dense<4, true>, what, n_cells, 128, bytes, M, ld, size, first, n_cells, records, x,
+                   scratch, failed);
     }
     return failure_found(failed);
 }

@@ -1,6 +1,6 @@
 // Integrals of products of two functions with weights of every cell, as products of matrices: functions times
-// functions at points are one factor, the weights of 32 cells the other, and FP64 tensor cores (mma.m8n8k4) multiply
-// them.
+// functions at points are one factor, the weights of 32 cells the other, and FP64 tensor cores (mma.m8n8k4)
+// multiply them.
 #ifndef FACET_CUDA_INTEGRALS_CUH
 #define FACET_CUDA_INTEGRALS_CUH
 
@@ -12,8 +12,8 @@ namespace facet {
 struct integral_part {
     const double *left, *right; // right NULL: left[q ld_left + the number of the entry]
     const double *in;           // of the first batch
-    const double *mix;          // NULL: in; else in times mix[0], the next in L further times mix[mix_step], ..
-    int64_t batch;              // numbers of a batch of in
+    const double *mix; // NULL: in; else in times mix[0], the next in L further times mix[mix_step], ..
+    int64_t batch;     // numbers of a batch of in
     int ld_left, ld_right, step, n, n_mix, mix_step, mix_batch;
 };
 // Entries (i, j) < (rows, columns), or those with i <= j, of all its parts, to `to` + i ld + j of a cell.

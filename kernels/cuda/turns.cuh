@@ -1,6 +1,6 @@
-// What local solvers do beside elimination (local.cuh): the functions of faces turned as a cell meets them, and the
-// way back from a factor. Who calls has t (struct affine_tables), n() and at.orientation, the place of the
-// orientations among the numbers c of a cell.
+// What local solvers do beside elimination (local.cuh): the functions of faces turned as a cell meets them,
+// and the way back from a factor. Who calls has t (struct affine_tables), n() and at.orientation, the place
+// of the orientations among the numbers c of a cell.
 #ifndef FACET_CUDA_TURNS_CUH
 #define FACET_CUDA_TURNS_CUH
 

@@ -212,6 +212,9 @@ struct kernels make_table() {
     ONE(gradient_solve);
     ONE(gradient_solve_scratch);
     ONE(star_weights);
+    ONE(lane_values);
+    ONE(general_weights);
+    ONE(general_balance);
     ONE(modes_solve);
     ONE(modes_scratch);
     ONE(brick_scratch);

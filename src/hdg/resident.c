@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
 #include "hdg/resident_parts.h"
 #include "trace/sides.h"
 
@@ -22,32 +21,47 @@ static void block_destroy(const struct device *device, struct resident_block *b)
 
 void hdg_resident_destroy(struct hdg *h) {
     if (h->resident == NULL) return;
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) block_destroy(h->device, &h->resident->blocks[b]);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        resident_general_destroy(h, &h->resident->blocks[b]);
+        block_destroy(h->device, &h->resident->blocks[b]);
+    }
     device_free(h->device, &h->resident->trace);
     base_free(&h->resident);
 }
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-/* Numbers of a cell that are kept, at most: corners, coefficients, loads, u, q, locals and the trace. */
+/* Numbers of a cell that are kept, at most: corners or nodes, coefficients, loads, u, q, locals and the
+ * trace. */
 static double bytes_wanted(const struct hdg *h) {
     double bytes = 0.0;
     const int dim = h->data.mesh->dim;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct hdg_block_space *s = &h->space.blocks[b];
-        double numbers = (1 + dim) * dim + affine_layout(dim, s->n_faces).count + (3.0 + dim) * s->N +
-                         2.0 * s->n_trace + 4.0 * s->n_faces;
+        double numbers = (1 + dim) * dim + h->data.mesh->blocks[b].n_nodes * dim +
+                         affine_layout(dim, s->n_faces).count + (3.0 + dim) * s->N + 2.0 * s->n_trace +
+                         5.0 * s->n_faces;
         bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
     }
     return bytes + 6.0 * sizeof(double) * RESIDENT_NUMBERS;
 }
 
-/* Whether data by region are one field, *f, or zero (NULL), everywhere. */
-static int is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {
+int resident_is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {
     *f = fields != NULL ? fields[0] : NULL;
     for (int r = 1; fields != NULL && r < h->data.n_regions; r++)
         if (fields[r] != *f) return 0;
     return 1;
+}
+
+/* Which ways the batches of a block go: bits by enum batch_way. */
+static unsigned ways_of(const struct hdg *h, int block) {
+    unsigned ways = 0;
+    for (int64_t i = 0; i < trace_n_batches(h->device, h->data.mesh, block); i++)
+        ways |= 1u << batch_way(h, block, i);
+    return ways;
+}
+static int has_way(const struct hdg *h, int block, enum batch_way way) {
+    return ways_of(h, block) >> way & 1;
 }
 
 static int is_eligible(const struct hdg *h) {
@@ -56,7 +70,7 @@ static int is_eligible(const struct hdg *h) {
         "cell_gather",         "table_apply", "put_entries",    "cell_extract", "tile_extremes"};
     const struct equation *e = h->data.equation;
     const struct field *reaction;
-    if (!is_one(h, h->data.reaction, &reaction)) return 0;
+    unsigned ways = 0;
     if (device_is_host(h->device) || !e->in_batches || !e->by_faces || h->trace.fixed != NULL) return 0;
     if (h->contacts != NULL || h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces ||
         h->data.tau_hat < 0.0)
@@ -65,16 +79,12 @@ static int is_eligible(const struct hdg *h) {
         if (!device_has(h->device, kernels[i])) return 0;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         if (h->space.blocks[b].m != h->space.blocks[0].m) return 0;
-        for (int64_t i = 0; i < trace_n_batches(h->device, h->data.mesh, b); i++)
-            if (!batch_is_fast(h, b, i)) return 0;
+        ways |= ways_of(h, b);
     }
+    if (ways >> BATCH_SINGLE & 1) return 0;
+    if (ways >> BATCH_FAST & 1 && !resident_is_one(h, h->data.reaction, &reaction)) return 0;
+    if (ways >> BATCH_GENERAL & 1 && !resident_general_fits(h)) return 0;
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
-}
-
-/* Lanes without a cell repeat the last one. */
-static int64_t cell_of(const struct hdg *h, int block, int64_t i) {
-    int64_t count = h->data.mesh->blocks[block].count;
-    return i < count ? i : count - 1;
 }
 
 static facet_status put_corners(const struct hdg *h, int block, struct resident_block *to) {
@@ -89,7 +99,7 @@ static facet_status put_corners(const struct hdg *h, int block, struct resident_
     TRY(ALLOC(host, n * size));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        const double *from = b->nodes + cell_of(h, block, i) * b->n_nodes * dim;
+        const double *from = b->nodes + resident_cell(h, block, i) * b->n_nodes * dim;
         for (int v = 0; v <= dim; v++)
             for (int a = 0; a < dim; a++)
                 host[(i / lanes * size + v * dim + a) * lanes + i % lanes] = from[nodes[v] * dim + a];
@@ -100,39 +110,43 @@ done:
     return status;
 }
 
-/* Orientations of faces and regions of cells, for one call of affine_coefficients. regions: NULL where there
- * is one. */
-struct cell_words {
-    uint8_t *orientations;
-    int32_t *regions;
-};
+facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions) {
+    facet_status status = FACET_OK;
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * h->lanes;
+    int32_t *host = NULL;
+    *regions = NULL;
+    if (h->data.n_regions == 1) return FACET_OK;
+    TRY(ALLOC(host, n));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        host[i] = local_region(&h->data, block, (int32_t)resident_cell(h, block, i));
+    TRY(device_copy(h->device, regions, host, (size_t)n, sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
 
-static facet_status put_words(const struct hdg *h, int block, struct cell_words *words) {
+/* Orientations of faces, for one call of affine_coefficients. */
+static facet_status put_orientations(const struct hdg *h, int block, uint8_t **orientations) {
     facet_status status = FACET_OK;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     const int lanes = h->lanes, n_faces = shape_n_faces(b->shape);
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    uint8_t *orientations = NULL;
-    int32_t *regions = NULL;
-    TRY(ALLOC(orientations, n * n_faces));
-    TRY(ALLOC(regions, n));
+    uint8_t *host = NULL;
+    TRY(ALLOC(host, n * n_faces));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        int64_t cell = cell_of(h, block, i);
-        regions[i] = local_region(&h->data, block, (int32_t)cell);
+    for (int64_t i = 0; i < n; i++)
         for (int f = 0; f < n_faces; f++)
-            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] = b->orientations[cell * n_faces + f];
-    }
-    TRY(device_copy(h->device, &words->orientations, orientations, (size_t)(n * n_faces), 1));
-    if (h->data.n_regions > 1)
-        TRY(device_copy(h->device, &words->regions, regions, (size_t)n, sizeof *regions));
+            host[(i / lanes * n_faces + f) * lanes + i % lanes] =
+                b->orientations[resident_cell(h, block, i) * n_faces + f];
+    TRY(device_copy(h->device, orientations, host, (size_t)(n * n_faces), 1));
 done:
-    base_free(&orientations);
-    base_free(&regions);
+    base_free(&host);
     return status;
 }
 
-/* K of all regions on the device; what is wrong with the data of one is said as it is on the host. */
+/* K of all regions of fast batches on the device; what is wrong with the data of one is said as it is on the
+ * host. */
 static facet_status put_conductivity(const struct hdg *h, double **K) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -148,6 +162,7 @@ static facet_status put_conductivity(const struct hdg *h, double **K) {
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
             int32_t region = local_region(&h->data, b, cell);
+            if (!batch_is_fast(h, b, cell / lanes)) continue;
             if (seen[region]++) {
                 seen[region] = 1;
                 if (h->data.n_regions == 1) break;
@@ -192,22 +207,23 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
     const struct hdg_block_space *b = &h->space.blocks[block];
     const int dim = h->data.mesh->dim;
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
-    struct cell_words words = {0};
+    uint8_t *orientations = NULL;
+    int32_t *regions = NULL;
     double tau = 0.0;
     TRY(put_corners(h, block, r));
-    TRY(put_words(h, block, &words));
+    TRY(put_orientations(h, block, &orientations));
+    TRY(resident_put_regions(h, block, &regions));
     TRY(device_copy(h->device, &r->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
-    TRY(device_alloc(h->device, &r->det, (size_t)(n * h->lanes), sizeof *r->det));
     if (h->data.tau != NULL) field_is_constant(h->data.tau, &tau);
     struct straight_cells cells = {.lanes = h->lanes,
                                    .dim = dim,
                                    .n_faces = b->n_faces,
                                    .simplex = shape_is_simplex(b->shape),
                                    .corners = r->corners,
-                                   .orientations = words.orientations,
-                                   .regions = words.regions,
+                                   .orientations = orientations,
+                                   .regions = regions,
                                    .K = K,
                                    .normals = r->normals,
                                    .volume = shape_measure(b->shape),
@@ -217,10 +233,21 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
                                    .tau_hat = h->data.tau_hat,
                                    .length = h->space.length};
     device_affine_coefficients(h->device, &cells, n, r->coefficients, r->det);
-    TRY(weigh_cells(h, block, cells.volume));
 done:
-    device_free(h->device, &words.orientations);
-    device_free(h->device, &words.regions);
+    device_free(h->device, &orientations);
+    device_free(h->device, &regions);
+    return status;
+}
+
+/* Of batches that are general it keeps what makes their data, and their volumes. */
+static facet_status make_block(struct hdg *h, int block, const double *K, int *fit) {
+    facet_status status = FACET_OK;
+    const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
+    TRY(device_alloc(h->device, &h->resident->blocks[block].det, n, sizeof(double)));
+    if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, K));
+    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block, fit));
+    TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
+done:
     return status;
 }
 
@@ -228,16 +255,17 @@ facet_status hdg_resident_create(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct field *reaction;
     double *K = NULL;
+    int fit = 1;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
-    is_one(h, h->data.reaction, &reaction);
+    resident_is_one(h, h->data.reaction, &reaction);
     if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
     TRY(put_conductivity(h, &K));
-    for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->data.mesh->blocks[b].count > 0) TRY(make_coefficients(h, b, K));
+    for (int b = 0; b < h->data.mesh->n_blocks && fit; b++)
+        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K, &fit));
 done:
     device_free(h->device, &K);
-    if (status != FACET_OK) hdg_resident_destroy(h);
+    if (status != FACET_OK || !fit) hdg_resident_destroy(h);
     return status;
 }
 
@@ -341,19 +369,19 @@ static void forget(const struct hdg *h) {
 /* Whether f is known to the device. */
 static int source_is_there(const struct hdg *h, const double *source) {
     const struct field *f;
-    return source == NULL && h->data.exact == NULL && is_one(h, h->data.source, &f) &&
+    return source == NULL && h->data.exact == NULL && resident_is_one(h, h->data.source, &f) &&
            (f == NULL || field_is_differentiable(f));
 }
 
-/* (f, phi) of the cells of a block; *finite becomes 0 where f is not. */
-static facet_status load_block(const struct hdg *h, int block, int *finite) {
+/* (f, phi) of the cells of batches begin .. end-1, all of them fast; *finite becomes 0 where f is not. */
+static facet_status load_fast(const struct hdg *h, int block, int64_t begin, int64_t end, int *finite) {
     facet_status status = FACET_OK;
     const struct hdg_table *table = &h->space.blocks[block].source;
     const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
     const struct device *device = h->device;
     struct resident_block *r = &h->resident->blocks[block];
     const int lanes = h->lanes, dim = h->data.mesh->dim, N = h->space.blocks[block].N;
-    const int64_t n = h->matrices.n_batches[block];
+    const int64_t n = end - begin;
     int64_t most = RESIDENT_NUMBERS / (table->n * lanes);
     struct source_points p = {.lanes = lanes, .dim = dim, .n = table->n};
     struct expr_program program = {0};
@@ -374,9 +402,10 @@ static facet_status load_block(const struct hdg *h, int block, int *finite) {
     p.weights = weights;
     for (int64_t first = 0; first < n; first += most) {
         const int64_t many = n - first < most ? n - first : most;
-        p.corners = r->corners + first * (1 + dim) * dim * lanes;
+        p.corners = r->corners + (begin + first) * (1 + dim) * dim * lanes;
         device_cell_source(device, &p, many, values, totals + first * 2 * lanes);
-        device_table_apply(device, lanes, many, N, table->n, 1, phi, values, r->loads + first * N * lanes);
+        device_table_apply(device, lanes, many, N, table->n, 1, phi, values,
+                           r->loads + (begin + first) * N * lanes);
     }
     TRY(device_download(device, sums, totals, (size_t)(n * 2 * lanes) * sizeof *sums));
     int all = 1;
@@ -391,6 +420,25 @@ done:
     device_free(device, &values);
     device_free(device, &totals);
     base_free(&sums);
+    return status;
+}
+
+static facet_status load_block(const struct hdg *h, int block, int *finite) {
+    facet_status status = FACET_OK;
+    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
+    const double *loads = h->resident->blocks[block].loads;
+    const int64_t N = (int64_t)h->space.blocks[block].N * h->lanes;
+    for (int64_t begin = 0, end; begin < h->matrices.n_batches[block]; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (batch_is_fast(h, block, begin)) {
+            TRY(load_fast(h, block, begin, end, finite));
+            continue;
+        }
+        TRY(resident_general_load(h, block, begin, end, f));
+        if (!isfinite(device_dot(h->device, F64, (end - begin) * N, loads + begin * N, loads + begin * N)))
+            *finite = 0;
+    }
+done:
     return status;
 }
 
@@ -444,7 +492,19 @@ done:
     return status;
 }
 
-/* Solves inside the cells of a block: with uhat u and q of them, without it `load`. */
+/* Solves inside the cells of batches begin .. end-1, all of them fast. */
+static int64_t solve_fast(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
+                          int64_t end, const double *uhat, double *load, double *scratch) {
+    struct resident_block *r = &h->resident->blocks[block];
+    const int64_t lanes = h->lanes, N = c->N * lanes, n = c->n * lanes;
+    int64_t failed = c->solve(h, block, end - begin, r->coefficients + begin * c->n_coefficients * lanes,
+                              uhat != NULL ? uhat + begin * n : NULL, r->u + begin * N,
+                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
+                              load != NULL ? load + begin * n : NULL, scratch);
+    return failed >= 0 ? begin + failed : -1;
+}
+
+/* The same of a block: with uhat u and q of its cells, without it `load`. */
 static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
@@ -454,9 +514,15 @@ static facet_status solve_block(const struct hdg *h, int block, const double *uh
     h->data.equation->condenser(h, block, &c);
     TRY(device_alloc(h->device, &scratch, (size_t)c.n_inner, sizeof *scratch));
     device_move(h->device, r->u, r->loads, (size_t)(n * c.N * h->lanes) * sizeof *r->u);
-    int64_t failed =
-        c.solve(h, block, n, r->coefficients, uhat, r->u, uhat != NULL ? r->q : NULL, load, scratch);
-    if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        int64_t failed;
+        end = resident_run_end(h, block, begin);
+        if (batch_is_fast(h, block, begin))
+            failed = solve_fast(h, block, &c, begin, end, uhat, load, scratch);
+        else
+            TRY(resident_general_solve(h, block, begin, end, uhat, load, &failed));
+        if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
+    }
     TRY(device_check(h->device));
 done:
     device_free(h->device, &scratch);

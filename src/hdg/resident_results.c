@@ -173,26 +173,41 @@ done:
 
 /* ------------------------------------------------------------------------------------------ measures */
 
+/* Of batches begin .. end-1, all of them fast; balance: of all of the block. */
+static void balance_fast(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance) {
+    const struct resident_block *r = &h->resident->blocks[block];
+    const struct hdg_block_space *space = &h->space.blocks[block];
+    const int64_t lanes = h->lanes, dim = h->data.mesh->dim, N = space->N * lanes, n_faces = space->n_faces;
+    struct balance_cells cells = {
+        .one = sqrt(shape_measure(shape_face_shape(space->shape, 0))),
+        .constant = space->source.phi[0],
+        .moments = r->moments,
+        .normals = r->normals,
+        .coefficients = r->coefficients + begin * affine_layout((int)dim, space->n_faces).count * lanes,
+        .corners = r->corners + begin * (1 + dim) * dim * lanes,
+        .u = r->u + begin * N,
+        .q = r->q + begin * dim * N,
+        .loads = r->loads + begin * N,
+        .trace = h->resident->trace,
+        .maps = r->maps + begin * n_faces * lanes};
+    device_affine_balance(h->device, &h->tables[block], &cells, end - begin,
+                          balance + begin * (2 + n_faces) * lanes);
+}
+
 /* balance: of the cells of a block, on the host. */
 static facet_status balance_block(const struct hdg *h, int block, double *balance) {
     facet_status status = FACET_OK;
-    const struct resident_block *r = &h->resident->blocks[block];
-    const struct hdg_block_space *space = &h->space.blocks[block];
-    const size_t count = (size_t)(h->matrices.n_batches[block] * (2 + space->n_faces) * h->lanes);
-    struct balance_cells cells = {.one = sqrt(shape_measure(shape_face_shape(space->shape, 0))),
-                                  .constant = space->source.phi[0],
-                                  .moments = r->moments,
-                                  .normals = r->normals,
-                                  .coefficients = r->coefficients,
-                                  .corners = r->corners,
-                                  .u = r->u,
-                                  .q = r->q,
-                                  .loads = r->loads,
-                                  .trace = h->resident->trace,
-                                  .maps = r->maps};
+    const int64_t n = h->matrices.n_batches[block];
+    const size_t count = (size_t)(n * (2 + h->space.blocks[block].n_faces) * h->lanes);
     double *there = NULL;
     TRY(device_alloc(h->device, &there, count, sizeof *there));
-    device_affine_balance(h->device, &h->tables[block], &cells, h->matrices.n_batches[block], there);
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (batch_is_fast(h, block, begin))
+            balance_fast(h, block, begin, end, there);
+        else
+            TRY(resident_general_balance(h, block, begin, end, there));
+    }
     TRY(device_download(h->device, balance, there, count * sizeof *there));
 done:
     device_free(h->device, &there);
@@ -237,47 +252,62 @@ done:
     return status;
 }
 
-/* The first number of u of all cells of a block, on the device: phi_0 is 1 over the root of the measure, and
- * all other functions have no integral. */
-static facet_status first_numbers(const struct hdg *h, int block, double **there) {
+/* The integral of u over all cells of a block, on the device. Of fast ones from the first number of u: phi_0
+ * is 1 over the root of the measure, and all other functions have no integral. */
+static facet_status integrate_block(const struct hdg *h, int block, double **there) {
     facet_status status = FACET_OK;
+    const struct resident_block *r = &h->resident->blocks[block];
     const int N = h->space.blocks[block].N;
-    const int64_t n = h->matrices.n_batches[block];
-    double *table = NULL, *first = NULL;
+    const int64_t n = h->matrices.n_batches[block], lanes = h->lanes;
+    double *table = NULL, *first = NULL, *means = NULL;
     TRY(CALLOC(first, N));
-    first[0] = 1.0;
+    first[0] = sqrt(shape_measure(h->data.mesh->blocks[block].shape));
     TRY(device_copy(h->device, &table, first, (size_t)N, sizeof *first));
-    TRY(device_alloc(h->device, there, (size_t)(n * h->lanes), sizeof **there));
-    device_table_apply(h->device, h->lanes, n, 1, N, 1, table, h->resident->blocks[block].u, *there);
+    TRY(device_alloc(h->device, there, (size_t)(n * lanes), sizeof **there));
+    TRY(device_alloc(h->device, &means, (size_t)(n * lanes), sizeof *means));
+    device_table_apply(h->device, h->lanes, n, 1, N, 1, table, r->u, means);
+    device_multiply(h->device, F64, n * lanes, r->det, means, *there);
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (!batch_is_fast(h, block, begin)) TRY(resident_general_integrals(h, block, begin, end, *there));
+    }
 done:
     device_free(h->device, &table);
+    device_free(h->device, &means);
     base_free(&first);
+    return status;
+}
+
+/* The same on the host, with the det of resident_block. */
+static facet_status fetch_integrals(const struct hdg *h, int block, double **u, double **det) {
+    facet_status status = FACET_OK;
+    const int64_t n = h->matrices.n_batches[block] * h->lanes;
+    double *there = NULL;
+    TRY(ALLOC(*u, n));
+    TRY(ALLOC(*det, n));
+    TRY(integrate_block(h, block, &there));
+    TRY(device_download(h->device, *u, there, (size_t)n * sizeof **u));
+    TRY(device_download(h->device, *det, h->resident->blocks[block].det, (size_t)n * sizeof **det));
+done:
+    device_free(h->device, &there);
     return status;
 }
 
 facet_status hdg_resident_integrals(const struct hdg *h, double *values) {
     facet_status status = FACET_OK;
-    double *there = NULL, *u = NULL, *det = NULL;
+    double *u = NULL, *det = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const int64_t n = h->matrices.n_batches[b] * h->lanes;
-        const double volume = shape_measure(block->shape);
-        if (n == 0) continue;
-        device_free(h->device, &there);
+        if (h->matrices.n_batches[b] == 0) continue;
         base_free(&u);
         base_free(&det);
-        TRY(ALLOC(u, n));
-        TRY(ALLOC(det, n));
-        TRY(first_numbers(h, b, &there));
-        TRY(device_download(h->device, u, there, (size_t)n * sizeof *u));
-        TRY(device_download(h->device, det, h->resident->blocks[b].det, (size_t)n * sizeof *det));
+        TRY(fetch_integrals(h, b, &u, &det));
         for (int64_t i = 0; i < block->count; i++) {
-            values[2 * (block->first + i)] = det[i] * sqrt(volume) * u[i];
-            values[2 * (block->first + i) + 1] = det[i] * volume;
+            values[2 * (block->first + i)] = u[i];
+            values[2 * (block->first + i) + 1] = det[i] * shape_measure(block->shape);
         }
     }
 done:
-    device_free(h->device, &there);
     base_free(&u);
     base_free(&det);
     return status;
@@ -285,20 +315,23 @@ done:
 
 facet_status hdg_resident_total(const struct hdg *h, double values[2]) {
     facet_status status = FACET_OK;
-    double *there = NULL;
+    double *there = NULL, *ones = NULL;
     values[0] = 0.0;
     values[1] = h->resident->volume;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const int64_t n = h->matrices.n_batches[b] * h->lanes;
+        const int64_t n = h->data.mesh->blocks[b].count;
         if (n == 0) continue;
         device_free(h->device, &there);
-        TRY(first_numbers(h, b, &there));
-        values[0] += sqrt(shape_measure(h->data.mesh->blocks[b].shape)) *
-                     device_dot(h->device, F64, n, h->resident->blocks[b].det, there);
+        device_free(h->device, &ones);
+        TRY(integrate_block(h, b, &there));
+        TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
+        device_fill(h->device, F64, n, 1.0, ones);
+        values[0] += device_dot(h->device, F64, n, ones, there);
     }
     TRY(device_check(h->device));
 done:
     device_free(h->device, &there);
+    device_free(h->device, &ones);
     return status;
 }
 
