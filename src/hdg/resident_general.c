@@ -87,28 +87,32 @@ done:
     return status;
 }
 
-/* The program of component c of K (the last: of the reaction) in a region, where it is an expression. */
-static facet_status make_program(const struct hdg *h, int region, int c, const struct resident_general *g,
-                                 struct expr_program *program) {
-    const int dim = h->data.mesh->dim;
-    const struct field *f = h->data.conductivity[region];
-    if (c == g->n_components) f = h->data.reaction != NULL ? h->data.reaction[region] : NULL;
-    if (f == NULL || field_is_constant(f, NULL)) return FACET_OK;
-    const int scalar = field_n_components(f) == 1;
-    if (scalar && c < g->n_components && c % (dim + 1) != 0) return FACET_OK;
-    return field_program_create(f, scalar ? 0 : c, h->device, dim, 0, 0, g->most * h->lanes * g->sizes[A_WJ],
-                                program);
+/* The field of number c (of the components of K, behind them the reaction) in a region, and which component
+ * of it that is; NULL: zero. */
+static const struct field *field_of(const struct hdg *h, const struct resident_general *g, int region, int c,
+                                    int *component) {
+    const struct field *K = h->data.conductivity[region];
+    *component = 0;
+    if (c == g->n_components) return h->data.reaction != NULL ? h->data.reaction[region] : NULL;
+    if (field_n_components(K) > 1) *component = c;
+    return field_n_components(K) > 1 || c % (h->data.mesh->dim + 1) == 0 ? K : NULL;
 }
 
-/* The same where it is a number. */
-static double number_of(const struct hdg *h, int region, int c, const struct resident_general *g) {
-    const int dim = h->data.mesh->dim;
-    const struct field *f = h->data.conductivity[region];
-    double values[9] = {0};
-    if (c == g->n_components) f = h->data.reaction != NULL ? h->data.reaction[region] : NULL;
-    if (f == NULL || !field_is_constant(f, values)) return 0.0;
-    if (field_n_components(f) > 1) return values[c];
-    return c == g->n_components || c % (dim + 1) == 0 ? values[0] : 0.0;
+/* Its program, where it is an expression; its value, where it is a number. */
+static facet_status make_program(const struct hdg *h, const struct resident_general *g, int region, int c,
+                                 struct expr_program *program) {
+    int component;
+    const struct field *f = field_of(h, g, region, c, &component);
+    if (f == NULL || field_component_is_constant(f, component, NULL)) return FACET_OK;
+    return field_program_create(f, component, h->device, h->data.mesh->dim, 0, 0,
+                                g->most * h->lanes * g->sizes[A_WJ], program);
+}
+static double number_of(const struct hdg *h, const struct resident_general *g, int region, int c) {
+    int component;
+    double value = 0.0;
+    const struct field *f = field_of(h, g, region, c, &component);
+    if (f != NULL) field_component_is_constant(f, component, &value);
+    return value;
 }
 
 static facet_status put_programs(const struct hdg *h, struct resident_general *g) {
@@ -116,7 +120,7 @@ static facet_status put_programs(const struct hdg *h, struct resident_general *g
     const int row = g->n_components + 1;
     TRY(CALLOC(g->programs, h->data.n_regions * row));
     for (int i = 0; i < h->data.n_regions * row; i++)
-        TRY(make_program(h, i / row, i % row, g, &g->programs[i]));
+        TRY(make_program(h, g, i / row, i % row, &g->programs[i]));
 done:
     return status;
 }
@@ -200,7 +204,7 @@ static void put_values(const struct hdg *h, const struct resident_general *g, in
                                            .region = r,
                                            .row = row,
                                            .n_rows = n_rows,
-                                           .constant = number_of(h, r, c, g),
+                                           .constant = number_of(h, g, r, c),
                                            .plan = program->plan,
                                            .work = program->work};
         device_lane_values(h->device, &points, n, values);
