@@ -146,9 +146,9 @@ int field_is_constant(const struct field *field, double *values) {
     return 1;
 }
 
-int field_component_is_constant(const struct field *field, int component, double *value) {
+int field_is_number(const struct field *field, int component, double *value) {
     if (field->function || field->exprs[component]) return 0;
-    if (value) *value = field->numbers[component];
+    *value = field->numbers[component];
     return 1;
 }
 

@@ -102,8 +102,9 @@ static const struct field *field_of(const struct hdg *h, const struct resident_g
 static facet_status make_program(const struct hdg *h, const struct resident_general *g, int region, int c,
                                  struct expr_program *program) {
     int component;
+    double number;
     const struct field *f = field_of(h, g, region, c, &component);
-    if (f == NULL || field_component_is_constant(f, component, NULL)) return FACET_OK;
+    if (f == NULL || field_is_number(f, component, &number)) return FACET_OK;
     return field_program_create(f, component, h->device, h->data.mesh->dim, 0, 0,
                                 g->most * h->lanes * g->sizes[A_WJ], program);
 }
@@ -111,7 +112,7 @@ static double number_of(const struct hdg *h, const struct resident_general *g, i
     int component;
     double value = 0.0;
     const struct field *f = field_of(h, g, region, c, &component);
-    if (f != NULL) field_component_is_constant(f, component, &value);
+    if (f != NULL) field_is_number(f, component, &value);
     return value;
 }
 
