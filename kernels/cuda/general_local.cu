@@ -148,7 +148,7 @@ template <class T>
 __device__ __forceinline__ bool invert_mass(const T &team, int rows, const double *A, int ld, double *to) {
     for (int i = team.warp; i < rows; i += T::THREADS / 32)
         for (int j = team.lane; j < 2 * rows; j += 32)
-            to[i * ld + j] = j < rows ? (j >= i ? A[i * rows + j] : 0.0) : j - rows == i ? 1.0 : 0.0;
+            to[i * ld + j] = j < rows ? (j >= i ? __ldg(A + i * rows + j) : 0.0) : j - rows == i ? 1.0 : 0.0;
     team.sync();
     return eliminate<false>(team, rows, 2 * rows, ld, to);
 }
@@ -158,24 +158,35 @@ __device__ __forceinline__ int64_t tile_place(int n_tiles, int i, int j) {
     return (int64_t)(i * n_tiles + j) * 64;
 }
 
-// V = W X, `tiles` columns of tiles; W is lower triangular. x(k, j): X, zero beyond its end.
+// V = W X, `tiles` columns of tiles; W is lower triangular. x(k, j): X, zero beyond its end, of which several
+// rows are asked for before the first is used.
 template <class T, class X>
 __device__ __forceinline__ void half_solve(const T &team, int rows, int ld, const double *W, int tiles,
                                            const X &x, double *V) {
+    constexpr int AHEAD = 8;
     const int blocks = (rows + 7) / 8, g = team.lane / 4, t = team.lane % 4;
     for (int j = team.warp; j < tiles; j += T::THREADS / 32)
         for (int i0 = 0; i0 < blocks; i0 += STRAIGHT_ROWS) {
             double v[STRAIGHT_ROWS][2] = {};
             const int end = rows < 8 * (i0 + STRAIGHT_ROWS) ? rows : 8 * (i0 + STRAIGHT_ROWS);
-#pragma unroll 4
-            for (int k0 = 0; k0 < end; k0 += 4) {
-                const bool there = k0 + t < rows;
-                const double column = there ? x(k0 + t, 8 * j + g) : 0.0;
+            for (int first = 0; first < end; first += 4 * AHEAD) {
+                double column[AHEAD];
 #pragma unroll
-                for (int e = 0; e < STRAIGHT_ROWS; e++) {
-                    const int row = 8 * (i0 + e) + g;
-                    if (k0 < 8 * (i0 + e + 1))
-                        multiply_add(v[e], column, there && row < rows ? W[row * ld + k0 + t] : 0.0);
+                for (int q = 0; q < AHEAD; q++) {
+                    const int k = first + 4 * q + t;
+                    column[q] = k < rows && first + 4 * q < end ? x(k, 8 * j + g) : 0.0;
+                }
+#pragma unroll
+                for (int q = 0; q < AHEAD; q++) {
+                    const int k0 = first + 4 * q;
+                    if (k0 >= end) break;
+#pragma unroll
+                    for (int e = 0; e < STRAIGHT_ROWS; e++) {
+                        const int row = 8 * (i0 + e) + g;
+                        if (k0 < 8 * (i0 + e + 1) && i0 + e < blocks)
+                            multiply_add(v[e], column[q],
+                                         k0 + t < rows && row < rows ? W[row * ld + k0 + t] : 0.0);
+                    }
                 }
             }
 #pragma unroll
@@ -188,58 +199,55 @@ __device__ __forceinline__ void half_solve(const T &team, int rows, int ld, cons
         }
 }
 
-// The tiles (i, j), i <= j, of V'V one after the other: that of this warp, and the one `step` further.
-struct walk {
-    int i, j;
-    __device__ __forceinline__ walk(int tiles, int number) : i(0), j(number) {
-        settle(tiles);
-    }
-    __device__ __forceinline__ void settle(int tiles) {
-        while (i < tiles && j >= tiles) {
-            i++;
-            j += i - tiles;
-        }
-    }
-    __device__ __forceinline__ void next(int tiles, int step) {
-        j += step;
-        settle(tiles);
-    }
-};
-
-template <int MINE, class T>
-__device__ __forceinline__ void add_squares(const T &team, int blocks, int tiles, int first, const double *V,
-                                            double (&sum)[MINE][2]) {
-    walk at(tiles, first + team.warp);
+// The tiles (i, j), i <= j, of V'V: MINE of those from `first` on belong to this warp, and of them the sums
+// are kept in its registers. A tile that does not exist is (0, 0), whose sum nobody asks for.
+template <int MINE> struct squares {
+    int tiles, n;
+    short i[MINE], j[MINE];
+    double sum[MINE][2];
+    template <class T>
+    __device__ __forceinline__ squares(const T &team, int n_tiles, int first) : tiles(n_tiles), n(0) {
+        int row = 0, column = first + team.warp;
 #pragma unroll
-    for (int e = 0; e < MINE; e++) {
-        if (at.i < tiles) {
-            const double *left = V + tile_place(tiles, 0, at.i) + team.lane,
-                         *right = V + tile_place(tiles, 0, at.j) + team.lane;
-#pragma unroll 2
-            for (int b = 0; b < blocks; b++) {
-                multiply_add(sum[e], left[b * tiles * 64], right[b * tiles * 64]);
-                multiply_add(sum[e], left[b * tiles * 64 + 32], right[b * tiles * 64 + 32]);
+        for (int e = 0; e < MINE; e++) {
+            while (row < tiles && column >= tiles) {
+                row++;
+                column += row - tiles;
             }
+            i[e] = row < tiles ? (short)row : (short)0;
+            j[e] = row < tiles ? (short)column : (short)0;
+            n += row < tiles;
+            column += T::THREADS / 32;
         }
-        at.next(tiles, T::THREADS / 32);
     }
-}
-
-// to(row, column, sum) for the entries of these tiles on or above the diagonal.
-template <int MINE, class T, class To>
-__device__ __forceinline__ void give_squares(const T &team, int tiles, int first,
-                                             const double (&sum)[MINE][2], const To &to) {
-    walk at(tiles, first + team.warp);
+    // from(row, column): what the sums begin with.
+    template <class T, class From> __device__ __forceinline__ void begin(const T &team, const From &from) {
 #pragma unroll
-    for (int e = 0; e < MINE; e++) {
-        if (at.i < tiles) {
-            const int row = 8 * at.i + team.lane / 4, column = 8 * at.j + 2 * (team.lane % 4);
+        for (int e = 0; e < MINE; e++) {
+            const int row = 8 * i[e] + team.lane / 4, column = 8 * j[e] + 2 * (team.lane % 4);
+            sum[e][0] = row <= column ? from(row, column) : 0.0;
+            sum[e][1] = row <= column + 1 ? from(row, column + 1) : 0.0;
+        }
+    }
+    template <class T> __device__ __forceinline__ void add(const T &team, int blocks, const double *V) {
+        for (int b = 0; b < 2 * blocks; b++, V += b % 2 != 0 ? 32 : tiles * 64 - 32) {
+            const double *at = V + team.lane;
+#pragma unroll
+            for (int e = 0; e < MINE; e++)
+                if (e < n) multiply_add(sum[e], at[i[e] * 64], at[j[e] * 64]);
+        }
+    }
+    // to(row, column, sum) of the entries on or above the diagonal.
+    template <class T, class To> __device__ __forceinline__ void give(const T &team, const To &to) const {
+#pragma unroll
+        for (int e = 0; e < MINE; e++) {
+            const int row = 8 * i[e] + team.lane / 4, column = 8 * j[e] + 2 * (team.lane % 4);
+            if (e >= n) continue;
             if (row <= column) to(row, column, sum[e][0]);
             if (row <= column + 1) to(row, column + 1, sum[e][1]);
         }
-        at.next(tiles, T::THREADS / 32);
     }
-}
+};
 
 // ------------------------------------------------------------------------------------ K
 
@@ -281,9 +289,10 @@ struct oriented {
 
 // The part of the record that V'V is added to: [lambda M + T, E; ., H], i <= j.
 __device__ __forceinline__ double constant_part(const shape &s, const double *record, int i, int j) {
-    if (i < s.N) return record[s.C + i * s.width + j];
+    if (j >= s.width) return 0.0;
+    if (i < s.N) return __ldg(record + s.C + i * s.width + j);
     const int m = s.t.m, f = (i - s.N) / m;
-    return f == (j - s.N) / m ? record[s.H + (f * m + (i - s.N) % m) * m + (j - s.N) % m] : 0.0;
+    return f == (j - s.N) / m ? __ldg(record + s.H + (f * m + (i - s.N) % m) * m + (j - s.N) % m) : 0.0;
 }
 
 // K -= V'V, V being the rows of C.
@@ -323,26 +332,27 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
     const int64_t n_V = (int64_t)blocks * tiles * 64;
     const double *W = own + at.W + s.rows;
     double *C = own + at.C, *K = own + at.K;
-    const bool good = invert_mass(team, s.rows, record + s.A, at.ld_W, own + at.W);
+    bool good = true;
     auto make = [&](int part) {
         const double *X = record + s.X + (int64_t)part * s.rows * s.width;
         half_solve(
             team, s.rows, at.ld_W, W, tiles,
-            [&](int k, int j) { return j < s.width ? X[(int64_t)k * s.width + j] : 0.0; },
+            [&](int k, int j) { return j < s.width ? __ldg(X + (int64_t)k * s.width + j) : 0.0; },
             own + at.V + (KEPT ? part : 0) * n_V);
     };
-    for (int part = 0; part < s.parts && KEPT; part++) make(part);
     for (int first = 0; first < n_tiles; first += MINE * (T::THREADS / 32)) { // once, unless V is kept
-        double sum[MINE][2] = {};
+        squares<MINE> mine(team, tiles, first);
+        mine.begin(team, [&](int i, int j) { return constant_part(s, record, i, j); });
+        if (first == 0) good = invert_mass(team, s.rows, record + s.A, at.ld_W, own + at.W);
+        for (int part = 0; part < s.parts && KEPT && first == 0; part++) make(part);
         for (int part = 0; part < s.parts; part++) {
             if (!KEPT) make(part);
             team.sync();
-            add_squares(team, blocks, tiles, first, own + at.V + (KEPT ? part : 0) * n_V, sum);
+            mine.add(team, blocks, own + at.V + (KEPT ? part : 0) * n_V);
             if (!KEPT) team.sync();
         }
-        give_squares(team, tiles, first, sum, [&](int i, int j, double x) {
+        mine.give(team, [&](int i, int j, double x) {
             if (j >= s.width) return;
-            x += constant_part(s, record, i, j);
             if (i < N)
                 C[i * at.ld + j] = x;
             else
@@ -356,8 +366,13 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
     return good;
 }
 
+// Blocks of a multiprocessor that the registers shall leave room for.
+constexpr int blocks_together(int warps, int mine) {
+    return warps == 8 ? 1 : mine <= 10 ? 4 : 2;
+}
+
 template <int WARPS, int MINE, bool SHARED>
-__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
+__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, blocks_together(WARPS, MINE))
     condense(const __grid_constant__ shape s, const __grid_constant__ places at, int64_t first_batch,
              int64_t n_cells, const double *records, const double *orientations, double *K, double *slices,
              unsigned long long *failed) {
@@ -550,14 +565,16 @@ __device__ __forceinline__ bool assemble_solve(const shape &s, const places &at,
     }
     team.sync();
     for (int first = 0; first < n_tiles; first += MINE * (T::THREADS / 32)) {
-        double sum[MINE][2] = {};
-        for (int part = 0; part < s.parts; part++)
-            add_squares(team, blocks, tiles, first, own + at.V + part * n_V, sum);
-        give_squares(team, tiles, first, sum, [&](int i, int j, double x) {
-            if (i >= N || j > N) return;
-            C[i * at.ld + j] = x + (j < N   ? record[s.C + i * s.width + j]
-                                    : trace ? u[(int64_t)i * L] + moments[dim * N + i]
-                                            : u[(int64_t)i * L]);
+        squares<MINE> mine(team, tiles, first);
+        mine.begin(team, [&](int i, int j) {
+            return i >= N || j > N ? 0.0
+                   : j < N         ? __ldg(record + s.C + i * s.width + j)
+                   : trace         ? u[(int64_t)i * L] + moments[dim * N + i]
+                                   : u[(int64_t)i * L];
+        });
+        for (int part = 0; part < s.parts; part++) mine.add(team, blocks, own + at.V + part * n_V);
+        mine.give(team, [&](int i, int j, double x) {
+            if (i < N && j <= N) C[i * at.ld + j] = x;
         });
     }
     clear_padding(team, N, at.ld, C);

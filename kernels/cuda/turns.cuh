@@ -9,14 +9,76 @@
 namespace facet {
 namespace {
 
-// Numbers of the groups of a face: x O on rows of K, by blocks of a few functions.
-constexpr int MOST_GROUP = 16;
+// One group of functions of a face: which ones they are, and their block of O.
+struct turned_group {
+    const int32_t *modes;
+    const double *block;
+    int size;
+    __device__ __forceinline__ turned_group(const struct affine_tables &t, int orientation, int group)
+        : modes(t.modes + t.group_starts[group]), block(t.turns + orientation * t.n_turn),
+          size(t.group_starts[group + 1] - t.group_starts[group]) {
+        for (int g = 0; g < group; g++) {
+            const int before = t.group_starts[g + 1] - t.group_starts[g];
+            block += before * before;
+        }
+    }
+};
+constexpr int MOST_GROUP = 16; // functions of a group
+
+// The two steps of `turn`, no group having more than MOST functions.
+template <int MOST, class A, class T>
+__device__ __forceinline__ void turn_groups(const A &p, const T &team, const double *c, double *K,
+                                            double *work) {
+    const struct affine_tables &t = p.t;
+    const int m = t.m, n = p.n(), faces = n / m, groups = t.n_groups;
+    // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
+    for (int w = team.thread; w < n * faces * groups; w += T::THREADS) {
+        const int i = w % n, g = w / n % faces, f = i / m;
+        if (g > f) continue;
+        const turned_group of(t, (int)c[p.at.orientation + g], w / n / faces);
+        double x[MOST];
+#pragma unroll
+        for (int a = 0; a < MOST; a++)
+            if (a < of.size) x[a] = entry_of(K, i, g * m + of.modes[a]);
+        for (int b = 0; b < of.size; b++) {
+            double sum = 0.0;
+#pragma unroll
+            for (int a = 0; a < MOST; a++)
+                if (a < of.size) sum += x[a] * __ldg(of.block + a * of.size + b);
+            if (g < f)
+                K[triangle_row(i) + g * m + of.modes[b]] = sum;
+            else
+                work[i * m + of.modes[b]] = sum;
+        }
+    }
+    team.sync();
+    // Rows: column j of the block of faces (f, g).
+    for (int w = team.thread; w < n * faces * groups; w += T::THREADS) {
+        const int j = w % n, f = w / n % faces, g = j / m;
+        if (g > f) continue;
+        const turned_group of(t, (int)c[p.at.orientation + f], w / n / faces);
+        double x[MOST];
+#pragma unroll
+        for (int a = 0; a < MOST; a++)
+            if (a < of.size)
+                x[a] = g < f ? K[triangle_row(f * m + of.modes[a]) + j]
+                             : work[(f * m + of.modes[a]) * m + j - g * m];
+        for (int b = 0; b < of.size; b++) {
+            const int i = f * m + of.modes[b];
+            double sum = 0.0;
+#pragma unroll
+            for (int a = 0; a < MOST; a++)
+                if (a < of.size) sum += x[a] * __ldg(of.block + a * of.size + b);
+            if (i >= j) K[triangle_row(i) + j] = sum;
+        }
+    }
+}
 
 // K (one triangle) becomes O'K O, the functions of every face turned as the cell meets it. work: n m numbers.
 template <class A, class T>
 __device__ void turn(const A &p, const T &team, const double *c, double *K, double *work) {
     const struct affine_tables &t = p.t;
-    const int m = t.m, n = p.n(), faces = n / m;
+    const int m = t.m, n = p.n();
     if (t.n_groups == m) { // every O is diagonal
         for (int i = team.warp; i < n; i += T::THREADS / 32) {
             const double sign = t.turns[(int)c[p.at.orientation + i / m] * t.n_turn + i % m];
@@ -25,57 +87,12 @@ __device__ void turn(const A &p, const T &team, const double *c, double *K, doub
         }
         return;
     }
-    // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int i = w % n, g = w / n, f = i / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + g] * t.n_turn;
-        for (int group = 0; group < t.n_groups; group++) {
-            const int32_t *modes = t.modes + t.group_starts[group];
-            const int size = t.group_starts[group + 1] - t.group_starts[group];
-            double x[MOST_GROUP];
-#pragma unroll
-            for (int a = 0; a < MOST_GROUP; a++)
-                if (a < size) x[a] = entry_of(K, i, g * m + modes[a]);
-            for (int b = 0; b < size; b++) {
-                double sum = 0.0;
-#pragma unroll
-                for (int a = 0; a < MOST_GROUP; a++)
-                    if (a < size) sum += x[a] * block[a * size + b];
-                if (g < f)
-                    K[triangle_row(i) + g * m + modes[b]] = sum;
-                else
-                    work[i * m + modes[b]] = sum;
-            }
-            block += size * size;
-        }
-    }
-    team.sync();
-    // Rows: column j of the block of faces (f, g).
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int j = w % n, f = w / n, g = j / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        for (int group = 0; group < t.n_groups; group++) {
-            const int32_t *modes = t.modes + t.group_starts[group];
-            const int size = t.group_starts[group + 1] - t.group_starts[group];
-            double x[MOST_GROUP];
-#pragma unroll
-            for (int a = 0; a < MOST_GROUP; a++)
-                if (a < size)
-                    x[a] = g < f ? K[triangle_row(f * m + modes[a]) + j]
-                                 : work[(f * m + modes[a]) * m + j - g * m];
-            for (int b = 0; b < size; b++) {
-                const int i = f * m + modes[b];
-                double sum = 0.0;
-#pragma unroll
-                for (int a = 0; a < MOST_GROUP; a++)
-                    if (a < size) sum += x[a] * block[a * size + b];
-                if (i >= j) K[triangle_row(i) + j] = sum;
-            }
-            block += size * size;
-        }
-    }
+    int largest = 0;
+    for (int g = 0; g < t.n_groups; g++) largest = max(largest, t.group_starts[g + 1] - t.group_starts[g]);
+    if (largest <= 4)
+        turn_groups<4>(p, team, c, K, work);
+    else
+        turn_groups<MOST_GROUP>(p, team, c, K, work);
 }
 
 // to = O x (back: O'x) on all faces.
@@ -84,19 +101,13 @@ __device__ void turn_vector(const A &p, const T &team, const double *c, bool bac
                             double *to) {
     const struct affine_tables &t = p.t;
     for (int w = team.thread; w < p.n() / t.m * t.n_groups; w += T::THREADS) {
-        const int f = w / t.n_groups, group = w % t.n_groups;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        for (int g = 0; g < group; g++) {
-            const int size = t.group_starts[g + 1] - t.group_starts[g];
-            block += size * size;
-        }
-        const int32_t *modes = t.modes + t.group_starts[group];
-        const int size = t.group_starts[group + 1] - t.group_starts[group];
-        for (int a = 0; a < size; a++) {
+        const int f = w / t.n_groups;
+        const turned_group of(t, (int)c[p.at.orientation + f], w % t.n_groups);
+        for (int a = 0; a < of.size; a++) {
             double sum = 0.0;
-            for (int b = 0; b < size; b++)
-                sum += block[back ? b * size + a : a * size + b] * x[f * t.m + modes[b]];
-            to[f * t.m + modes[a]] = sum;
+            for (int b = 0; b < of.size; b++)
+                sum += of.block[back ? b * of.size + a : a * of.size + b] * x[f * t.m + of.modes[b]];
+            to[f * t.m + of.modes[a]] = sum;
         }
     }
 }

@@ -43,7 +43,7 @@ static double bytes_wanted(const struct hdg *h) {
                          5.0 * s->n_faces;
         bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
     }
-    return bytes + 6.0 * sizeof(double) * RESIDENT_NUMBERS;
+    return bytes + 10.0 * sizeof(double) * RESIDENT_NUMBERS;
 }
 
 int resident_is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {

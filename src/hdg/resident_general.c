@@ -8,6 +8,8 @@
 #include "hdg/resident_parts.h"
 #include "solve/solve.h"
 
+#define TILE_NUMBERS (4 * (int64_t)RESIDENT_NUMBERS) /* of the arrays of a tile: many launches make one */
+
 struct resident_general {
     double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
     int32_t *regions;             /* batch x LANES; NULL: there is one */
@@ -162,7 +164,7 @@ static facet_status tile_create(const struct hdg *h, int block, struct resident_
     memcpy(g->sizes, plan.sizes, sizeof g->sizes);
     if (h->data.reaction == NULL) g->sizes[A_REACTION] = 0;
     for (int i = A_NODES; i < N_GENERAL_ARRAYS; i++) all += g->sizes[i];
-    g->most = RESIDENT_NUMBERS / (all * lanes);
+    g->most = TILE_NUMBERS / (all * lanes);
     g->most = g->most < 1 ? 1 : g->most < n_batches ? g->most : n_batches;
     for (int i = A_NODES; i < N_GENERAL_ARRAYS; i++)
         if (i != A_NODES && i != A_ORIENTATIONS)
