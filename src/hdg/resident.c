@@ -46,7 +46,8 @@ static double bytes_wanted(const struct hdg *h) {
     return bytes + 10.0 * sizeof(double) * RESIDENT_NUMBERS;
 }
 
-int resident_is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {
+/* Whether data by region are one field, *f, or zero (NULL), everywhere. */
+static int is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {
     *f = fields != NULL ? fields[0] : NULL;
     for (int r = 1; fields != NULL && r < h->data.n_regions; r++)
         if (fields[r] != *f) return 0;
@@ -82,7 +83,7 @@ static int is_eligible(const struct hdg *h) {
         ways |= ways_of(h, b);
     }
     if (ways >> BATCH_SINGLE & 1) return 0;
-    if (ways >> BATCH_FAST & 1 && !resident_is_one(h, h->data.reaction, &reaction)) return 0;
+    if (ways >> BATCH_FAST & 1 && !is_one(h, h->data.reaction, &reaction)) return 0;
     if (ways >> BATCH_GENERAL & 1 && !resident_general_fits(h)) return 0;
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
 }
@@ -258,7 +259,7 @@ facet_status hdg_resident_create(struct hdg *h) {
     int fit = 1;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
-    resident_is_one(h, h->data.reaction, &reaction);
+    is_one(h, h->data.reaction, &reaction);
     if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
     TRY(put_conductivity(h, &K));
     for (int b = 0; b < h->data.mesh->n_blocks && fit; b++)
@@ -369,7 +370,7 @@ static void forget(const struct hdg *h) {
 /* Whether f is known to the device. */
 static int source_is_there(const struct hdg *h, const double *source) {
     const struct field *f;
-    return source == NULL && h->data.exact == NULL && resident_is_one(h, h->data.source, &f) &&
+    return source == NULL && h->data.exact == NULL && is_one(h, h->data.source, &f) &&
            (f == NULL || field_is_differentiable(f));
 }
 

@@ -36,8 +36,6 @@ static inline int64_t resident_run_end(const struct hdg *h, int block, int64_t b
     while (end < n && batch_way(h, block, end) == batch_way(h, block, begin)) end++;
     return end;
 }
-/* Whether data by region are one field, *f, or zero (NULL), everywhere. */
-int resident_is_one(const struct hdg *h, const struct field *const *fields, const struct field **f);
 /* The cell of a lane; those without a cell repeat the last one. */
 static inline int64_t resident_cell(const struct hdg *h, int block, int64_t i) {
     int64_t count = h->data.mesh->blocks[block].count;
