@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "hdg/resident_parts.h"
 
 /* `size` numbers of every cell, from lanes to one cell after the other. */
@@ -107,6 +108,7 @@ static facet_status fetch_few(const struct hdg *h, int64_t n, const int64_t *cel
     TRY(device_alloc(h->device, &picked, (size_t)(n * size), sizeof *picked));
     device_cell_extract(h->device, h->lanes, n, there, size, from, picked);
     TRY(device_download(h->device, host, picked, (size_t)(n * size) * sizeof *host));
+#pragma omp parallel for num_threads(base_threads_for(n *size)) schedule(static)
     for (int64_t i = 0; i < n; i++) memcpy(to + cells[i] * size, host + i * size, (size_t)size * sizeof *to);
 done:
     device_free(h->device, &picked);
@@ -119,16 +121,21 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
     facet_status status = FACET_OK;
     const struct hdg_resident *r = h->resident;
     int64_t *mine = NULL, *there = NULL;
+    int32_t *sorted = NULL;
     TRY(hdg_solution_need(h, s));
     if (r->has_u && r->has_q) goto done; /* and the trace with them */
     TRY(ALLOC(mine, n));
+    TRY(ALLOC(sorted, n));
+    memcpy(sorted, cells, (size_t)n * sizeof *sorted);
+    base_sort(n, sorted);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
         const int64_t N = h->space.blocks[b].N;
         int64_t count = 0;
-        for (int64_t i = 0; i < n; i++)
-            if (cells[i] >= block->first && cells[i] < block->first + block->count)
-                mine[count++] = cells[i] - block->first;
+        for (int64_t i = 0; i < n; i++) /* each once */
+            if (sorted[i] >= block->first && sorted[i] < block->first + block->count &&
+                (i == 0 || sorted[i] != sorted[i - 1]))
+                mine[count++] = sorted[i] - block->first;
         if (count == 0) continue;
         device_free(h->device, &there);
         TRY(device_copy(h->device, &there, mine, (size_t)count, sizeof *mine));
@@ -139,6 +146,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
 done:
     device_free(h->device, &there);
     base_free(&mine);
+    base_free(&sorted);
     return status;
 }
 
