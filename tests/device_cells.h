@@ -282,7 +282,10 @@ static void run_elastic_balance(struct arena *a, int64_t size) {
     const int lanes = c.t.lanes, faces = c.t.n_faces, dim = c.t.dim;
     const int64_t n_balance = 2 + faces * dim, n_maps = c.n_batches * faces * lanes;
     int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps);
-    for (int64_t i = 0; i < n_maps; i++) maps[i] = i % 5 == 3 ? -1 : i % 7 * dim * c.t.m;
+    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
+    for (int64_t i = 0; i < c.n_cells; i++)
+        for (int f = 0; f < faces; f++)
+            maps[lane_of(a->device, faces, i) + f * lanes] = (i + f) % 5 == 3 ? -1 : (i + f) % 7 * dim * c.t.m;
     struct elastic_forces forces = {
         .one = 0.7,
         .constant = 1.3,

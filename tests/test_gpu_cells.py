@@ -138,12 +138,12 @@ class Cells(unittest.TestCase):
                 "discretization": {"degree": degree, "formulation": formulation},
                 "solver": {"method": "cg", "preconditioner": "auto", "rtol": 1e-12}, "values": take, **more}
 
-    def compare_bodies(self, case):
+    def compare_bodies(self, case, tolerance=TOLERANCE):
         """Of balances both are rounding."""
         cpu, gpu = (self.solve_case(case, device) for device in ("cpu", DEVICE))
         self.assertLessEqual(gpu["solver"]["iterations"], cpu["solver"]["iterations"] * 41 // 40 + 2)
-        self.assert_near(cpu["values"], gpu["values"], "values")
-        self.assert_near(cpu.get("errors", {}), gpu.get("errors", {}), "errors")
+        self.assert_near(cpu["values"], gpu["values"], "values", tolerance)
+        self.assert_near(cpu.get("errors", {}), gpu.get("errors", {}), "errors", tolerance)
         self.assertLess(gpu["balance"], 1e-10)
 
     def test_bodies(self):
@@ -171,8 +171,8 @@ class Cells(unittest.TestCase):
                 case = {**self.body("tet", 2, formulation), **exact}
                 del case["source"], case["boundary"]
                 self.compare_bodies(case)
-        with self.subTest(data="locking tets"):
-            self.compare_bodies({**self.body("tet", 2, "symmetric"), "material": {"mu": 1, "lambda": 1e5}})
+        with self.subTest(data="locking tets"):  # what a residual of 1e-12 leaves of a strain, lambda times
+            self.compare_bodies({**self.body("tet", 2, "symmetric"), "material": {"mu": 1, "lambda": 1e5}}, 1e-7)
 
     @unittest.skipUnless(HAS_GPU, "there is no GPU")
     def test_examples(self):

@@ -415,13 +415,11 @@ static facet_status source_values(const struct hdg *h, int block, int c, int64_t
                               .weights = w->weights,
                               .corners = h->resident->blocks[block].corners + first * (1 + dim) * dim * lanes};
     struct expr_program program = {0};
-    double constants[3] = {0.0};
-    if (f != NULL && !field_is_constant(f, constants)) {
+    if (f != NULL && !field_is_number(f, c, &p.constant)) {
         TRY(field_program_create(f, c, h->device, dim, 0, 0, many * lanes, &program));
         p.plan = program.plan;
         p.work = program.work;
     }
-    p.constant = constants[c];
     device_cell_source(h->device, &p, many, w->values + (int64_t)c * table->n * lanes, totals);
     TRY(device_check(h->device)); /* before the program goes */
 done:
