@@ -122,7 +122,7 @@ struct sizes {
 
 int64_t solid_size(const struct elastic_tables *t, bool condense) {
     const sizes s(t, condense);
-    return s.O + s.F + s.FU + s.DF + s.FF + s.half + s.coordinates + s.order;
+    return even(s.O + s.F + s.FU + s.DF + s.FF + s.half + s.coordinates + s.order);
 }
 
 solid solid_of(const struct elastic_tables *t, bool condense, double *scratch) {
