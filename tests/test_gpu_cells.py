@@ -17,6 +17,7 @@ REFUSED = {name + ".yaml": "'condense_general'"
            for name in ("annulus", "contact", "electrode", "heat-sink", "hot-cylinder", "mixed",
                         "perforated", "periodic", "plate")}
 REFUSED |= {"hot-shell.yaml": "axisymmetric", "shell.yaml": "axisymmetric", "transition.yaml": "shape prism"}
+NOTHING = {"bimetal.yaml": ["clamp"]}  # zero up to the rounding of stresses of 3e8
 TOLERANCE = 1e-9  # of errors, which are differences of fields of size 1, and of values
 SHAPES = {"triangle": [13, 11], "quad": [12, 8], "tet": [4, 3, 4], "hex": [4, 4, 3]}
 EXACT = {2: "sin(2*x)*exp(y)", 3: "sin(2*x)*exp(y)*(1+z*z)"}
@@ -185,6 +186,9 @@ class Cells(unittest.TestCase):
                     self.assertIn(REFUSED[case], done.stderr)
                     continue
                 cpu, gpu = (self.solve(case, device) for device in ("cpu", "cuda"))
+                for one in (cpu, gpu):
+                    for name in NOTHING.get(case, []):
+                        del one["values"][name]
                 for key in ("errors", "values"):
                     self.assert_near(cpu.get(key, {}), gpu.get(key, {}), case, 1e-8)
 
