@@ -1,7 +1,7 @@
-/* fabien2019, Figures 6, 7 and 15, on the device it is given: the bandwidth and the operations of a product with
- * the trace matrix over degrees and meshes, the local solvers, and whole solves against one core and all cores of
- * the same machine. The gradient formulation, as in the paper, on cubes of five tets a brick: 320, 2560, 20 480
- * and 163 840 of them. */
+/* fabien2019, Figures 6, 7 and 15, on the device it is given: the bandwidth and the operations of a product
+ * with the trace matrix over degrees and meshes, the local solvers, and whole solves against one core and all
+ * cores of the same machine. The gradient formulation, as in the paper, on cubes of five tets a brick: 320,
+ * 2560, 20 480 and 163 840 of them. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 #define REPEATS 5
 #define INNER   4
 #define LONG    0.05 /* seconds of a run that is not repeated so often */
-#define TETS    5 /* of a brick */
+#define TETS    5    /* of a brick */
 
 /* What is measured, in memory of its own. */
 struct bodies {
@@ -151,9 +151,17 @@ done:
 /* Figures 6 and 7. */
 static facet_status emit_products(const struct bench_options *options) {
     facet_status status = FACET_OK;
-    static const char *const headers[] = {"k",           "tets",       "unknowns",    "copy GB/s",
-                                          "product GB/s", "of a copy", "flop a byte", "product GFLOP/s",
-                                          "K_e TFLOP/s", "K_e Mcells/s", "u, H, p Mcells/s"};
+    static const char *const headers[] = {"k",
+                                          "tets",
+                                          "unknowns",
+                                          "copy GB/s",
+                                          "product GB/s",
+                                          "of a copy",
+                                          "flop a byte",
+                                          "product GFLOP/s",
+                                          "K_e TFLOP/s",
+                                          "K_e Mcells/s",
+                                          "u, H, p Mcells/s"};
     static const struct {
         int cells, degree;
     } rows[] = {{12, 1}, {12, 2}, {12, 3}, {12, 4}, {12, 5}, {12, 6}, {4, 2}, {8, 2},
@@ -165,21 +173,22 @@ static facet_status emit_products(const struct bench_options *options) {
         if (i == 6 || i == 10) table_rule(table);
         TRY(add_product(options, rows[i].cells, rows[i].degree, table));
     }
-    TRY(bench_emit(options, "fabien2019-gpu",
-                   "fabien2019, Figures 6 and 7 (the paper: 60 to 70 % of 480 GB/s from k = 2 on, 57 to 95 "
-                   "GFLOP/s). Product in double precision: the entries of one triangle, x, y and the maps of "
-                   "faces, over a copy of the element matrices; 2 n^2 operations a cell. Local solvers: "
-                   "elimination of N rows before n columns N^3/3 + N^2 n + N n^2, first of the functions that "
-                   "do not meet the stress (scalar), then of the others (all components); kernels alone.",
-                   table));
+    TRY(bench_emit(
+        options, "fabien2019-gpu",
+        "fabien2019, Figures 6 and 7 (the paper: 60 to 70 % of 480 GB/s from k = 2 on, 57 to 95 "
+        "GFLOP/s). Product in double precision: the entries of one triangle, x, y and the maps of "
+        "faces, over a copy of the element matrices; 2 n^2 operations a cell. Local solvers: "
+        "elimination of N rows before n columns N^3/3 + N^2 n + N n^2, first of the functions that "
+        "do not meet the stress (scalar), then of the others (all components); kernels alone.",
+        table));
 done:
     table_destroy(&table);
     return status;
 }
 
 /* Seconds of condensing and of set-up and solve. */
-static facet_status time_solve(const struct bench_options *options, const char *device, int threads, int cells,
-                               int degree, double seconds[2], int *iterations) {
+static facet_status time_solve(const struct bench_options *options, const char *device, int threads,
+                               int cells, int degree, double seconds[2], int *iterations) {
     facet_status status = FACET_OK;
     struct bench_options o = *options;
     const struct fabien2019_case c = {.problem = &fabien2019_nearly,
@@ -210,12 +219,13 @@ done:
 /* Figure 15. */
 static facet_status emit_speed(const struct bench_options *options) {
     facet_status status = FACET_OK;
-    static const char *const headers[] = {"k",          "tets",         "iterations",
-                                          "local s",    "of one core",  "of all cores",
-                                          "global s",   "of one core ", "of all cores "};
+    static const char *const headers[] = {"k",        "tets",         "iterations",
+                                          "local s",  "of one core",  "of all cores",
+                                          "global s", "of one core ", "of all cores "};
     static const struct {
         int cells, degree;
-    } rows[] = {{4, 1}, {8, 1}, {16, 1}, {4, 2}, {8, 2}, {16, 2}, {4, 3}, {8, 3}, {4, 4}, {8, 4}, {4, 5}, {8, 5}};
+    } rows[] = {{4, 1}, {8, 1}, {16, 1}, {4, 2}, {8, 2}, {16, 2},
+                {4, 3}, {8, 3}, {4, 4},  {8, 4}, {4, 5}, {8, 5}};
     struct table *table = NULL;
     TRY(table_create(9, headers, &table));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -236,12 +246,13 @@ static facet_status emit_speed(const struct bench_options *options) {
         }
         TRY(base_check_interrupt());
     }
-    TRY(bench_emit(options, "fabien2019-gpu-speed",
-                   "fabien2019, Figure 15 (the paper: 4 to 14 times one core in the global solver, 4 to 73 in "
-                   "the local ones, k > 2): section 4.2 with lambda = mu to 1e-7, conjugate gradients with "
-                   "p-multigrid. Local: phase condense, with what it takes to get there. Global: set-up and "
-                   "solve. The second of two runs on the device.",
-                   table));
+    TRY(bench_emit(
+        options, "fabien2019-gpu-speed",
+        "fabien2019, Figure 15 (the paper: 4 to 14 times one core in the global solver, 4 to 73 in "
+        "the local ones, k > 2): section 4.2 with lambda = mu to 1e-7, conjugate gradients with "
+        "p-multigrid. Local: phase condense, with what it takes to get there. Global: set-up and "
+        "solve. The second of two runs on the device.",
+        table));
 done:
     table_destroy(&table);
     return status;

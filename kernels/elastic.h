@@ -56,25 +56,25 @@ static inline struct elastic_layout elastic_layout(int dim, int n_faces) {
 
 /* Of elastic_balance. */
 struct elastic_forces {
-    double one, constant;              /* 1 / psi_0 on a reference face, chi_0 */
-    const double *phi, *chi;           /* n_faces x N, n_faces x Nu: their integrals over the reference faces */
-    const double *coefficients;        /* elastic_layout */
-    const double *u, *q, *loads;       /* batch x dim Nu, what elastic_solve makes, dim Nu x LANES */
+    double one, constant;        /* 1 / psi_0 on a reference face, chi_0 */
+    const double *phi, *chi;     /* n_faces x N, n_faces x Nu: their integrals over the reference faces */
+    const double *coefficients;  /* elastic_layout */
+    const double *u, *q, *loads; /* batch x dim Nu, what elastic_solve makes, dim Nu x LANES */
     const double *trace;
     const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
 };
 
-/* What elastic_balance says of a cell, `lanes` apart. The traction that cells balance is that of the stress, or of
- * mu H - p 1, less tau (u - trace). */
+/* What elastic_balance says of a cell, `lanes` apart. The traction that cells balance is that of the stress,
+ * or of mu H - p 1, less tau (u - trace). */
 EVERYWHERE void elastic_balance_cell(const struct elastic_tables *t, const struct elastic_layout *at,
-                                     const struct elastic_forces *b, int64_t batch, int lane, double *balance) {
+                                     const struct elastic_forces *b, int64_t batch, int lane,
+                                     double *balance) {
     const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N, Nu = t->Nu;
     const int n_q = (dim * dim + (t->pressure != 0)) * N;
     const double *c = b->coefficients + batch * at->count * L + lane, *u = b->u + batch * dim * Nu * L + lane,
                  *q = b->q + batch * n_q * L + lane, *load = b->loads + batch * dim * Nu * L + lane;
     double det = 0.0, worst = 0.0, moduli = 0.0;
-    for (int a = 0; a < dim; a++)
-        det += c[(at->jacobian + a * dim) * L] * c[(at->cofactors + a * dim) * L];
+    for (int a = 0; a < dim; a++) det += c[(at->jacobian + a * dim) * L] * c[(at->cofactors + a * dim) * L];
     const double mu = t->pressure ? c[(at->moduli + 2) * L] * det : 1.0;
     for (int d = 0; d < dim; d++) {
         double out = 0.0;

@@ -285,7 +285,8 @@ static void run_elastic_balance(struct arena *a, int64_t size) {
     for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
     for (int64_t i = 0; i < c.n_cells; i++)
         for (int f = 0; f < faces; f++)
-            maps[lane_of(a->device, faces, i) + f * lanes] = (i + f) % 5 == 3 ? -1 : (i + f) % 7 * dim * c.t.m;
+            maps[lane_of(a->device, faces, i) + f * lanes] =
+                (i + f) % 5 == 3 ? -1 : (i + f) % 7 * dim * c.t.m;
     struct elastic_forces forces = {
         .one = 0.7,
         .constant = 1.3,

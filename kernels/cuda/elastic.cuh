@@ -7,6 +7,8 @@
 #ifndef FACET_CUDA_ELASTIC_CUH
 #define FACET_CUDA_ELASTIC_CUH
 
+#include <type_traits>
+
 #include "kernels/cuda/local.cuh"
 
 namespace facet {
@@ -19,15 +21,16 @@ struct solid {
     struct affine_tables turns;
     struct elastic_layout at;
     int orientations;
-    int high, low, n_face, N, n, n_linear; // N: low rows of all components; n: of the trace; n_linear of these
-    double *O;                             // orientations x m x m
-    double *F;                             // face and orientation x N x m
-    double *FU;                            // x Nu x m
-    double *DF;                            // x dim x low x m
-    double *FF;                            // (face and orientation)^2 x m x m
-    double *half;                          // faces x face and orientation x m x m: F_f'F_g O_g
-    double *coordinates;                   // face and orientation x dim x n_linear, the mean of all faces off
-    int *order;                            // n: unknowns of a cell, those of linear functions first
+    int high, low, n_face, N, n,
+        n_linear;        // N: low rows of all components; n: of the trace; n_linear of these
+    double *O;           // orientations x m x m
+    double *F;           // face and orientation x N x m
+    double *FU;          // x Nu x m
+    double *DF;          // x dim x low x m
+    double *FF;          // (face and orientation)^2 x m x m
+    double *half;        // faces x face and orientation x m x m: F_f'F_g O_g
+    double *coordinates; // face and orientation x dim x n_linear, the mean of all faces off
+    int *order;          // n: unknowns of a cell, those of linear functions first
 };
 
 // In the scratch of a call; condense: with FF.
@@ -58,25 +61,26 @@ constexpr int FEW_NUMBERS = 1000, MANY_NUMBERS = 8000, TEAMS = 4;
 // ------------------------------------------------------------------------------------ a cell
 
 // alpha a_c b_d + delta a_d b_c + gamma 1_cd a.b, where the a of direction c is a[c step_a].
-__device__ __forceinline__ double modulus(int dim, const double *moduli, const double *a, int step_a,
-                                          const double *b, int step_b, int c, int d) {
+template <int DIM>
+__device__ __forceinline__ double modulus(const double *moduli, const double *a, int step_a, const double *b,
+                                          int step_b, int c, int d) {
     double sum = moduli[0] * (a[c * step_a] * b[d * step_b]) + moduli[1] * (a[d * step_a] * b[c * step_b]);
     if (c == d) {
         double inner = 0.0;
-        for (int e = 0; e < dim; e++) inner += a[e * step_a] * b[e * step_b];
+        for (int e = 0; e < DIM; e++) inner += a[e * step_a] * b[e * step_b];
         sum += moduli[2] * inner;
     }
     return sum;
 }
 
 // Of a pair of components (b, d): the coefficients of DD_e in S, at [(b dim + d) dim dim + e].
-template <class T>
+template <int DIM, class T>
 __device__ __forceinline__ void low_moduli(const solid &p, const T &team, const double *c, double *to) {
-    const int dim = p.t.dim, pairs = dim * dim;
-    for (int k = team.thread; k < pairs * pairs; k += T::THREADS) {
-        const int b = k / pairs / dim, d = k / pairs % dim, e = k % pairs;
-        to[k] = modulus(dim, c + p.at.moduli, c + p.at.cofactors + e / dim, dim,
-                        c + p.at.cofactors + e % dim, dim, b, d);
+    constexpr int PAIRS = DIM * DIM;
+    for (int k = team.thread; k < PAIRS * PAIRS; k += T::THREADS) {
+        const int b = k / PAIRS / DIM, d = k / PAIRS % DIM, e = k % PAIRS;
+        to[k] = modulus<DIM>(c + p.at.moduli, c + p.at.cofactors + e / DIM, DIM, c + p.at.cofactors + e % DIM,
+                             DIM, b, d);
     }
 }
 
@@ -86,9 +90,11 @@ __device__ __forceinline__ int function_at(const solid &p, int i) {
 }
 
 // Entry (i, j) of sum_f tau_f FU_f FU_f', in the order of chi.
+template <int FACES>
 __device__ __forceinline__ double mass_entry(const solid &p, const double *weight, int i, int j) {
     double sum = 0.0;
-    for (int f = 0; f < p.t.n_faces; f++) sum += weight[f] * __ldg(p.t.mass + (f * p.t.Nu + i) * p.t.Nu + j);
+#pragma unroll
+    for (int f = 0; f < FACES; f++) sum += weight[f] * __ldg(p.t.mass + (f * p.t.Nu + i) * p.t.Nu + j);
     return sum;
 }
 
@@ -98,12 +104,27 @@ __device__ __forceinline__ int face_at(const solid &p, const double *c, int f) {
 }
 
 // Entry (i, j) of S in low functions without the stabilization.
-__device__ __forceinline__ double low_entry(const solid &p, const double *moduli, int b, int d, int i, int j) {
-    const int pairs = p.t.dim * p.t.dim;
-    const double *w = moduli + (b * p.t.dim + d) * pairs;
+template <int DIM>
+__device__ __forceinline__ double low_entry(const solid &p, const double *moduli, int b, int d, int i,
+                                            int j) {
+    constexpr int PAIRS = DIM * DIM;
+    const double *w = moduli + (b * DIM + d) * PAIRS;
     double sum = 0.0;
-    for (int e = 0; e < pairs; e++) sum += w[e] * __ldg(p.t.DD + (e * p.low + i) * p.low + j);
+#pragma unroll
+    for (int e = 0; e < PAIRS; e++) sum += w[e] * __ldg(p.t.DD + (e * p.low + i) * p.low + j);
     return sum;
+}
+
+// Calls `work` with the shape of the cells as constants.
+template <typename Work> void by_shape(const struct elastic_tables *t, Work work) {
+    if (t->dim == 2 && t->n_faces == 3)
+        work(std::integral_constant<int, 2>(), std::integral_constant<int, 3>());
+    else if (t->dim == 2)
+        work(std::integral_constant<int, 2>(), std::integral_constant<int, 4>());
+    else if (t->n_faces == 4)
+        work(std::integral_constant<int, 3>(), std::integral_constant<int, 4>());
+    else
+        work(std::integral_constant<int, 3>(), std::integral_constant<int, 6>());
 }
 
 } // namespace

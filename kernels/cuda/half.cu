@@ -455,7 +455,8 @@ __device__ bool halve_constant(const halves &h, const double *K, uint16_t *cell,
     const product &p = h.p;
     const int n = p.n;
     uint16_t *s = cell + 2 * lane, *A = cell + 2 * n * L; // e beside s
-    const bool good = round_matrix(n, K, [](int) { return 0.0; }, s, 2 * L, A, lane);
+    const bool good = round_matrix(
+        n, K, [](int) { return 0.0; }, s, 2 * L, A, lane);
     double sum = 0;
     for (int f = 0; f < p.n_faces; f++)
         if (p.start(f) < p.start(f + 1)) sum += h.ones[f] * scale_of(s[p.start(f) * 2 * L]);
@@ -549,8 +550,9 @@ using namespace facet;
 
 // Displacements of triangles, quads, tets and hexes.
 static auto moving_of(const struct cell_plan *plan) {
-    return plan->n_components == 2 ? (plan->n_faces == 3 ? multiply_moving<2, 3, 2> : multiply_moving<2, 4, 2>)
-                                   : (plan->n_faces == 4 ? multiply_moving<3, 4, 3> : multiply_moving<3, 6, 4>);
+    return plan->n_components == 2
+               ? (plan->n_faces == 3 ? multiply_moving<2, 3, 2> : multiply_moving<2, 4, 2>)
+               : (plan->n_faces == 4 ? multiply_moving<3, 4, 3> : multiply_moving<3, 6, 4>);
 }
 
 void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y) {

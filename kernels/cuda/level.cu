@@ -299,8 +299,8 @@ __global__ void corner_matrices(int64_t n_cells, int nc, int m, const uint8_t *_
                                 const double *__restrict__ hats, const double *__restrict__ matrices,
                                 double *corners) {
     constexpr int C = DIM + 1;
-    const int64_t number = number_of_thread(), cell = number / L / (nc * nc) * L + number % L, batch = cell / L,
-                  lane = cell % L;
+    const int64_t number = number_of_thread(), cell = number / L / (nc * nc) * L + number % L,
+                  batch = cell / L, lane = cell % L;
     const int c = (int)(number / L % (nc * nc)) / nc, d = (int)(number / L % nc);
     if (cell >= n_cells) return;
     const double *K = matrices + batch * row_of(C * nc * m) * L + lane, *P[C];
@@ -373,7 +373,8 @@ int64_t lane_invert_cuda(int lanes, int64_t n_blocks, int m, double *matrices) {
     if (n_blocks == 0 || m == 0 || !may_launch()) return -1;
     unsigned long long *failed = first_failure();
     if (failed == nullptr) return -1;
-    switch (m) { // faces of triangles and quads, of tets and of hexes of low degree, one function or displacements
+    switch (m) { // faces of triangles and quads, of tets and of hexes of low degree, one function or
+                 // displacements
     case 1:
         launch_small<1>(n_blocks, matrices, failed);
         break;

@@ -52,7 +52,7 @@ static int is_one(const struct hdg *h, const struct field *const *fields, const 
 }
 
 static int has_kernels(const struct hdg *h) {
-    static const char *const kernels[] = {"cell_source", "face_sums",   "cell_gather",  "table_apply",
+    static const char *const kernels[] = {"cell_source", "face_sums",    "cell_gather",  "table_apply",
                                           "put_entries", "cell_extract", "tile_extremes"};
     static const char *const own[][3] = {{"affine_coefficients", "affine_solve", "affine_balance"},
                                          {"condense_elastic", "elastic_solve", "elastic_balance"}};
@@ -413,7 +413,8 @@ static facet_status source_values(const struct hdg *h, int block, int c, int64_t
                               .components = h->trace.n_components,
                               .points = w->points,
                               .weights = w->weights,
-                              .corners = h->resident->blocks[block].corners + first * (1 + dim) * dim * lanes};
+                              .corners =
+                                  h->resident->blocks[block].corners + first * (1 + dim) * dim * lanes};
     struct expr_program program = {0};
     if (f != NULL && !field_is_number(f, c, &p.constant)) {
         TRY(field_program_create(f, c, h->device, dim, 0, 0, many * lanes, &program));

@@ -1,7 +1,7 @@
 /* Diffusion and elasticity on straight cells with constant data, on a device that is not the host: corners,
- * coefficients, loads, the trace, u and q (elasticity: the stress, or H and p) stay there, and the host is told
- * what it asks for. hdg_condense finds out whether a problem is one for this (hdg.resident is not NULL then);
- * everything else goes through the host. */
+ * coefficients, loads, the trace, u and q (elasticity: the stress, or H and p) stay there, and the host is
+ * told what it asks for. hdg_condense finds out whether a problem is one for this (hdg.resident is not NULL
+ * then); everything else goes through the host. */
 #ifndef FACET_HDG_RESIDENT_H
 #define FACET_HDG_RESIDENT_H
 

@@ -14,9 +14,10 @@ struct resident_block {
     int64_t *maps;                  /* batch x n_faces x LANES: into the trace of hdg_resident */
     int64_t *sides;                 /* of the free faces: the kernel face_sums */
     double *loads, *u, *q;
-    double *normals, *moments; /* of the reference cell: struct balance_cells; elasticity: elastic_forces.phi, */
-    double *moments_u;         /* and chi, else NULL */
-    double *det;               /* batch x LANES: of the Jacobian, 0 in lanes without a cell; elasticity: NULL */
+    double *normals,
+        *moments;      /* of the reference cell: struct balance_cells; elasticity: elastic_forces.phi, */
+    double *moments_u; /* and chi, else NULL */
+    double *det;       /* batch x LANES: of the Jacobian, 0 in lanes without a cell; elasticity: NULL */
 };
 
 struct hdg_resident {

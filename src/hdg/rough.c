@@ -209,17 +209,16 @@ static double deformation(const struct hdg *h, int block, int32_t cell, int n, c
     return most;
 }
 
-/* The largest diagonal entry of the matrix of every cell of the mesh; of devices that are not the host without
- * the matrices. */
+/* The largest diagonal entry of the matrix of every cell of the mesh; of devices that are not the host
+ * without the matrices. */
 static facet_status find_stiffest(const struct hdg *h, double *stiffest) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    const int there = !device_is_host(h->device) && h->data.equation->by_faces && h->contacts == NULL &&
-                      !h->matrices.full;
+    const int there =
+        !device_is_host(h->device) && h->data.equation->by_faces && h->contacts == NULL && !h->matrices.full;
     struct trace_view view = {.matrices = &h->matrices};
     struct trace_summary summary = {0};
-    TRY(there ? trace_summary_open(&h->matrices, &h->trace, &summary)
-              : trace_view_open(&h->matrices, &view));
+    TRY(there ? trace_summary_open(&h->matrices, &h->trace, &summary) : trace_view_open(&h->matrices, &view));
     for (int b = 0; b < mesh->n_blocks; b++) {
         double *to = stiffest + mesh->blocks[b].first;
         int N, n;
@@ -228,8 +227,7 @@ static facet_status find_stiffest(const struct hdg *h, double *stiffest) {
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
             to[cell] = there ? trace_summary_of(&summary, b, cell, TRACE_MOST) : 0.0;
             for (int i = 0; i < n && !there; i++)
-                to[cell] =
-                    fmax(to[cell], trace_view_entry(&view, b, trace_view_cell(&view, b, cell), i, i));
+                to[cell] = fmax(to[cell], trace_view_entry(&view, b, trace_view_cell(&view, b, cell), i, i));
         }
     }
 done:

@@ -427,7 +427,8 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     const struct hdg *hdg = s->hdg;
     double contrast, stretch, skew, work;
     *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
-    if (device_has_memory(hdg->device) && hdg->data.equation->rigid) /* to order K takes longer than to solve */
+    if (device_has_memory(hdg->device) &&
+        hdg->data.equation->rigid) /* to order K takes longer than to solve */
         o->few = s->system.n_free <= (s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D : MANY_HARD_IN_3D);
     if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));

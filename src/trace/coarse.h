@@ -48,8 +48,8 @@ struct trace_nodes {
     int64_t *offsets;    /* n + 1: the columns of a node, one for each component that is not given there */
     uint8_t *components; /* of each column */
     int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes and normals */
-    int32_t *columns; /* of every vertex of the mesh its first column, all components following it, or -1;
-                         NULL where there is more to a node */
+    int32_t *columns;    /* of every vertex of the mesh its first column, all components following it, or -1;
+                            NULL where there is more to a node */
     struct mg_transfer P;
 };
 void trace_nodes_destroy(struct trace_nodes *nodes);

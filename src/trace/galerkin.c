@@ -302,8 +302,8 @@ static facet_status vertex_elements_there(const struct trace_space *space,
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     const struct mesh_block *b = &space->mesh->blocks[block];
-    const int lanes = matrices->lanes, dim = space->mesh->dim, nc = space->n_components,
-              n = (dim + 1) * nc, size = n * (n + 1) / 2;
+    const int lanes = matrices->lanes, dim = space->mesh->dim, nc = space->n_components, n = (dim + 1) * nc,
+              size = n * (n + 1) / 2;
     const int64_t n_batches = matrices->n_batches[block], count = n_batches * size * lanes;
     struct hat_tables t;
     double *hats = NULL, *there = NULL, *host = NULL;
