@@ -224,8 +224,7 @@ static facet_status emit_speed(const struct bench_options *options) {
                                           "global s", "of one core ", "of all cores "};
     static const struct {
         int cells, degree;
-    } rows[] = {{4, 1}, {8, 1}, {16, 1}, {4, 2}, {8, 2}, {16, 2},
-                {4, 3}, {8, 3}, {4, 4},  {8, 4}, {4, 5}, {8, 5}};
+    } rows[] = {{4, 1}, {8, 1}, {16, 1}, {4, 2}, {8, 2}, {16, 2}, {4, 3}, {8, 3}, {4, 4}, {8, 4}, {4, 5}};
     struct table *table = NULL;
     TRY(table_create(9, headers, &table));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
