@@ -39,7 +39,7 @@ places places_of(const solid &p) {
 }
 
 // A cell at work.
-template <int DIM, int FACES, class T> struct work {
+template <class T> struct work {
     const solid &p;
     const places &at;
     const T &team;
@@ -74,21 +74,20 @@ __device__ __forceinline__ int face_of(const int4 &e) {
     return e.w >> 20;
 }
 
-template <int DIM, int FACES, class T> __device__ __forceinline__ void prepare(const work<DIM, FACES, T> &w) {
+template <class T> __device__ __forceinline__ void prepare(const work<T> &w) {
     const solid &p = w.p;
-    constexpr int dim = DIM, faces = FACES;
-    const int m = p.t.m, places = faces * p.orientations;
+    const int dim = p.t.dim, faces = p.t.n_faces, m = p.t.m, places = faces * p.orientations;
     const double *c = w.c(), *moduli = c + p.at.moduli, *normals = c + p.at.normals;
-    low_moduli<DIM>(p, w.team, c, w.own + w.at.low);
+    low_moduli(p, w.team, c, w.own + w.at.low);
     for (int k = w.team.thread; k < faces * dim * dim * dim; k += T::THREADS) {
         const int e = k % dim, d = k / dim % dim, b = k / dim / dim % dim, f = k / dim / dim / dim;
         w.own[w.at.coupling + k] =
-            modulus<DIM>(moduli, c + p.at.cofactors + e, dim, normals + f * dim, 1, b, d);
+            modulus(dim, moduli, c + p.at.cofactors + e, dim, normals + f * dim, 1, b, d);
     }
     for (int k = w.team.thread; k < faces * faces * dim * dim; k += T::THREADS) {
         const int d = k % dim, b = k / dim % dim, pair = k / dim / dim;
         w.own[w.at.faces + k] =
-            modulus<DIM>(moduli, normals + pair / faces * dim, 1, normals + pair % faces * dim, 1, b, d);
+            modulus(dim, moduli, normals + pair / faces * dim, 1, normals + pair % faces * dim, 1, b, d);
     }
     for (int q = w.team.thread; q < p.n; q += T::THREADS) {
         const int unknown = p.order[q], f = unknown / (dim * m), b = unknown / m % dim, k = unknown % m;
@@ -140,8 +139,7 @@ __device__ __forceinline__ void subtract_gram(const T &team, int rows, int n, in
 
 // The stabilization of one component with the high functions eliminated: P, low functions first, then those
 // of the faces, one triangle. Returns whether it is positive definite.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ bool scalar_stage(const work<DIM, FACES, T> &w) {
+template <class T> __device__ __forceinline__ bool scalar_stage(const work<T> &w) {
     const solid &p = w.p;
     const T &team = w.team;
     const int Nu = p.t.Nu, m = p.t.m, high = p.high, low = p.low, ld = w.at.scalar_ld;
@@ -149,7 +147,7 @@ __device__ __forceinline__ bool scalar_stage(const work<DIM, FACES, T> &w) {
     double *A = w.C(), *P = w.P();
     for (int i = team.warp; i < high; i += T::THREADS / 32) {
         for (int j = i + team.lane; j < Nu; j += 32)
-            A[i * ld + j] = mass_entry<FACES>(p, weight, low + i, function_at(p, j));
+            A[i * ld + j] = mass_entry(p, weight, low + i, function_at(p, j));
         for (int j = team.lane; j < p.n_face; j += 32) {
             const int f = j / m;
             A[i * ld + Nu + j] = weight[f] * __ldg(p.FU + (face_at(p, c, f) * Nu + low + i) * m + j - f * m);
@@ -162,7 +160,7 @@ __device__ __forceinline__ bool scalar_stage(const work<DIM, FACES, T> &w) {
         team, high, low + p.n_face, ld, A + high,
         [&](int i, int j) {
             const int f = (i - low) / m;
-            if (i < low) return mass_entry<FACES>(p, weight, i, j);
+            if (i < low) return mass_entry(p, weight, i, j);
             if (j < low) return weight[f] * __ldg(p.FU + (face_at(p, c, f) * Nu + j) * m + i - low - f * m);
             return i == j ? weight[f] : 0.0;
         },
@@ -172,19 +170,17 @@ __device__ __forceinline__ bool scalar_stage(const work<DIM, FACES, T> &w) {
 }
 
 // C = [S R] of the low functions.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ void assemble(const work<DIM, FACES, T> &w) {
+template <class T> __device__ __forceinline__ void assemble(const work<T> &w) {
     const solid &p = w.p;
     const T &team = w.team;
-    constexpr int dim = DIM;
-    const int low = p.low, N = p.N, m = p.t.m, ld = w.at.ld;
+    const int dim = p.t.dim, low = p.low, N = p.N, m = p.t.m, ld = w.at.ld;
     const double *P = w.P(), *coupling = w.own + w.at.coupling;
     double *C = w.C();
     for (int row = team.warp; row < N; row += T::THREADS / 32) {
         const int b = row / low, i = row - b * low;
         for (int j = row + team.lane; j < N; j += 32) {
             const int d = j / low, k = j - d * low;
-            const double sum = low_entry<DIM>(p, w.own + w.at.low, b, d, i, k);
+            const double sum = low_entry(p, w.own + w.at.low, b, d, i, k);
             C[row * ld + j] = b == d ? sum + P[triangle_row(k) + i] : sum;
         }
         for (int q = team.lane; q < p.n; q += 32) {
@@ -219,11 +215,9 @@ __device__ __forceinline__ double sum_of_warp(double x) {
 
 // The motions of a cell, n_linear x MOTIONS, orthonormal, by one warp; rotations come after the three (two)
 // translations, and columns that are none are zero.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ void make_motions(const work<DIM, FACES, T> &w) {
+template <class T> __device__ __forceinline__ void make_motions(const work<T> &w) {
     const solid &p = w.p;
-    constexpr int dim = DIM;
-    const int linear = p.t.n_linear, lane = w.team.lane;
+    const int dim = p.t.dim, linear = p.t.n_linear, lane = w.team.lane;
     const double *c = w.c(), *jacobian = c + p.at.jacobian;
     double *of = w.own + w.at.motions;
     for (int q = lane; q < p.n_linear; q += 32) {
@@ -232,7 +226,8 @@ __device__ __forceinline__ void make_motions(const work<DIM, FACES, T> &w) {
         double x[3] = {0.0, 0.0, 0.0};
         for (int a = 0; a < dim; a++)
             for (int e = 0; e < dim; e++) x[a] += jacobian[a * dim + e] * __ldg(moments + e * linear);
-        for (int r = 0; r < dim; r++) of[q * MOTIONS + r] = k == 0 && r == b ? rsqrt((double)FACES) : 0.0;
+        for (int r = 0; r < dim; r++)
+            of[q * MOTIONS + r] = k == 0 && r == b ? rsqrt((double)p.t.n_faces) : 0.0;
         for (int r = 0; r < MOTIONS - dim; r++) {
             const int axis = dim == 2 ? 2 : r, from = (axis + 1) % 3, to = (axis + 2) % 3;
             const bool there = p.t.rotations && r < (dim == 2 ? 1 : 3);
@@ -261,12 +256,10 @@ __device__ __forceinline__ void make_motions(const work<DIM, FACES, T> &w) {
 
 // D = -K W, and those motions of which that is too much are left alone, with all that follow them; then D +=
 // W W'K W / 2, so that K + D W' + W D' is zero on them.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ void find_lack(const work<DIM, FACES, T> &w, double *largest) {
+template <class T> __device__ __forceinline__ void find_lack(const work<T> &w, double *largest) {
     const solid &p = w.p;
     const T &team = w.team;
-    const int n = p.n;
-    constexpr int dim = DIM;
+    const int n = p.n, dim = p.t.dim;
     const double *first = w.own + w.at.first;
     double *of = w.own + w.at.motions, *D = w.own + w.at.D;
     for (int q = team.thread; q < n; q += T::THREADS) {
@@ -322,11 +315,9 @@ __device__ __forceinline__ int64_t entry_place(int i, int j) {
 }
 
 // K; its diagonal is left in `diagonal`.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ void make_K(const work<DIM, FACES, T> &w, double *diagonal, double *K) {
+template <class T> __device__ __forceinline__ void make_K(const work<T> &w, double *diagonal, double *K) {
     const solid &p = w.p;
-    constexpr int dim = DIM, faces = FACES;
-    const int low = p.low;
+    const int faces = p.t.n_faces, dim = p.t.dim, low = p.low;
     const double *P = w.P(), *products = w.own + w.at.faces;
     double *first = w.own + w.at.first;
     const int4 *extra = w.extra();
@@ -352,8 +343,7 @@ __device__ __forceinline__ void make_K(const work<DIM, FACES, T> &w, double *dia
 }
 
 // The rows and columns that motions know, as they should be.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ void put_first(const work<DIM, FACES, T> &w, double *K) {
+template <class T> __device__ __forceinline__ void put_first(const work<T> &w, double *K) {
     const solid &p = w.p;
     const double *first = w.own + w.at.first, *of = w.own + w.at.motions, *D = w.own + w.at.D;
     const int *order = w.order();
@@ -369,7 +359,7 @@ __device__ __forceinline__ void put_first(const work<DIM, FACES, T> &w, double *
         }
 }
 
-template <int DIM, int FACES, int WARPS, bool SHARED>
+template <int WARPS, bool SHARED>
 __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     condense(const __grid_constant__ solid p, const places at, int64_t n_cells, const double *coefficients,
              double *K, double *scratch, unsigned long long *failed) {
@@ -379,7 +369,7 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     const team_type team = {thread, thread / 32, thread % 32};
     constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
     double *own = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
-    const work<DIM, FACES, team_type> w = {p, at, team, own};
+    const work<team_type> w = {p, at, team, own};
     const int64_t n_K = triangle_row(p.n);
     for (int64_t begin = (int64_t)blockIdx.x * CELLS; begin < n_cells; begin += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = begin + mine, batch = cell / L;
@@ -409,11 +399,14 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 
 using namespace facet;
 
-// The larger of both uses: solves inside ask with condense = 0.
+// The larger of both uses: solves inside ask with condense = 0. Of cells that do not fit into shared memory
+// only tets are worked on here: the room that others take is more than there is, so that the host condenses
+// them.
 int64_t elastic_scratch_cuda(const struct elastic_tables *t, int condense) {
     const int64_t solve = elastic_solve_scratch(t);
     if (!condense) return solve;
     const places at = places_of(solid_of(t, true, nullptr));
+    if (solid_slices(at.size) > 0 && !(t->dim == 3 && t->n_faces == 4)) return INT64_MAX / 64;
     const int64_t all = solid_size(t, true) + solid_slices(at.size) * at.size;
     return all > solve ? all : solve;
 }
@@ -431,21 +424,15 @@ int64_t condense_elastic_cuda(const struct elastic_tables *t, int64_t n_batches,
     const int64_t slices = solid_slices(at.size);
     double *rest = scratch + solid_size(t, true);
     make_solid(p, true);
-    by_shape(t, [&](auto dim, auto faces) {
-        constexpr int DIM = decltype(dim)::value, FACES = decltype(faces)::value;
-        if (slices > 0)
-            launch(condense<DIM, FACES, 8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at,
-                   n_cells, coefficients, K, rest, failed);
-        else if (DIM == 2 && at.size <= FEW_NUMBERS) {
-            if constexpr (DIM == 2)
-                launch(condense<DIM, FACES, 1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at,
-                       n_cells, coefficients, K, rest, failed);
-        } else if (at.size <= MANY_NUMBERS)
-            launch(condense<DIM, FACES, 4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, K,
-                   rest, failed);
-        else
-            launch(condense<DIM, FACES, 8, true>, what, n_cells, 256, bytes, p, at, n_cells, coefficients, K,
-                   rest, failed);
-    });
+    if (slices > 0)
+        launch(condense<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at, n_cells,
+               coefficients, K, rest, failed);
+    else if (at.size <= FEW_NUMBERS)
+        launch(condense<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at, n_cells,
+               coefficients, K, rest, failed);
+    else if (at.size <= MANY_NUMBERS)
+        launch(condense<4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, K, rest, failed);
+    else
+        launch(condense<8, true>, what, n_cells, 256, bytes, p, at, n_cells, coefficients, K, rest, failed);
     return failure_found(failed);
 }

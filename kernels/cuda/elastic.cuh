@@ -7,8 +7,6 @@
 #ifndef FACET_CUDA_ELASTIC_CUH
 #define FACET_CUDA_ELASTIC_CUH
 
-#include <type_traits>
-
 #include "kernels/cuda/local.cuh"
 
 namespace facet {
@@ -61,26 +59,25 @@ constexpr int FEW_NUMBERS = 1000, MANY_NUMBERS = 8000, TEAMS = 4;
 // ------------------------------------------------------------------------------------ a cell
 
 // alpha a_c b_d + delta a_d b_c + gamma 1_cd a.b, where the a of direction c is a[c step_a].
-template <int DIM>
-__device__ __forceinline__ double modulus(const double *moduli, const double *a, int step_a, const double *b,
-                                          int step_b, int c, int d) {
+__device__ __forceinline__ double modulus(int dim, const double *moduli, const double *a, int step_a,
+                                          const double *b, int step_b, int c, int d) {
     double sum = moduli[0] * (a[c * step_a] * b[d * step_b]) + moduli[1] * (a[d * step_a] * b[c * step_b]);
     if (c == d) {
         double inner = 0.0;
-        for (int e = 0; e < DIM; e++) inner += a[e * step_a] * b[e * step_b];
+        for (int e = 0; e < dim; e++) inner += a[e * step_a] * b[e * step_b];
         sum += moduli[2] * inner;
     }
     return sum;
 }
 
 // Of a pair of components (b, d): the coefficients of DD_e in S, at [(b dim + d) dim dim + e].
-template <int DIM, class T>
+template <class T>
 __device__ __forceinline__ void low_moduli(const solid &p, const T &team, const double *c, double *to) {
-    constexpr int PAIRS = DIM * DIM;
-    for (int k = team.thread; k < PAIRS * PAIRS; k += T::THREADS) {
-        const int b = k / PAIRS / DIM, d = k / PAIRS % DIM, e = k % PAIRS;
-        to[k] = modulus<DIM>(c + p.at.moduli, c + p.at.cofactors + e / DIM, DIM, c + p.at.cofactors + e % DIM,
-                             DIM, b, d);
+    const int dim = p.t.dim, pairs = dim * dim;
+    for (int k = team.thread; k < pairs * pairs; k += T::THREADS) {
+        const int b = k / pairs / dim, d = k / pairs % dim, e = k % pairs;
+        to[k] = modulus(dim, c + p.at.moduli, c + p.at.cofactors + e / dim, dim, c + p.at.cofactors + e % dim,
+                        dim, b, d);
     }
 }
 
@@ -90,11 +87,9 @@ __device__ __forceinline__ int function_at(const solid &p, int i) {
 }
 
 // Entry (i, j) of sum_f tau_f FU_f FU_f', in the order of chi.
-template <int FACES>
 __device__ __forceinline__ double mass_entry(const solid &p, const double *weight, int i, int j) {
     double sum = 0.0;
-#pragma unroll
-    for (int f = 0; f < FACES; f++) sum += weight[f] * __ldg(p.t.mass + (f * p.t.Nu + i) * p.t.Nu + j);
+    for (int f = 0; f < p.t.n_faces; f++) sum += weight[f] * __ldg(p.t.mass + (f * p.t.Nu + i) * p.t.Nu + j);
     return sum;
 }
 
@@ -104,27 +99,13 @@ __device__ __forceinline__ int face_at(const solid &p, const double *c, int f) {
 }
 
 // Entry (i, j) of S in low functions without the stabilization.
-template <int DIM>
 __device__ __forceinline__ double low_entry(const solid &p, const double *moduli, int b, int d, int i,
                                             int j) {
-    constexpr int PAIRS = DIM * DIM;
-    const double *w = moduli + (b * DIM + d) * PAIRS;
+    const int pairs = p.t.dim * p.t.dim;
+    const double *w = moduli + (b * p.t.dim + d) * pairs;
     double sum = 0.0;
-#pragma unroll
-    for (int e = 0; e < PAIRS; e++) sum += w[e] * __ldg(p.t.DD + (e * p.low + i) * p.low + j);
+    for (int e = 0; e < pairs; e++) sum += w[e] * __ldg(p.t.DD + (e * p.low + i) * p.low + j);
     return sum;
-}
-
-// Calls `work` with the shape of the cells as constants.
-template <typename Work> void by_shape(const struct elastic_tables *t, Work work) {
-    if (t->dim == 2 && t->n_faces == 3)
-        work(std::integral_constant<int, 2>(), std::integral_constant<int, 3>());
-    else if (t->dim == 2)
-        work(std::integral_constant<int, 2>(), std::integral_constant<int, 4>());
-    else if (t->n_faces == 4)
-        work(std::integral_constant<int, 3>(), std::integral_constant<int, 4>());
-    else
-        work(std::integral_constant<int, 3>(), std::integral_constant<int, 6>());
 }
 
 } // namespace

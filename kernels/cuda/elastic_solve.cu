@@ -38,7 +38,7 @@ struct solution {
 };
 
 // A cell at work.
-template <int DIM, int FACES, class T> struct work {
+template <class T> struct work {
     const solid &p;
     const places &at;
     const T &team;
@@ -50,8 +50,7 @@ template <int DIM, int FACES, class T> struct work {
 
     // y (dim x dim x N) = those of u.
     __device__ __forceinline__ void cell_moments(const double *u, double *y) const {
-        constexpr int dim = DIM;
-        const int N = p.t.N, low = p.low;
+        const int dim = p.t.dim, N = p.t.N, low = p.low;
         const double *cofactors = c() + p.at.cofactors;
         for (int k = team.thread; k < dim * N; k += T::THREADS) {
             const int b = k / N, i = k % N;
@@ -68,12 +67,11 @@ template <int DIM, int FACES, class T> struct work {
     }
     // y = sign times those of uhat, or y += them.
     __device__ __forceinline__ void face_moments(const double *uhat, double sign, bool add, double *y) const {
-        constexpr int dim = DIM;
-        const int N = p.t.N, m = p.t.m;
+        const int dim = p.t.dim, N = p.t.N, m = p.t.m;
         for (int k = team.thread; k < dim * N; k += T::THREADS) {
             const int b = k / N, i = k % N;
             double sum[3] = {0.0, 0.0, 0.0};
-            for (int f = 0; f < FACES; f++) {
+            for (int f = 0; f < p.t.n_faces; f++) {
                 const double *F = p.F + (face_at(p, c(), f) * N + i) * m, *x = uhat + (f * dim + b) * m;
                 double value = 0.0;
                 for (int j = 0; j < m; j++) value += __ldg(F + j) * x[j];
@@ -89,8 +87,7 @@ template <int DIM, int FACES, class T> struct work {
     // step: of q.
     __device__ __forceinline__ void mix(const double *scale, const double *y, int step, double *q,
                                         double *trace) const {
-        constexpr int dim = DIM;
-        const int N = p.t.N;
+        const int dim = p.t.dim, N = p.t.N;
         for (int i = team.thread; i < N; i += T::THREADS) {
             double old[9], sum = 0.0;
             for (int k = 0; k < dim * dim; k++) old[k] = y[k * N + i];
@@ -109,8 +106,7 @@ template <int DIM, int FACES, class T> struct work {
 
     // u += R uhat; y: scratch.
     __device__ __forceinline__ void add_R(const double *uhat, double *y, double *u) const {
-        constexpr int dim = DIM;
-        const int N = p.t.N, Nu = p.t.Nu, m = p.t.m, low = p.low;
+        const int dim = p.t.dim, N = p.t.N, Nu = p.t.Nu, m = p.t.m, low = p.low;
         const double *cofactors = c() + p.at.cofactors;
         face_moments(uhat, 1.0, false, y);
         team.sync();
@@ -119,7 +115,7 @@ template <int DIM, int FACES, class T> struct work {
         for (int k = team.thread; k < dim * Nu; k += T::THREADS) {
             const int b = k / Nu, i = k % Nu;
             double sum = 0.0;
-            for (int f = 0; f < FACES; f++) {
+            for (int f = 0; f < p.t.n_faces; f++) {
                 const double *FU = p.FU + (face_at(p, c(), f) * Nu + i) * m, *x = uhat + (f * dim + b) * m;
                 double value = 0.0;
                 for (int j = 0; j < m; j++) value += __ldg(FU + j) * x[j];
@@ -138,8 +134,7 @@ template <int DIM, int FACES, class T> struct work {
 
     // to (lanes) = R'u; y: scratch.
     __device__ __forceinline__ void put_load(const double *u, double *y, double *to) const {
-        constexpr int dim = DIM;
-        const int N = p.t.N, Nu = p.t.Nu, m = p.t.m;
+        const int dim = p.t.dim, N = p.t.N, Nu = p.t.Nu, m = p.t.m;
         cell_moments(u, y);
         team.sync();
         mix_moduli(y);
@@ -173,8 +168,7 @@ __device__ __forceinline__ void substitute_column(int lane, int N, int ld, int c
 }
 
 // The rows of high functions, u beside them, eliminated; P: the rest of the stabilization.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ bool solve_high(const work<DIM, FACES, T> &w, const double *u) {
+template <class T> __device__ __forceinline__ bool solve_high(const work<T> &w, const double *u) {
     const solid &p = w.p;
     const T &team = w.team;
     const int Nu = p.t.Nu, high = p.high, low = p.low, ld = w.at.scalar_ld;
@@ -182,16 +176,16 @@ __device__ __forceinline__ bool solve_high(const work<DIM, FACES, T> &w, const d
     double *A = w.own + w.at.A, *P = w.own + w.at.P;
     for (int i = team.warp; i < high; i += T::THREADS / 32) {
         for (int j = i + team.lane; j < Nu; j += 32)
-            A[i * ld + j] = mass_entry<FACES>(p, weight, low + i, function_at(p, j));
-        if (team.lane < DIM) A[i * ld + Nu + team.lane] = u[team.lane * Nu + low + i];
+            A[i * ld + j] = mass_entry(p, weight, low + i, function_at(p, j));
+        if (team.lane < p.t.dim) A[i * ld + Nu + team.lane] = u[team.lane * Nu + low + i];
     }
     clear_padding(team, high, ld, A);
     team.sync();
-    const bool good = eliminate<true>(team, high, Nu + DIM, ld, A);
+    const bool good = eliminate<true>(team, high, Nu + p.t.dim, ld, A);
     for (int k = team.thread; k < low * low; k += T::THREADS) {
         const int i = k / low, j = k % low;
         if (j > i) continue;
-        double sum = mass_entry<FACES>(p, weight, i, j);
+        double sum = mass_entry(p, weight, i, j);
         for (int r = 0; r < high; r++) sum -= A[r * ld + high + i] * A[r * ld + high + j];
         P[triangle_row(i) + j] = sum;
     }
@@ -199,8 +193,7 @@ __device__ __forceinline__ bool solve_high(const work<DIM, FACES, T> &w, const d
     return good;
 }
 
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ bool solve_low(const work<DIM, FACES, T> &w, const double *u) {
+template <class T> __device__ __forceinline__ bool solve_low(const work<T> &w, const double *u) {
     const solid &p = w.p;
     const T &team = w.team;
     const int Nu = p.t.Nu, high = p.high, low = p.low, N = p.N, ld = w.at.ld, scalar_ld = w.at.scalar_ld;
@@ -210,7 +203,7 @@ __device__ __forceinline__ bool solve_low(const work<DIM, FACES, T> &w, const do
         const int b = row / low, i = row - b * low;
         for (int j = row + team.lane; j < N; j += 32) {
             const int d = j / low, k = j - d * low;
-            const double sum = low_entry<DIM>(p, w.own + w.at.low, b, d, i, k);
+            const double sum = low_entry(p, w.own + w.at.low, b, d, i, k);
             C[row * ld + j] = b == d ? sum + P[triangle_row(k) + i] : sum;
         }
         if (team.lane != 0) continue;
@@ -227,12 +220,10 @@ __device__ __forceinline__ bool solve_low(const work<DIM, FACES, T> &w, const do
 }
 
 // u = S^-1 u. Returns whether S is positive definite.
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ bool solve_inside(const work<DIM, FACES, T> &w, double *u) {
+template <class T> __device__ __forceinline__ bool solve_inside(const work<T> &w, double *u) {
     const solid &p = w.p;
     const T &team = w.team;
-    constexpr int dim = DIM;
-    const int Nu = p.t.Nu, high = p.high, low = p.low, ld = w.at.scalar_ld;
+    const int dim = p.t.dim, Nu = p.t.Nu, high = p.high, low = p.low, ld = w.at.scalar_ld;
     double *A = w.own + w.at.A;
     const double *x = w.own + w.at.C + p.N;
     bool good = solve_high(w, u);
@@ -254,7 +245,7 @@ __device__ __forceinline__ bool solve_inside(const work<DIM, FACES, T> &w, doubl
     return good;
 }
 
-template <int DIM, int FACES, int WARPS, bool SHARED>
+template <int WARPS, bool SHARED>
 __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     solve(const __grid_constant__ solid p, const places at, int64_t n_cells, const double *coefficients,
           const solution s, double *scratch, unsigned long long *failed) {
@@ -263,10 +254,11 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     using team_type = team<WARPS>;
     const team_type team = {thread, thread / 32, thread % 32};
     constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
-    const int N = DIM * p.t.Nu, n_flux = DIM * DIM * p.t.N, n_q = n_flux + (p.t.pressure ? p.t.N : 0);
+    const int N = p.t.dim * p.t.Nu, n_flux = p.t.dim * p.t.dim * p.t.N,
+              n_q = n_flux + (p.t.pressure ? p.t.N : 0);
     double *own = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
     double *uhat = own + at.uhat, *u = own + at.u, *y = own + at.y;
-    const work<DIM, FACES, team_type> w = {p, at, team, own};
+    const work<team_type> w = {p, at, team, own};
     for (int64_t begin = (int64_t)blockIdx.x * CELLS; begin < n_cells; begin += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = begin + mine, batch = cell / L;
         const int lane = (int)(cell % L), count = p.at.count;
@@ -276,7 +268,7 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
         for (int k = thread; k < p.n && s.uhat != nullptr; k += team.THREADS)
             uhat[k] = s.uhat[(batch * p.n + k) * L + lane];
         team.sync();
-        low_moduli<DIM>(p, team, own + at.c, own + at.low);
+        low_moduli(p, team, own + at.c, own + at.low);
         if (s.uhat != nullptr) w.add_R(uhat, y, u);
         team.sync();
         if (!solve_inside(w, u) && thread == 0) atomicMin(failed, (unsigned long long)batch);
@@ -320,17 +312,13 @@ int64_t elastic_solve_cuda(const struct elastic_tables *t, int64_t n_batches, co
     const solution s = {uhat, u, q, load};
     double *rest = scratch + solid_size(t, false);
     make_solid(p, false);
-    by_shape(t, [&](auto dim, auto faces) {
-        constexpr int DIM = decltype(dim)::value, FACES = decltype(faces)::value;
-        if (slices > 0)
-            launch(solve<DIM, FACES, 8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at,
-                   n_cells, coefficients, s, rest, failed);
-        else if (at.size <= FEW_NUMBERS)
-            launch(solve<DIM, FACES, 1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at,
-                   n_cells, coefficients, s, rest, failed);
-        else
-            launch(solve<DIM, FACES, 4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, s,
-                   rest, failed);
-    });
+    if (slices > 0)
+        launch(solve<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at, n_cells,
+               coefficients, s, rest, failed);
+    else if (at.size <= FEW_NUMBERS)
+        launch(solve<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at, n_cells, coefficients,
+               s, rest, failed);
+    else
+        launch(solve<4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, s, rest, failed);
     return failure_found(failed);
 }
