@@ -33,6 +33,10 @@ const struct bench *bench_list(void) {
          bench_fabien2019_tas},
         {"fabien2019-iterations", "Figures 9 and 10: iterations with p-multigrid over k, meshes and lambda",
          bench_fabien2019_iterations},
+        {"fabien2019-gpu",
+         "Figures 6, 7 and 15: the trace product against the roofs, local solvers, and the device given by "
+         "--device against one core and all cores",
+         bench_fabien2019_gpu},
         {"cui2024-iterations",
          "Tables 1 to 3: V-cycles with vertex patches and point Gauss-Seidel, k = 1..10",
          bench_cui2024_iterations},

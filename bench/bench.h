@@ -36,6 +36,7 @@ facet_status bench_fabien2017_postprocess(const struct bench_options *options);
 facet_status bench_fabien2019_accuracy(const struct bench_options *options);
 facet_status bench_fabien2019_tas(const struct bench_options *options);
 facet_status bench_fabien2019_iterations(const struct bench_options *options);
+facet_status bench_fabien2019_gpu(const struct bench_options *options);
 facet_status bench_cui2024_iterations(const struct bench_options *options);
 facet_status bench_cui2024_gpu(const struct bench_options *options);
 facet_status bench_cui2024_gpu_profile(const struct bench_options *options);

@@ -71,7 +71,7 @@ __global__ void evaluate_cells(const __grid_constant__ struct source_points p, i
     for (int64_t cell = thread; cell < n_cells; cell += n_threads) {
         const double *corners = p.corners + cell / L * (1 + dim) * dim * L + cell % L;
         const double det = straight_map(dim, L, corners, J, C);
-        double *to = values + cell / L * p.n * L + cell % L, sum = 0, moduli = 0;
+        double *to = values + cell / L * p.components * p.n * L + cell % L, sum = 0, moduli = 0;
         for (int q = 0; q < p.n; q++) {
             double f = p.constant;
             for (int a = 0; a < dim; a++) {

@@ -176,6 +176,7 @@ struct kernels make_table() {
     BOTH(box_scale);
     ONE(put_entries);
     ONE(cell_apply_half);
+    ONE(cell_apply_apart);
     ONE(cell_halve);
     ONE(cell_half_pays);
     ONE(cell_parts);
@@ -202,6 +203,10 @@ struct kernels make_table() {
     ONE(condense_sum);
     ONE(sum_solve);
     ONE(condense_sum_scratch);
+    ONE(condense_elastic);
+    ONE(elastic_solve);
+    ONE(elastic_scratch);
+    ONE(elastic_balance);
     ONE(table_apply);
     ONE(cell_metric);
     ONE(face_metric);

@@ -10,12 +10,16 @@
 
 /* Arrays of one block on the device, all batches of them. */
 struct resident_block {
-    double *corners, *coefficients; /* kernels/straight.h */
+    int N, n, n_flux, face; /* numbers of a cell: u, trace, flux (with p after it); of the trace on a face */
+    double *corners, *coefficients; /* kernels/straight.h, kernels/elastic.h */
     int64_t *maps;                  /* batch x n_faces x LANES: into the trace of hdg_resident */
     int64_t *sides;                 /* of the free faces: the kernel face_sums */
     double *loads, *u, *q;
-    double *normals, *moments; /* of the reference cell: struct balance_cells */
-    double *det; /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell */
+    double *normals,
+        *moments;      /* of the reference cell: struct balance_cells; elasticity: elastic_forces.phi, */
+    double *moments_u; /* and chi, else NULL */
+    double *det;       /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell;
+                          elasticity: NULL */
     struct resident_general *general; /* NULL: no batch is BATCH_GENERAL */
 };
 
@@ -65,5 +69,13 @@ facet_status resident_general_balance(const struct hdg *h, int block, int64_t be
 /* integrals (of all batches, batch x LANES) = those of u. */
 facet_status resident_general_integrals(const struct hdg *h, int block, int64_t begin, int64_t end,
                                         double *integrals);
+
+/* elastic_resident.c: whether a problem of elasticity, all of whose batches are fast, is one for this; its
+ * coefficients, and integrals of functions over faces; and the balance of the cells of a block on the device,
+ * batch x (2 + n_faces dim) x LANES. */
+int elastic_stays(const struct hdg *h);
+facet_status elastic_put_coefficients(struct hdg *h, int block);
+facet_status elastic_put_moments(const struct hdg *h, int block, struct resident_block *to);
+void elastic_find_balance(const struct hdg *h, int block, double *balance);
 
 #endif

@@ -6,9 +6,25 @@
 #include "base/sort.h"
 #include "hdg/resident_parts.h"
 
+/* Where numbers of cells go: the first n_first of each to an array, one cell after the other, and the rest to
+ * another. */
+struct pair {
+    double *first, *second;
+    int64_t n_first;
+};
+static double *place_of(const struct pair *to, int64_t size, int64_t cell, int64_t i) {
+    return i < to->n_first ? to->first + cell * to->n_first + i
+                           : to->second + cell * (size - to->n_first) + i - to->n_first;
+}
+/* Those of the flux of a block, which p may follow. */
+static struct pair pair_of(const struct hdg *h, int block, const struct hdg_solution *s) {
+    const int64_t all = h->resident->blocks[block].n_flux, N = h->functions[block].N;
+    return (struct pair){s->q[block], s->p[block], s->p[block] != NULL ? all - N : all};
+}
+
 /* `size` numbers of every cell, from lanes to one cell after the other. */
-static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, const double *from,
-                                double *to) {
+static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, struct pair to,
+                                const double *from) {
     facet_status status = FACET_OK;
     const int lanes = h->lanes;
     const int64_t n = h->matrices.n_batches[block], count = h->data.mesh->blocks[block].count;
@@ -24,7 +40,7 @@ static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, co
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
         for (int64_t cell = begin; cell < end; cell++) {
             const double *lane = host + (cell - begin) / lanes * size * lanes + (cell - begin) % lanes;
-            for (int64_t i = 0; i < size; i++) to[cell * size + i] = lane[i * lanes];
+            for (int64_t i = 0; i < size; i++) *place_of(&to, size, cell, i) = lane[i * lanes];
         }
     }
 done:
@@ -50,14 +66,14 @@ static facet_status fetch_all(const struct hdg *h, int q, struct hdg_solution *s
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct resident_block *r = &h->resident->blocks[b];
-        const int64_t N = h->space.blocks[b].N, n = h->matrices.n_batches[b] * h->lanes * N;
+        const int64_t n = h->matrices.n_batches[b] * h->lanes * r->N;
         if (n == 0) continue;
         if (q) {
-            TRY(fetch_cells(h, b, h->data.mesh->dim * N, r->q, s->q[b]));
+            TRY(fetch_cells(h, b, r->n_flux, pair_of(h, b, s), r->q));
             continue;
         }
         TRY(device_download(h->device, s->loads[b], r->loads, (size_t)n * sizeof(double)));
-        TRY(fetch_cells(h, b, N, r->u, s->u[b]));
+        TRY(fetch_cells(h, b, r->N, (struct pair){s->u[b], NULL, r->N}, r->u));
     }
 done:
     return status;
@@ -68,7 +84,7 @@ static facet_status fetch_faces(const struct hdg *h, int block, int64_t n, const
                                 struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct trace_space *t = &h->trace;
-    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->space.blocks[block].m;
+    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->resident->blocks[block].face;
     const int64_t n_batches = (n + lanes - 1) / lanes, size = n_batches * n_faces * lanes;
     int64_t *maps = NULL, *there = NULL;
     double *picked = NULL, *host = NULL;
@@ -101,7 +117,7 @@ done:
 
 /* `size` numbers of n cells of a block to their places. */
 static facet_status fetch_few(const struct hdg *h, int64_t n, const int64_t *cells, const int64_t *there,
-                              int64_t size, const double *from, double *to) {
+                              int64_t size, const double *from, struct pair to) {
     facet_status status = FACET_OK;
     double *host = NULL, *picked = NULL;
     TRY(ALLOC(host, n * size));
@@ -109,7 +125,7 @@ static facet_status fetch_few(const struct hdg *h, int64_t n, const int64_t *cel
     device_cell_extract(h->device, h->lanes, n, there, size, from, picked);
     TRY(device_download(h->device, host, picked, (size_t)(n * size) * sizeof *host));
 #pragma omp parallel for num_threads(base_threads_for(n *size)) schedule(static)
-    for (int64_t i = 0; i < n; i++) memcpy(to + cells[i] * size, host + i * size, (size_t)size * sizeof *to);
+    for (int64_t i = 0; i < n * size; i++) *place_of(&to, size, cells[i / size], i % size) = host[i];
 done:
     device_free(h->device, &picked);
     base_free(&host);
@@ -130,7 +146,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
     base_sort(n, sorted);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const int64_t N = h->space.blocks[b].N;
+        const struct resident_block *of = &r->blocks[b];
         int64_t count = 0;
         for (int64_t i = 0; i < n; i++) /* each once */
             if (sorted[i] >= block->first && sorted[i] < block->first + block->count &&
@@ -140,8 +156,8 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
         device_free(h->device, &there);
         TRY(device_copy(h->device, &there, mine, (size_t)count, sizeof *mine));
         if (!r->has_trace) TRY(fetch_faces(h, b, count, mine, s));
-        TRY(fetch_few(h, count, mine, there, N, r->blocks[b].u, s->u[b]));
-        TRY(fetch_few(h, count, mine, there, h->data.mesh->dim * N, r->blocks[b].q, s->q[b]));
+        TRY(fetch_few(h, count, mine, there, of->N, of->u, (struct pair){s->u[b], NULL, of->N}));
+        TRY(fetch_few(h, count, mine, there, of->n_flux, of->q, pair_of(h, b, s)));
     }
 done:
     device_free(h->device, &there);
@@ -181,6 +197,11 @@ done:
 
 /* ------------------------------------------------------------------------------------------ measures */
 
+/* Numbers of a cell that tell its balance. */
+static int64_t balance_size(const struct hdg *h, int block) {
+    return 2 + h->space.blocks[block].n_faces * h->trace.n_components;
+}
+
 /* Of batches begin .. end-1, all of them fast; balance: of all of the block. */
 static void balance_fast(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance) {
     const struct resident_block *r = &h->resident->blocks[block];
@@ -206,10 +227,11 @@ static void balance_fast(const struct hdg *h, int block, int64_t begin, int64_t 
 static facet_status balance_block(const struct hdg *h, int block, double *balance) {
     facet_status status = FACET_OK;
     const int64_t n = h->matrices.n_batches[block];
-    const size_t count = (size_t)(n * (2 + h->space.blocks[block].n_faces) * h->lanes);
+    const size_t count = (size_t)(n * balance_size(h, block) * h->lanes);
     double *there = NULL;
     TRY(device_alloc(h->device, &there, count, sizeof *there));
-    for (int64_t begin = 0, end; begin < n; begin = end) {
+    if (h->elastic != NULL) elastic_find_balance(h, block, there);
+    for (int64_t begin = 0, end; begin < n && h->elastic == NULL; begin = end) {
         end = resident_run_end(h, block, begin);
         if (batch_is_fast(h, block, begin))
             balance_fast(h, block, begin, end, there);
@@ -222,12 +244,12 @@ done:
     return status;
 }
 
-/* The flux through a face out of a cell of the mesh. */
-static double flux_of(const struct hdg *h, double *const *balance, int32_t cell, int local) {
+/* The flux through a face out of a cell of the mesh, of component c. */
+static double flux_of(const struct hdg *h, double *const *balance, int32_t cell, int local, int c) {
     const struct mesh_block *block = mesh_block_of(h->data.mesh, cell);
-    const int b = (int)(block - h->data.mesh->blocks), lanes = h->lanes;
-    const int64_t i = cell - block->first, size = 2 + h->space.blocks[b].n_faces;
-    return balance[b][(i / lanes * size + 2 + local) * lanes + i % lanes];
+    const int b = (int)(block - h->data.mesh->blocks), lanes = h->lanes, nc = h->trace.n_components;
+    const int64_t i = cell - block->first;
+    return balance[b][(i / lanes * balance_size(h, b) + 2 + local * nc + c) * lanes + i % lanes];
 }
 
 facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
@@ -236,7 +258,7 @@ facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
     double *balance[MESH_MAX_BLOCKS] = {NULL}, worst = 0.0, scale = 0.0;
     const int lanes = h->lanes;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        const int64_t size = 2 + h->space.blocks[b].n_faces;
+        const int64_t size = balance_size(h, b);
         if (mesh->blocks[b].count == 0) continue;
         TRY(ALLOC(balance[b], h->matrices.n_batches[b] * size * lanes));
         TRY(balance_block(h, b, balance[b]));
@@ -250,9 +272,9 @@ facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(max : worst)
     for (int64_t f = 0; f < mesh->n_faces; f++) {
         const int32_t *cells = mesh->face_cells + 2 * f;
-        if (cells[1] < 0) continue;
-        worst = fmax(worst, fabs(flux_of(h, balance, cells[0], mesh->face_locals[2 * f]) +
-                                 flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1])));
+        for (int c = 0; c < h->trace.n_components && cells[1] >= 0; c++)
+            worst = fmax(worst, fabs(flux_of(h, balance, cells[0], mesh->face_locals[2 * f], c) +
+                                     flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1], c)));
     }
     *imbalance = scale > 0.0 ? worst / scale : 0.0;
 done:

@@ -327,13 +327,21 @@ static int has_turns(const struct facet_solver *s) {
     return s->resolved.data.extras.n_turns > 0;
 }
 
+/* Beside a GPU to order the matrix of a large body takes longer than to solve. */
+static int is_worth_ordering(const struct facet_solver *s) {
+    const int64_t many = s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D : MANY_HARD_IN_3D;
+    return !device_has_memory(s->context->device) || !s->hdg->data.equation->rigid ||
+           s->system.n_free <= many;
+}
+
 /* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct cholesky *cholesky = NULL;
     double bytes;
-    int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size();
+    int worth =
+        !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size() && is_worth_ordering(s);
     if (worth) TRY(is_worth_factoring(s, SOLVE_PRODUCTS, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
@@ -427,6 +435,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     const struct hdg *hdg = s->hdg;
     double contrast, stretch, skew, work;
     *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
+    o->few = is_worth_ordering(s);
     if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
     TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
