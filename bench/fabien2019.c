@@ -39,7 +39,7 @@ facet_status fabien2019_create(const struct bench_options *bench, const struct f
                      .dim = 3,
                      .cells = {c->cells, c->cells, c->cells},
                      .shape = "tet",
-                     .split = "six"};
+                     .split = c->split != NULL ? c->split : "six"};
     for (int a = 0; a < 3; a++) box.lower[a] = p->lower, box.upper[a] = p->upper;
     snprintf(lambda, sizeof lambda, "%.17g", c->lambda);
     facet_options_default(&options, sizeof options);
@@ -67,7 +67,7 @@ done:
 facet_status fabien2019_solve(struct fabien2019_run *run, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     TRY(facet_solver_solve(run->solver, NULL, NULL));
-    TRY(hdg_measure_errors(run->solver->hdg, &run->solver->solution, errors));
+    TRY(run->solver->backend->measure_errors(run->solver, errors));
 done:
     return status;
 }

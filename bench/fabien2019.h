@@ -1,5 +1,5 @@
-/* The problems of fabien2019, sections 4.1 and 4.2, on cubes of six tets a brick: what its tables and its
- * time-accuracy-size spectrum are made of. */
+/* The problems of fabien2019, sections 4.1 and 4.2, on cubes of six tets a brick, or five: what its tables,
+ * its time-accuracy-size spectrum and its measurements of speed are made of. */
 #ifndef FACET_BENCH_FABIEN2019_H
 #define FACET_BENCH_FABIEN2019_H
 
@@ -20,6 +20,7 @@ struct fabien2019_case {
     const struct fabien2019_problem *problem;
     double lambda;
     int cells, degree; /* bricks along a side; k */
+    const char *split; /* of a brick; NULL: six */
     const char *tau;
     const char *method, *preconditioner; /* NULL: chosen */
     double rtol;

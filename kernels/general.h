@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "kernels/everywhere.h"
+#include "kernels/expression.h"
 
 /* One shape and degree; faces in orientation 0. N functions phi inside, m functions psi of a face. The tables
  * are in the device's memory. */
@@ -54,6 +55,44 @@ struct error_points {
  * and of the components of K grad(u* - u); the largest |u_h - u|. */
 enum { ERROR_U, ERROR_Q, ERROR_STAR = ERROR_Q + 3, ERROR_Q_STAR, ERROR_MAX = ERROR_Q_STAR + 3, N_ERRORS };
 
+/* Of lane_values: numbers of a program, or a constant, at n points of every cell. */
+struct lane_points {
+    int lanes, dim, n;
+    int step;               /* numbers of a point, x first */
+    const double *points;   /* batch x n x step x LANES */
+    const double *weights;  /* batch x n x LANES: what they are multiplied with; NULL: 1 */
+    const int32_t *regions; /* batch x LANES: cells of other regions than this are left alone; NULL: none */
+    int region;
+    int row, n_rows;             /* values: number `row` of batch x n x n_rows x LANES */
+    double constant;             /* without a program */
+    struct expression_plan plan; /* n_nodes 0: none; of values, x its only argument */
+    double *work;                /* of the kernel expression, block threads at once */
+};
+
+/* Of general_weights: data at the points of cells, and what becomes of them (struct general_cells). */
+struct general_data {
+    int lanes, dim, n, n_faces, n_face, n_det;
+    int varying, n_components; /* K: batch x (varying: n, else 1) x (1 or dim dim) x LANES */
+    const double *K;
+    const double *reaction;        /* batch x n x LANES, or NULL */
+    const double *wJ, *normals;    /* of cell_metric and face_metric */
+    double tau, tau_hat, length;   /* tau > 0: that; tau_hat > 0: 2 tau_hat / height; else mean K / length */
+    double heights[6], unit, most; /* shape_height; measure of the reference cell; K is in 1 / most .. most */
+    int full;
+    double *mass, *roots, *weights, *taus; /* weights: of the reaction. NULL: not wanted */
+    double *det;                           /* at the points of general_tables.M: becomes det J / K; or NULL */
+    double *size, *largest;                /* batch x LANES: volume / unit, the largest reaction */
+};
+
+/* Of general_balance, with general_cells of the same cells. */
+struct balance_general {
+    double constant;             /* phi_0 */
+    const double *psi;           /* 8 x n_face x m: as the orientations of a face have them */
+    const double *u, *q, *loads; /* batch x N, dim N, N x LANES */
+    const double *trace;
+    const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
+};
+
 /* y = K x, entries of K `lanes` apart. */
 EVERYWHERE void general_apply_matrix(int dim, int lanes, const double *K, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {
@@ -91,6 +130,179 @@ EVERYWHERE void general_add_errors(const struct error_points *p, int64_t batch, 
     }
     general_apply_matrix(dim, lanes, K, slope, flux);
     for (int a = 0; a < dim; a++) e[(ERROR_Q_STAR + a) * step] += w * flux[a] * flux[a];
+}
+
+/* What star_weights makes at point number i (batch by batch) of a lane. */
+EVERYWHERE void general_star_weights(int lanes, int dim, int n, int varying, const double *wJ,
+                                     const double *C, const double *K, const double *q, int64_t i, int lane,
+                                     double *flow, double *W) {
+    const int pairs = dim * (dim + 1) / 2;
+    const int64_t batch = i / n;
+    const double *c = C + i * dim * dim * lanes + lane,
+                 *k = K + (varying ? i : batch) * dim * dim * lanes + lane;
+    double rows[3][3], KC[3][3];
+    for (int b = 0; b < dim; b++) {
+        double sum = 0.0;
+        for (int a = 0; a < dim; a++) {
+            rows[b][a] = c[(b * dim + a) * lanes];
+            sum -= rows[b][a] * q[(i * dim + a) * lanes + lane];
+        }
+        flow[((batch * dim + b) * n + i % n) * lanes + lane] = sum;
+        general_apply_matrix(dim, lanes, k, rows[b], KC[b]);
+    }
+    for (int e = 0, pair = 0; e < dim; e++)
+        for (int b = 0; b <= e; b++, pair++) {
+            double sum = 0.0;
+            for (int a = 0; a < dim; a++) sum += rows[b][a] * KC[e][a];
+            W[(i * pairs + pair) * lanes + lane] = sum / wJ[i * lanes + lane];
+        }
+}
+
+/* K = root root', lower by rows; 0: not positive definite, or no more than rounding is. */
+EVERYWHERE int general_root(int dim, const double *K, double *root) {
+    for (int i = 0; i < 9; i++) root[i] = 0.0;
+    for (int i = 0; i < dim; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = K[i * dim + j];
+            for (int k = 0; k < j; k++) sum -= root[i * dim + k] * root[j * dim + k];
+            if (i == j && !(sum > 16.0 * 2.220446049250313e-16 * K[i * (dim + 1)])) return 0;
+            root[i * dim + j] = i == j ? sqrt(sum) : sum / root[j * dim + j];
+        }
+    return 1;
+}
+/* And K^-1. */
+EVERYWHERE int general_inverse(int dim, const double *K, double *inverse) {
+    double root[9], column[3];
+    if (!general_root(dim, K, root)) return 0;
+    for (int c = 0; c < dim; c++) {
+        for (int i = 0; i < dim; i++) {
+            column[i] = i == c ? 1.0 : 0.0;
+            for (int k = 0; k < i; k++) column[i] -= root[i * dim + k] * column[k];
+            column[i] /= root[i * dim + i];
+        }
+        for (int i = dim - 1; i >= 0; i--) {
+            for (int k = i + 1; k < dim; k++) column[i] -= root[k * dim + i] * column[k];
+            column[i] /= root[i * dim + i];
+            inverse[i * dim + c] = column[i];
+        }
+    }
+    return 1;
+}
+/* Symmetric positive definite, by more than rounding? */
+EVERYWHERE int general_is_definite(int dim, const double *K) {
+    double scale = fabs(K[0]), root[9];
+    for (int i = 0; i < dim; i++)
+        for (int j = 0; j < i; j++) {
+            scale = fmax(scale, fabs(K[i * dim + i]));
+            if (fabs(K[i * dim + j] - K[j * dim + i]) > 1e-12 * scale) return 0;
+        }
+    return general_root(dim, K, root);
+}
+
+/* K (dim x dim) at a point of a cell; 0: it is none. */
+EVERYWHERE int general_conductivity_at(const struct general_data *d, int64_t batch, int lane, int q,
+                                       double *K) {
+    const int dim = d->dim, n = d->n_components;
+    const double *from =
+        d->K + ((batch * (d->varying ? d->n : 1) + (d->varying ? q : 0)) * n) * d->lanes + lane;
+    for (int i = 0; i < dim * dim; i++)
+        K[i] = n > 1 ? from[(int64_t)i * d->lanes] : i % (dim + 1) == 0 ? from[0] : 0.0;
+    return K[0] >= 1.0 / d->most && K[0] <= d->most && (n == 1 || general_is_definite(dim, K));
+}
+
+/* tau times the lengths of the normals of a cell. */
+EVERYWHERE void general_taus(const struct general_data *d, int64_t batch, int lane, double volume,
+                             double mean_K) {
+    const int dim = d->dim, n = d->n_face, L = d->lanes;
+    const double *normals = d->normals + batch * d->n_faces * n * dim * L + lane;
+    double *to = d->taus + batch * d->n_faces * n * L + lane;
+    for (int f = 0; f < d->n_faces; f++, normals += (int64_t)n * dim * L, to += (int64_t)n * L) {
+        double area = 0.0, tau = mean_K / d->length;
+        for (int q = 0; q < n; q++) {
+            double square = 0.0;
+            for (int a = 0; a < dim; a++) square += normals[(q * dim + a) * L] * normals[(q * dim + a) * L];
+            to[q * L] = sqrt(square);
+            area += to[q * L];
+        }
+        if (d->tau_hat > 0.0) tau = 2.0 * d->tau_hat / (volume / area * d->heights[f]);
+        if (d->tau > 0.0) tau = d->tau;
+        for (int q = 0; q < n; q++) to[q * L] *= tau;
+    }
+}
+
+/* What general_weights makes of a cell; 0: its data are not fit. */
+EVERYWHERE int general_weights_of(const struct general_data *d, int64_t batch, int lane) {
+    const int dim = d->dim, n = d->n, L = d->lanes, pairs = d->full ? dim * (dim + 1) / 2 : 1;
+    const double *wJ = d->wJ + batch * n * L + lane;
+    double K[9], other[9], volume = 0.0, trace = 0.0, largest = 0.0;
+    int fit = 1;
+    for (int q = 0; q < n; q++) {
+        if (q == 0 || d->varying) fit &= general_conductivity_at(d, batch, lane, q, K);
+        volume += wJ[q * L];
+        for (int a = 0; a < dim; a++) trace += wJ[q * L] * K[a * (dim + 1)];
+        if (d->mass != (double *)0 && d->full) {
+            fit &= general_inverse(dim, K, other);
+            for (int b = 0, pair = 0; b < dim; b++)
+                for (int a = 0; a <= b; a++, pair++)
+                    d->mass[((batch * pairs + pair) * n + q) * L + lane] = wJ[q * L] * other[a * dim + b];
+        } else if (d->mass != (double *)0) {
+            d->mass[(batch * n + q) * L + lane] = d->roots != (double *)0 ? wJ[q * L] : wJ[q * L] / K[0];
+        }
+        if (d->reaction != (const double *)0) {
+            const double lambda = d->reaction[(batch * n + q) * L + lane];
+            fit &= lambda >= 0.0 && lambda <= d->most;
+            largest = fmax(largest, lambda);
+            d->weights[(batch * n + q) * L + lane] = wJ[q * L] * lambda;
+        }
+    }
+    for (int q = 0; d->det != (double *)0 && d->roots == (double *)0 && q < d->n_det; q++)
+        d->det[(batch * d->n_det + q) * L + lane] /= K[0];
+    if (d->roots != (double *)0) {
+        fit &= general_root(dim, K, other);
+        for (int i = 0; i < dim * dim; i++) d->roots[(batch * dim * dim + i) * L + lane] = other[i];
+    }
+    general_taus(d, batch, lane, volume, trace / (volume * dim));
+    d->size[batch * L + lane] = volume / d->unit;
+    d->largest[batch * L + lane] = largest;
+    return fit;
+}
+
+/* What general_balance says of a cell, `lanes` apart. */
+EVERYWHERE void general_balance_of(const struct general_tables *t, const struct general_cells *g,
+                                   const struct balance_general *b, int64_t batch, int lane,
+                                   double *balance) {
+    const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N, m = t->m, n = t->n_face;
+    const double *u = b->u + batch * N * L + lane, *q = b->q + batch * dim * N * L + lane;
+    double out = 0.0, moduli = 0.0, reaction = 0.0;
+    for (int f = 0; f < F; f++) {
+        const int orientation = (int)g->orientations[(batch * F + f) * L + lane];
+        const int64_t first = b->maps[(batch * F + f) * L + lane];
+        double flux = 0.0;
+        for (int p = 0; p < n; p++) {
+            const int64_t at = (batch * F + f) * n + p;
+            const double *phi = t->face_phi + (int64_t)(f * n + p) * N,
+                         *psi = b->psi + (orientation * n + p) * m;
+            const double tau = g->tau[at * L + lane];
+            double sums[3] = {0.0, 0.0, 0.0}, inner = 0.0, outer = 0.0, through = 0.0;
+            for (int i = 0; i < N; i++) {
+                inner += phi[i] * u[(int64_t)i * L];
+                for (int a = 0; a < dim; a++) sums[a] += phi[i] * q[(int64_t)(a * N + i) * L];
+            }
+            for (int j = 0; j < m && first >= 0; j++) outer += psi[j] * b->trace[first + j];
+            for (int a = 0; a < dim; a++) through += g->normals[(at * dim + a) * L + lane] * sums[a];
+            flux += through + tau * (inner - outer);
+            moduli += fabs(through) + tau * (fabs(inner) + fabs(outer));
+        }
+        balance[(2 + f) * L] = flux;
+        out += flux;
+    }
+    for (int p = 0; g->reaction != (const double *)0 && p < t->n; p++) {
+        double value = 0.0;
+        for (int i = 0; i < N; i++) value += t->phi[(int64_t)p * N + i] * u[(int64_t)i * L];
+        reaction += g->reaction[(batch * t->n + p) * L + lane] * value;
+    }
+    balance[0] = fabs(b->loads[batch * N * L + lane] / b->constant - reaction - out);
+    balance[L] = moduli;
 }
 
 #endif

@@ -27,9 +27,9 @@ struct straight_cells {
     double tau, tau_hat, length; /* tau > 0: that; tau_hat > 0: 2 tau_hat / height; else mean K / length */
 };
 
-/* Of cell_source: f at n points of every cell. */
+/* Of cell_source: f, or one of so many components of it, at n points of every cell. */
 struct source_points {
-    int lanes, dim, n;
+    int lanes, dim, n, components;
     const double *points, *weights; /* n x dim, n */
     const double *corners;
     double constant;             /* f without a program */

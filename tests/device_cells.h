@@ -204,12 +204,13 @@ static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) 
     struct elastic_layout at = elastic_layout(dim, faces);
     int64_t n_cells = 8 * (1 + size % 5) - size % 3;
     double *k = random_numbers(n_cells * at.count, 7);
+    const int orientations = dim == 2 ? 2 : faces == 4 ? 6 : 8; /* of an edge, a triangle, a quad */
     for (int64_t i = 0; i < n_cells; i++) {
         double *cell = k + i * at.count;
         for (int j = 0; j < 3; j++) cell[at.moduli + j] = 1.5 + cell[at.moduli + j];
         for (int f = 0; f < faces; f++) {
             cell[at.weight + f] = 1.5 + cell[at.weight + f];
-            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % 3);
+            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % orientations);
         }
     }
     *c = (struct elastic_cells){.N = dim * Nu, .n = dim * faces * m, .n_cells = n_cells};
@@ -221,9 +222,9 @@ static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) 
     c->turns.n_groups = make_groups(dim, m, starts, modes, &c->turns.n_turn);
     c->turns.group_starts = put(a, starts, c->turns.n_groups + 1, sizeof *starts);
     c->turns.modes = put(a, modes, m, sizeof *modes);
-    double turns[3 * 49];
-    make_turns(3, c->turns.n_groups, starts, c->turns.n_turn, turns);
-    c->turns.turns = put(a, turns, 3 * c->turns.n_turn, sizeof *turns);
+    double turns[8 * 49];
+    make_turns(orientations, c->turns.n_groups, starts, c->turns.n_turn, turns);
+    c->turns.turns = put(a, turns, orientations * c->turns.n_turn, sizeof *turns);
     c->t = (struct elastic_tables){.turns = &c->turns,
                                    .lanes = c->turns.lanes,
                                    .dim = dim,
@@ -273,6 +274,34 @@ static void run_elastic_solve(struct arena *a, int64_t size) {
     take_lanes(a, u, c.n_cells, c.N);
     take_lanes(a, q, c.n_cells, n_q);
     take_lanes(a, load, c.n_cells, c.n);
+}
+
+static void run_elastic_balance(struct arena *a, int64_t size) {
+    struct elastic_cells c;
+    put_elastic(a, size, &c);
+    const int lanes = c.t.lanes, faces = c.t.n_faces, dim = c.t.dim;
+    const int64_t n_balance = 2 + faces * dim, n_maps = c.n_batches * faces * lanes;
+    int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps);
+    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
+    for (int64_t i = 0; i < c.n_cells; i++)
+        for (int f = 0; f < faces; f++)
+            maps[lane_of(a->device, faces, i) + f * lanes] =
+                (i + f) % 5 == 3 ? -1 : (i + f) % 7 * dim * c.t.m;
+    struct elastic_forces forces = {
+        .one = 0.7,
+        .constant = 1.3,
+        .phi = put_random(a, faces * c.t.N, 11),
+        .chi = put_random(a, faces * c.t.Nu, 12),
+        .coefficients = c.coefficients,
+        .u = put_random_lanes(a, c.n_cells, c.N, 13),
+        .q = put_random_lanes(a, c.n_cells, (int64_t)(dim * dim + c.t.pressure) * c.t.N, 14),
+        .loads = put_random_lanes(a, c.n_cells, c.N, 15),
+        .trace = put_random(a, 7 * dim * c.t.m, 16),
+        .maps = put(a, maps, n_maps, sizeof *maps)};
+    double *balance = put_nan_lanes(a, c.n_cells, n_balance);
+    device_elastic_balance(a->device, &c.t, &forces, c.n_batches, balance);
+    take_lanes(a, balance, c.n_cells, n_balance);
+    test_free(maps);
 }
 
 /* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */

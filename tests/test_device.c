@@ -358,6 +358,7 @@ static void run_modes_solve(struct arena *a, int64_t number) {
 }
 
 #include "device_cells.h"
+#include "device_general.h"
 #include "device_half.h"
 
 /* ------------------------------------------------------------------------------------------ parity */
@@ -390,7 +391,7 @@ static const struct check {
     {"cell_apply_apart", NULL, run_cell_apply_apart, 3e-6, {1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_parts", NULL, run_cell_parts, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_half_pays", NULL, run_cell_apply_half, 3e-6, {1, -1}},
-    {"lane_invert", NULL, run_lane_invert, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 31, -1}},
+    {"lane_invert", NULL, run_lane_invert, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 31, -1}},
     {"face_blocks", "face_sums", run_faces, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 16, 33, -1}},
     {"cell_gather", NULL, run_faces, 1e-14, {21, -1}},
     {"part_prolong", "part_restrict", run_parts, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 10007, -1}},
@@ -419,6 +420,7 @@ static const struct check {
      run_condense_elastic,
      1e-11,
      {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, -1}},
+    {"elastic_balance", NULL, run_elastic_balance, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, -1}},
     {"elastic_solve", NULL, run_elastic_solve, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, -1}},
     {"batch_extend", NULL, run_batch_extend, 1e-12, {0, 1, 2, 3, 4, 5, 7, 8, 13, 27, 41, -1}},
     {"row_solve", NULL, run_row_solve, 1e-13, {0, 1, 2, 3, 7, 8, 9, 24, 101, 2003, -1}},
@@ -448,6 +450,9 @@ static const struct check {
     {"gradient_solve", "gradient_solve_scratch", run_gradient_solve, 1e-9, {0, 1, 2, 3, 4, 7, 11, 18, -1}},
     {"error_squares", NULL, run_error_squares, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 11, -1}},
     {"star_weights", NULL, run_star_weights, 1e-13, {0, 1, 2, 3, 4, 7, 11, -1}},
+    {"lane_values", NULL, run_lane_values, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
+    {"general_weights", NULL, run_general_weights, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 34, -1}},
+    {"general_balance", NULL, run_general_balance, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, -1}},
     {"tensor_contract", NULL, run_tensor_contract, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_rows", NULL, run_tensor_rows, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_fold", NULL, run_tensor_fold, 1e-15, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},

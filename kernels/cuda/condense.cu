@@ -2,7 +2,8 @@
 // coefficients, and solves inside. A warp takes a small cell, four of them a block, so that what they write
 // in lanes is whole sectors; several warps take a larger one, and a block without shared memory one that does
 // not fit.
-#include "kernels/cuda/local.cuh"
+#include "kernels/cuda/turned.cuh"
+#include "kernels/cuda/turns.cuh"
 
 namespace facet {
 namespace {
@@ -45,103 +46,11 @@ places solve_places(int N, int n, int count) {
 
 // ------------------------------------------------------------------------------------ orientations
 
-// Numbers of the groups of a face: x O on rows of K, by blocks of a few functions.
-constexpr int MOST_GROUP = 16;
-
-// K (one triangle) becomes O'K O, the functions of every face turned as the cell meets it. work: n m numbers.
-template <class A, class T>
-__device__ void turn(const A &p, const T &team, const double *c, double *K, double *work) {
-    const struct affine_tables &t = p.t;
-    const int m = t.m, n = p.n(), faces = n / m;
-    if (t.n_groups == m) { // every O is diagonal
-        for (int i = team.warp; i < n; i += T::THREADS / 32) {
-            const double sign = t.turns[(int)c[p.at.orientation + i / m] * t.n_turn + i % m];
-            for (int j = team.lane; j <= i; j += 32)
-                K[triangle_row(i) + j] *= sign * t.turns[(int)c[p.at.orientation + j / m] * t.n_turn + j % m];
-        }
-        return;
-    }
-    // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int i = w % n, g = w / n, f = i / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + g] * t.n_turn;
-        for (int group = 0; group < t.n_groups; group++) {
-            const int32_t *modes = t.modes + t.group_starts[group];
-            const int size = t.group_starts[group + 1] - t.group_starts[group];
-            double x[MOST_GROUP];
-#pragma unroll
-            for (int a = 0; a < MOST_GROUP; a++)
-                if (a < size) x[a] = entry_of(K, i, g * m + modes[a]);
-            for (int b = 0; b < size; b++) {
-                double sum = 0.0;
-#pragma unroll
-                for (int a = 0; a < MOST_GROUP; a++)
-                    if (a < size) sum += x[a] * block[a * size + b];
-                if (g < f)
-                    K[triangle_row(i) + g * m + modes[b]] = sum;
-                else
-                    work[i * m + modes[b]] = sum;
-            }
-            block += size * size;
-        }
-    }
-    team.sync();
-    // Rows: column j of the block of faces (f, g).
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int j = w % n, f = w / n, g = j / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        for (int group = 0; group < t.n_groups; group++) {
-            const int32_t *modes = t.modes + t.group_starts[group];
-            const int size = t.group_starts[group + 1] - t.group_starts[group];
-            double x[MOST_GROUP];
-#pragma unroll
-            for (int a = 0; a < MOST_GROUP; a++)
-                if (a < size)
-                    x[a] = g < f ? K[triangle_row(f * m + modes[a]) + j]
-                                 : work[(f * m + modes[a]) * m + j - g * m];
-            for (int b = 0; b < size; b++) {
-                const int i = f * m + modes[b];
-                double sum = 0.0;
-#pragma unroll
-                for (int a = 0; a < MOST_GROUP; a++)
-                    if (a < size) sum += x[a] * block[a * size + b];
-                if (i >= j) K[triangle_row(i) + j] = sum;
-            }
-            block += size * size;
-        }
-    }
-}
-
 template <class T>
 __device__ void turn(const combination &p, const T &team, const double *c, double *K, double *work) {
     (void)work;
     for (int i = team.warp; i < p.n(); i += T::THREADS / 32)
         for (int j = team.lane; j <= i; j += 32) K[triangle_row(i) + j] *= p.sign(c, i) * p.sign(c, j);
-}
-
-// to = O x (back: O'x) on all faces.
-template <class A, class T>
-__device__ void turn_vector(const A &p, const T &team, const double *c, bool back, const double *x,
-                            double *to) {
-    const struct affine_tables &t = p.t;
-    for (int w = team.thread; w < p.n() / t.m * t.n_groups; w += T::THREADS) {
-        const int f = w / t.n_groups, group = w % t.n_groups;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        for (int g = 0; g < group; g++) {
-            const int size = t.group_starts[g + 1] - t.group_starts[g];
-            block += size * size;
-        }
-        const int32_t *modes = t.modes + t.group_starts[group];
-        const int size = t.group_starts[group + 1] - t.group_starts[group];
-        for (int a = 0; a < size; a++) {
-            double sum = 0.0;
-            for (int b = 0; b < size; b++)
-                sum += block[back ? b * size + a : a * size + b] * x[f * t.m + modes[b]];
-            to[f * t.m + modes[a]] = sum;
-        }
-    }
 }
 
 template <class T>
@@ -153,114 +62,10 @@ __device__ void turn_vector(const combination &p, const T &team, const double *c
 
 // ------------------------------------------------------------------------------------ turned tables
 
-// The same cells with tables for every orientation of a face, so that nothing is turned afterwards: S by
-// terms and packed triangles, [F D_b'F] of a function inside and one on a face side by side, and FF for two
-// orientations.
-struct __align__(32) four {
-    double x, y, z, w;
-};
-template <int DIM, int FACES> struct turned : affine<DIM, FACES> {
-    static constexpr int O = DIM == 2 ? 2 : FACES == 4 ? 6 : 8, TERMS = DIM * (DIM + 1) / 2 + FACES;
-    double *terms; // TERMS x N (N + 1) / 2
-    four *R4;      // FACES O x N x m
-    double *FF;    // (FACES O)^2 x m x m
-    int *where;    // N (N + 1) / 2: of entry (i, j), i <= j, in C
-    static int64_t size(int N, int m) {
-        const int64_t fo = FACES * O;
-        return 4 + (TERMS + 1) * (int64_t)N * (N + 1) / 2 + fo * N * m * 4 + fo * fo * m * m;
-    }
-    turned(const struct affine_tables &tables, const struct affine_layout &layout, double *scratch)
-        : affine<DIM, FACES>{tables, layout} {
-        const int64_t N = tables.N, m = tables.m, fo = FACES * O;
-        R4 = (four *)(((uintptr_t)scratch + 31) / 32 * 32);
-        FF = (double *)(R4 + fo * N * m);
-        terms = FF + fo * fo * m * m;
-        where = (int *)(terms + TERMS * N * (N + 1) / 2);
-    }
-};
 constexpr int64_t MOST_TURNED = (int64_t)4 << 20; // numbers of such tables
 
-// Entry (a, b) of O as the cell meets a face in orientation o.
-__device__ double turn_entry(const struct affine_tables &t, int o, int a, int b) {
-    const double *block = t.turns + o * t.n_turn;
-    for (int g = 0; g < t.n_groups; g++) {
-        const int32_t *modes = t.modes + t.group_starts[g];
-        const int size = t.group_starts[g + 1] - t.group_starts[g];
-        int row = -1, column = -1;
-        for (int k = 0; k < size; k++) {
-            if (modes[k] == a) row = k;
-            if (modes[k] == b) column = k;
-        }
-        if (row >= 0 || column >= 0) return row >= 0 && column >= 0 ? block[row * size + column] : 0.0;
-        block += size * size;
-    }
-    return 0.0;
-}
-
-// X O for a row X of m numbers: number k of it.
-__device__ double turn_row(const struct affine_tables &t, int o, const double *X, int k) {
-    double sum = 0.0;
-    for (int a = 0; a < t.m; a++) {
-        const double entry = turn_entry(t, o, a, k);
-        if (entry != 0.0) sum += X[a] * entry;
-    }
-    return sum;
-}
-
-template <int DIM, int FACES> __global__ void make_terms(const turned<DIM, FACES> p, int ld) {
-    using P = turned<DIM, FACES>;
-    const int N = p.t.N, m = p.t.m, size = N * (N + 1) / 2, start = blockIdx.x * blockDim.x + threadIdx.x;
-    const int stride = gridDim.x * blockDim.x;
-    for (int e = start; e < size; e += stride) {
-        int i = 0, first = 0; // of row i: N - i entries
-        while (e >= first + N - i) first += N - i++;
-        const int j = i + e - first;
-        p.where[e] = i * ld + j;
-        for (int k = 0; k < P::TERMS - FACES; k++) p.terms[k * size + e] = p.t.stiffness[(k * N + i) * N + j];
-        for (int f = 0; f < FACES; f++)
-            p.terms[(P::TERMS - FACES + f) * size + e] = p.t.face_mass[(f * N + i) * N + j];
-    }
-    for (int e = start; e < FACES * P::O * N * m; e += stride) {
-        const int k = e % m, i = e / m % N, fo = e / m / N, f = fo / P::O, o = fo % P::O;
-        double x[4] = {turn_row(p.t, o, p.t.F + (f * N + i) * m, k), 0.0, 0.0, 0.0};
-        for (int b = 0; b < DIM; b++) x[1 + b] = turn_row(p.t, o, p.t.DF + ((f * DIM + b) * N + i) * m, k);
-        p.R4[e] = four{x[0], x[1], x[2], x[3]};
-    }
-}
-
-// O_f' FF_fg O_g.
-template <int DIM, int FACES> __global__ void make_pairs(const turned<DIM, FACES> p) {
-    using P = turned<DIM, FACES>;
-    const int m = p.t.m, fo = FACES * P::O;
-    const int64_t total = (int64_t)fo * fo * m * m;
-    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += gridDim.x * blockDim.x) {
-        const int j = (int)(e % m), i = (int)(e / m % m), second = (int)(e / m / m % fo),
-                  first = (int)(e / m / m / fo);
-        const double *block = p.t.FF + (first / P::O * FACES + second / P::O) * m * m;
-        double sum = 0.0;
-        for (int a = 0; a < m; a++) {
-            const double entry = turn_entry(p.t, first % P::O, a, i);
-            if (entry != 0.0) sum += entry * turn_row(p.t, second % P::O, block + a * m, j);
-        }
-        p.FF[e] = sum;
-    }
-}
-
-// Of every kept unknown: where its numbers stand in R4, and in FF as the first and as the second of two; its
-// face.
 template <class A, class T>
 __device__ __forceinline__ void prepare(const A &, const T &, const double *, int4 *) {}
-template <int DIM, int FACES, class T>
-__device__ __forceinline__ void prepare(const turned<DIM, FACES> &p, const T &team, const double *c,
-                                        int4 *extra) {
-    constexpr int O = turned<DIM, FACES>::O;
-    const int m = p.t.m;
-    for (int j = team.thread; j < FACES * m; j += T::THREADS) {
-        const int f = j / m, k = j - f * m, fo = f * O + (int)c[p.at.orientation + f];
-        extra[j] = make_int4(fo * p.t.N * m + k, fo * FACES * O * m * m + k * m, fo * m * m + k, f);
-    }
-}
-
 // H (i <= j) of kept unknowns.
 template <class A>
 __device__ __forceinline__ double H_of(const A &p, const double *c, const int4 *, int i, int j) {
@@ -311,8 +116,8 @@ __device__ __forceinline__ void assemble(const turned<DIM, FACES> &p, const T &t
     const int rows = T::THREADS / n, columns = T::THREADS % n;
     while (i < N) {
         const int4 a = extra[j];
-        const double2 *entry = (const double2 *)(p.R4 + a.x + i * m);
-        const double2 x = __ldg(entry), y = __ldg(entry + 1);
+        const double2 *entry = p.R2 + a.x + i * 2 * m;
+        const double2 x = __ldg(entry), y = __ldg(entry + m);
         double sum = c[p.at.weight + a.w] * x.x + c[p.at.gradient + a.w * DIM] * x.y +
                      c[p.at.gradient + a.w * DIM + 1] * y.x;
         if (DIM == 3) sum += c[p.at.gradient + a.w * DIM + DIM - 1] * y.y;
@@ -421,22 +226,6 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 }
 
 // ------------------------------------------------------------------------------------ solves
-
-__device__ __forceinline__ double sum_of_warp(double x) {
-    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL, x, offset);
-    return x;
-}
-
-// Column N of C, w, becomes U^-1 w, by one warp.
-__device__ void substitute_back(int lane, int N, int ld, double *C) {
-    for (int k = N - 1; k >= 0; k--) {
-        const double x = C[k * ld + N] * C[k * ld + k];
-        __syncwarp();
-        if (lane == 0) C[k * ld + N] = x;
-        for (int i = lane; i < k; i += 32) C[i * ld + N] -= C[i * ld + k] * x;
-        __syncwarp();
-    }
-}
 
 // q = A^-1 (D u - G uhat) of an affine cell; v: uhat as the cell sees it, or NULL.
 template <int DIM, int FACES, class T>
@@ -592,16 +381,6 @@ template <int DIM, int FACES> int64_t turned_size(const affine<DIM, FACES> &p) {
     return turned<DIM, FACES>::size(p.t.N, p.t.m);
 }
 
-template <int DIM, int FACES> turned<DIM, FACES> make_tables(const affine<DIM, FACES> &p, double *scratch) {
-    const turned<DIM, FACES> tables(p.t, p.at, scratch);
-    if (may_launch()) {
-        make_terms<<<multiprocessors(), 256>>>(tables, condense_places(p.t.N, FACES * p.t.m, p.at.count).ld);
-        make_pairs<<<2 * multiprocessors(), 256>>>(tables);
-        launched("condense_affine");
-    }
-    return tables;
-}
-
 // Calls `work` with the shape as a constant.
 template <typename Work> int64_t by_shape(const struct affine_tables *t, Work work) {
     const struct affine_layout at = affine_layout(t->dim, t->n_faces);
@@ -616,12 +395,6 @@ template <typename Work> int64_t by_shape(const struct affine_tables *t, Work wo
 
 using namespace facet;
 
-// Few rows and many columns, as tets of degree 1 and 2 have them: a step over a panel is short there. On an
-// H200 2.0 TFLOP/s at degree 2, and 1.6 in tiles.
-static bool narrow(const struct affine_tables *t) {
-    return t->N <= 10 && t->n_faces * t->m > 2 * t->N;
-}
-
 int64_t condense_scratch_cuda(const struct affine_tables *t) {
     const int64_t tables = by_shape(t, [&](const auto &p, int) { return turned_size(p); });
     const int64_t general = scratch_of(t->N, t->n_faces * t->m, affine_layout(t->dim, t->n_faces).count) +
@@ -632,12 +405,14 @@ int64_t condense_scratch_cuda(const struct affine_tables *t) {
 int64_t condense_affine_cuda(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *K, double *scratch) {
     int64_t first_bad;
-    if (!narrow(t) && condense_tiles(t, n_batches, coefficients, K, scratch, &first_bad)) return first_bad;
+    if (condense_columns(t, n_batches, coefficients, K, scratch, &first_bad)) return first_bad;
+    if (condense_tiles(t, n_batches, coefficients, K, scratch, &first_bad)) return first_bad;
     return by_shape(t, [&](const auto &p, int count) {
         const int n = t->n_faces * t->m;
         if (turned_size(p) > MOST_TURNED)
             return condense_all(p, t->N, n, count, n_batches, coefficients, K, scratch);
-        const auto tables = make_tables(p, scratch + scratch_of(t->N, n, count));
+        const auto tables =
+            make_tables(p, condense_places(t->N, n, count).ld, scratch + scratch_of(t->N, n, count));
         return condense_all(tables, t->N, n, count, n_batches, coefficients, K, scratch);
     });
 }

@@ -71,7 +71,7 @@ __global__ void evaluate_cells(const __grid_constant__ struct source_points p, i
     for (int64_t cell = thread; cell < n_cells; cell += n_threads) {
         const double *corners = p.corners + cell / L * (1 + dim) * dim * L + cell % L;
         const double det = straight_map(dim, L, corners, J, C);
-        double *to = values + cell / L * p.n * L + cell % L, sum = 0, moduli = 0;
+        double *to = values + cell / L * p.components * p.n * L + cell % L, sum = 0, moduli = 0;
         for (int q = 0; q < p.n; q++) {
             double f = p.constant;
             for (int a = 0; a < dim; a++) {
@@ -92,7 +92,37 @@ __global__ void evaluate_cells(const __grid_constant__ struct source_points p, i
     }
 }
 
+// A number of a program at points in lanes: as many threads as a row has numbers, each of which takes one
+// point of one lane after the other.
+__global__ void evaluate_lanes(const __grid_constant__ struct lane_points p, int64_t n_threads,
+                               int64_t n_numbers, double *values) {
+    constexpr int L = facet::CELL_LANES;
+    const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= n_threads) return;
+    double x[3];
+    const struct block block = {&p.plan, 1, x, nullptr, p.work + thread};
+    for (int64_t i = thread; i < n_numbers; i += n_threads) {
+        const int64_t point = i / L, lane = i % L;
+        if (p.regions != nullptr && p.regions[point / p.n * L + lane] != p.region) continue;
+        double value = p.constant;
+        if (p.plan.n_nodes > 0) {
+            for (int a = 0; a < p.dim; a++) x[a] = p.points[(point * p.step + a) * L + lane];
+            evaluate_block(&block);
+            value = *row_of_value(&block, p.plan.n_nodes - 1);
+        }
+        values[(point * p.n_rows + p.row) * L + lane] = p.weights != nullptr ? p.weights[i] * value : value;
+    }
+}
+
 } // namespace
+
+void lane_values_cuda(const struct lane_points *points, int64_t n_batches, double *values) {
+    const int64_t all = n_batches * points->n * facet::CELL_LANES;
+    const int64_t n = points->plan.n_nodes > 0 && points->plan.block < all ? points->plan.block : all;
+    if (all == 0 || !facet::may_launch()) return;
+    evaluate_lanes<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS>>>(*points, n, all, values);
+    facet::launched("lane_values");
+}
 
 void cell_source_cuda(const struct source_points *points, int64_t n_batches, double *values, double *totals) {
     const int64_t n_cells = n_batches * facet::CELL_LANES;

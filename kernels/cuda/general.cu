@@ -92,7 +92,56 @@ __global__ void squares_of_errors(const __grid_constant__ struct error_points p,
     for (int i = 0; i < N_ERRORS; i++) errors[(batch * N_ERRORS + i) * L + lane] = e[i];
 }
 
+__global__ void weights_of_stars(int64_t n_numbers, int dim, int n, int varying, const double *wJ,
+                                 const double *C, const double *K, const double *q, double *flow, double *W) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (number >= n_numbers) return;
+    general_star_weights(L, dim, n, varying, wJ, C, K, q, number / L, (int)(number % L), flow, W);
+}
+
+__global__ void weigh_cells(const __grid_constant__ struct general_data d, int64_t n_cells,
+                            unsigned long long *failed) {
+    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (cell >= n_cells) return;
+    if (!general_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
+}
+
+__global__ void find_balance(const __grid_constant__ struct general_tables t,
+                             const __grid_constant__ struct general_cells g,
+                             const __grid_constant__ struct balance_general b, int64_t n_cells,
+                             double *balance) {
+    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (cell >= n_cells) return;
+    general_balance_of(&t, &g, &b, cell / L, (int)(cell % L),
+                       balance + cell / L * (2 + t.n_faces) * L + cell % L);
+}
+
 } // namespace
+
+int64_t general_weights_cuda(const struct general_data *data, int64_t n_batches) {
+    if (n_batches == 0 || !may_launch()) return -1;
+    unsigned long long *failed = facet::first_failure();
+    if (failed == nullptr) return -1;
+    weigh_cells<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
+    launched("general_weights");
+    return facet::failure_found(failed);
+}
+
+void general_balance_cuda(const struct general_tables *tables, const struct general_cells *cells,
+                          const struct balance_general *fields, int64_t n_batches, double *balance) {
+    if (n_batches == 0 || !may_launch()) return;
+    find_balance<<<blocks_of(n_batches * L), THREADS>>>(*tables, *cells, *fields, n_batches * L, balance);
+    launched("general_balance");
+}
+
+void star_weights_cuda(int lanes, int64_t n_batches, int dim, int n, int varying, const double *wJ,
+                       const double *C, const double *K, const double *q, double *flow, double *W) {
+    (void)lanes;
+    const int64_t threads = n_batches * n * L;
+    if (threads == 0 || !may_launch()) return;
+    weights_of_stars<<<blocks_of(threads), THREADS>>>(threads, dim, n, varying, wJ, C, K, q, flow, W);
+    launched("star_weights");
+}
 
 void error_squares_cuda(const struct error_points *points, int64_t n_batches, double *errors) {
     if (n_batches == 0 || !may_launch()) return;

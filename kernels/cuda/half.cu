@@ -11,6 +11,7 @@ struct halves {
     product p;
     float ones[KERNEL_CELL_FACES];
     int n_near, dim; // displacements: functions of degree 1 on a face, components; else 0
+    int apart;       // their net flux stands beside the rest
     int64_t size;    // 16-bit numbers of a cell
 };
 
@@ -20,6 +21,7 @@ struct halves halves_of(const struct cell_plan *plan) {
     for (int f = 0; f < plan->n_faces; f++) h.ones[f] = plan->ones[f];
     h.n_near = plan->n_near;
     h.dim = plan->n_near > 0 ? plan->n_components : 0;
+    h.apart = plan->n_near > 0 && plan->apart;
     h.size = cell_plan_half_size(plan);
     return h;
 }
@@ -228,11 +230,11 @@ __device__ __forceinline__ float float_at(const uint16_t *floats, int64_t i, int
     return ((const float *)floats)[i * L + lane];
 }
 
-// Numbers of a cell of displacements: s, X, G, A. cell: of lane 0.
+// Numbers of a cell of displacements: s, X, G, the net flux where it is apart, A. cell: of lane 0.
 struct motions {
     const halves *h;
     int lane, n_motions, size;
-    const uint16_t *s, *X, *G, *A;
+    const uint16_t *s, *X, *G, *flux, *A;
     __device__ motions(const halves &of, const uint16_t *cell, int lane) : h(&of), lane(lane) {
         const int n = of.p.n;
         const int64_t n_X = of.p.n_faces * of.n_near * of.dim;
@@ -241,7 +243,22 @@ struct motions {
         s = cell + lane;
         X = cell + (int64_t)n * L;
         G = X + 2 * n_X * L;
-        A = G + n_motions * (n_motions + 1) * L;
+        flux = G + n_motions * (n_motions + 1) * L;
+        A = flux + (of.apart ? 2 * n_X * L : 0);
+    }
+    // The unknown of number k of X and of the flux, and the number of an unknown there, -1: none.
+    __device__ __forceinline__ int near_row(int k) const {
+        const int dim = h->dim;
+        return k / dim / h->n_near * h->p.m + k % dim * size + k / dim % h->n_near;
+    }
+    __device__ __forceinline__ int near_of(int row) const {
+        const int i = row % size;
+        return i < h->n_near ? (row / h->p.m * h->n_near + i) * h->dim + row % h->p.m / size : -1;
+    }
+    // What unknown i has of the net flux that is apart.
+    __device__ __forceinline__ float flux_of(int i) const {
+        const int k = h->apart ? near_of(i) : -1;
+        return k >= 0 ? float_at(flux, k, lane) : 0.0f;
     }
     // Of function i of component c of face f.
     __device__ void row(int f, int i, int c, float *u) const {
@@ -255,38 +272,116 @@ struct motions {
                                      : 0.0f;
         }
     }
-    // v = (I - U G U') v.
-    __device__ void project(float *v) const {
-        float t[6] = {0}, w[6] = {0}, u[6];
-        for (int pass = 0; pass < 2; pass++) {
-            for (int f = 0; f < h->p.n_faces; f++)
-                for (int i = 0; i < h->n_near; i++)
-                    for (int c = 0; c < h->dim; c++) {
-                        float *entry = v + (f * h->p.m + c * size + i) * PITCH;
-                        row(f, i, c, u);
-                        for (int k = 0; k < n_motions && pass == 0; k++) t[k] += u[k] * *entry;
-                        for (int k = 0; k < n_motions && pass == 1; k++) *entry -= u[k] * w[k];
-                    }
-            for (int k = 0; k < n_motions && pass == 0; k++)
-                for (int j = 0; j < n_motions; j++)
-                    w[k] += float_at(G, k > j ? row_of(k) + j : row_of(j) + k, lane) * t[j];
+};
+
+// The two axes of a rotation of DIM dimensions: motion_from and motion_to of kernels.h.
+template <int DIM> __device__ constexpr int turn_from(int turn) {
+    return DIM == 2 ? 0 : (turn + 1) % 3;
+}
+template <int DIM> __device__ constexpr int turn_to(int turn) {
+    return DIM == 2 ? 1 : (turn + 2) % 3;
+}
+
+// Products of a cell of displacements; NEAR: functions of degree 1 of a component of a face.
+template <int DIM, int FACES, int NEAR> struct moving {
+    static constexpr int TURNS = DIM == 2 ? 1 : 3, MOTIONS = DIM + TURNS;
+    const motions &m;
+
+    __device__ __forceinline__ int row(int f, int i, int c) const {
+        return f * m.h->p.m + c * m.size + i;
+    }
+    __device__ __forceinline__ void coordinates(int f, int i, float (&X)[DIM]) const {
+#pragma unroll
+        for (int c = 0; c < DIM; c++) X[c] = float_at(m.X, (f * NEAR + i) * DIM + c, m.lane);
+    }
+
+    // v = S v.
+    __device__ __forceinline__ void scale(float *v) const {
+        const int n = m.h->p.n;
+        for (int i = 0; i < n; i += FEW) {
+            uint16_t s[FEW];
+#pragma unroll
+            for (int k = 0; k < FEW; k++)
+                if (i + k < n) s[k] = m.s[(i + k) * L];
+#pragma unroll
+            for (int k = 0; k < FEW; k++)
+                if (i + k < n) v[(i + k) * PITCH] *= scale_of(s[k]);
         }
+    }
+
+    // v = (I - U G U') v.
+    __device__ __forceinline__ void project(float *v) const {
+        float t[MOTIONS] = {}, g[MOTIONS] = {}, X[DIM], w[DIM];
+#pragma unroll
+        for (int f = 0; f < FACES; f++)
+#pragma unroll
+            for (int i = 0; i < NEAR; i++) {
+                coordinates(f, i, X);
+#pragma unroll
+                for (int c = 0; c < DIM; c++) {
+                    w[c] = scale_of(m.s[row(f, i, c) * L]) * v[row(f, i, c) * PITCH];
+                    if (i == 0) t[c] += m.h->ones[f] * w[c];
+                }
+#pragma unroll
+                for (int turn = 0; turn < TURNS; turn++)
+                    t[DIM + turn] += X[turn_from<DIM>(turn)] * w[turn_to<DIM>(turn)] -
+                                     X[turn_to<DIM>(turn)] * w[turn_from<DIM>(turn)];
+            }
+#pragma unroll
+        for (int k = 0; k < MOTIONS; k++)
+#pragma unroll
+            for (int j = 0; j < MOTIONS; j++)
+                g[k] += float_at(m.G, k > j ? k * (k + 1) / 2 + j : j * (j + 1) / 2 + k, m.lane) * t[j];
+#pragma unroll
+        for (int f = 0; f < FACES; f++)
+#pragma unroll
+            for (int i = 0; i < NEAR; i++) {
+                coordinates(f, i, X);
+#pragma unroll
+                for (int c = 0; c < DIM; c++) w[c] = i == 0 ? m.h->ones[f] * g[c] : 0.0f;
+#pragma unroll
+                for (int turn = 0; turn < TURNS; turn++) {
+                    w[turn_to<DIM>(turn)] += X[turn_from<DIM>(turn)] * g[DIM + turn];
+                    w[turn_from<DIM>(turn)] -= X[turn_to<DIM>(turn)] * g[DIM + turn];
+                }
+#pragma unroll
+                for (int c = 0; c < DIM; c++)
+                    v[row(f, i, c) * PITCH] -= scale_of(m.s[row(f, i, c) * L]) * w[c];
+            }
+    }
+
+    // The net flux of x that is apart, and h times it onto y.
+    __device__ __forceinline__ float flux(const float *x) const {
+        float sum = 0.0f;
+#pragma unroll
+        for (int k = 0; k < FACES * NEAR * DIM; k++)
+            sum += float_at(m.flux, k, m.lane) * x[row(k / DIM / NEAR, k / DIM % NEAR, k % DIM) * PITCH];
+        return sum;
+    }
+    __device__ __forceinline__ void add_flux(float sum, float *y) const {
+#pragma unroll
+        for (int k = 0; k < FACES * NEAR * DIM; k++)
+            y[row(k / DIM / NEAR, k / DIM % NEAR, k % DIM) * PITCH] += sum * float_at(m.flux, k, m.lane);
+    }
+
+    // y = S Pi A Pi S x, and h h'x where the net flux is apart; x is destroyed.
+    __device__ __forceinline__ void multiply(float *x, float *y) const {
+        const int n = m.h->p.n;
+        const half_matrix A(n, m.A, m.lane);
+        half_tile tile;
+        float through = 0.0f;
+        tile.load(A, 0, 0);
+        if (m.h->apart) through = flux(x);
+        scale(x);
+        project(x);
+        half_product(n, A, tile, x, y);
+        project(y);
+        scale(y);
+        if (m.h->apart) add_flux(through, y);
     }
 };
 
-// K = S Pi A Pi S.
-__device__ void multiply_motions(const halves &h, const uint16_t *cell, int lane, float *x, float *y) {
-    const motions m(h, cell, lane);
-    const half_matrix A(h.p.n, m.A, lane);
-    half_tile tile;
-    tile.load(A, 0, 0);
-    for (int i = 0; i < h.p.n; i++) x[i * PITCH] *= scale_of(m.s[i * L]);
-    m.project(x);
-    half_product(h.p.n, A, tile, x, y);
-    m.project(y);
-    for (int i = 0; i < h.p.n; i++) y[i * PITCH] *= scale_of(m.s[i * L]);
-}
-
+template <int DIM, int FACES, int NEAR>
 __global__ void __launch_bounds__(128)
     multiply_moving(const __grid_constant__ halves h, const float *x, float *to) {
     extern __shared__ __align__(16) unsigned char room[];
@@ -295,8 +390,9 @@ __global__ void __launch_bounds__(128)
     float *in = (float *)room + 2 * threadIdx.y * n * PITCH, *out = in + n * PITCH;
     const int64_t batch = batch_of(p);
     if (batch < 0) return;
+    const motions m(h, (const uint16_t *)p.matrices + batch * h.size * L, lane);
     bring_in(p, batch, lane, x, in);
-    multiply_motions(h, (const uint16_t *)p.matrices + batch * h.size * L, lane, in + lane, out + lane);
+    moving<DIM, FACES, NEAR>{m}.multiply(in + lane, out + lane);
     deliver(p, batch, lane, out, to);
 }
 
@@ -327,11 +423,13 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ halves h
 __device__ __forceinline__ int64_t triangle(int i, int j) {
     return i >= j ? row_of(i) + j : row_of(j) + i;
 }
-// s (numbers `step` apart) and A (of lane 0) of the thread's cell.
-__device__ bool round_matrix(int n, const double *K, uint16_t *s, int step, uint16_t *A, int lane) {
+// s (numbers `step` apart) and A (of lane 0) of the thread's cell, from K - h h': flux(i) is that of row i.
+template <class Flux>
+__device__ bool round_matrix(int n, const double *K, Flux flux, uint16_t *s, int step, uint16_t *A,
+                             int lane) {
     bool good = true;
     for (int i = 0; i < n; i++) {
-        const double diagonal = K[triangle(i, i) * L];
+        const double own = flux(i), diagonal = K[triangle(i, i) * L] - own * own;
         int k = 0;
         if (diagonal > 1e-60 && diagonal < 1e60) {
             frexp(diagonal, &k);
@@ -340,13 +438,16 @@ __device__ bool round_matrix(int n, const double *K, uint16_t *s, int step, uint
         if (diagonal < 0.0) good = false;
         s[i * step] = half_power(k);
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        const double own = flux(i);
         for (int j = 0; j <= i; j++) {
-            const double exact = ldexp(K[triangle(i, j) * L], 254 - (s[i * step] >> 7) - (s[j * step] >> 7));
+            const double entry = K[triangle(i, j) * L] - (own != 0.0 ? own * flux(j) : 0.0);
+            const double exact = ldexp(entry, 254 - (s[i * step] >> 7) - (s[j * step] >> 7));
             const bool fits = exact >= -1.0 && exact <= 1.0;
             if (!fits) good = false;
             A[lane_place(n, i, j, lane)] = __half_as_ushort(__float2half_rn(fits ? (float)exact : 0.0f));
         }
+    }
     return good;
 }
 
@@ -354,7 +455,8 @@ __device__ bool halve_constant(const halves &h, const double *K, uint16_t *cell,
     const product &p = h.p;
     const int n = p.n;
     uint16_t *s = cell + 2 * lane, *A = cell + 2 * n * L; // e beside s
-    const bool good = round_matrix(n, K, s, 2 * L, A, lane);
+    const bool good = round_matrix(
+        n, K, [](int) { return 0.0; }, s, 2 * L, A, lane);
     double sum = 0;
     for (int f = 0; f < p.n_faces; f++)
         if (p.start(f) < p.start(f + 1)) sum += h.ones[f] * scale_of(s[p.start(f) * 2 * L]);
@@ -388,12 +490,28 @@ __device__ void invert(int n, double (*G)[6]) {
     }
 }
 
+// The net flux h = K x / sqrt(x'K x) of a cell, x being the coordinates X as a trace: kernels/ref/half.c.
+__device__ void find_flux(const motions &m, int n_X, const double *X, const double *K, int lane) {
+    double energy = 0.0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < n_X; k++) {
+            double sum = 0.0;
+            for (int l = 0; l < n_X; l++) sum += K[triangle(m.near_row(k), m.near_row(l)) * L] * X[l * L];
+            if (pass == 0)
+                energy += sum * X[k * L];
+            else
+                ((float *)m.flux)[k * L + lane] = energy > 0.0 ? (float)(sum / sqrt(energy)) : 0.0f;
+        }
+}
+
 __device__ bool halve_motions(const halves &h, int loose, const double *X, const double *K, uint16_t *cell,
                               int lane) {
     const motions m(h, cell, lane);
     const int dim = h.dim, n_X = h.p.n_faces * h.n_near * dim;
     double G[6][6] = {{0}};
-    const bool good = round_matrix(h.p.n, K, (uint16_t *)m.s, L, (uint16_t *)m.A, lane);
+    if (h.apart) find_flux(m, n_X, X, K, lane);
+    const bool good = round_matrix(
+        h.p.n, K, [&](int i) { return (double)m.flux_of(i); }, (uint16_t *)m.s, L, (uint16_t *)m.A, lane);
     for (int k = 0; k < n_X; k++) ((float *)m.X)[k * L + lane] = (float)X[k * L];
     for (int k = 0; k < n_X; k++) {
         float u[6];
@@ -430,11 +548,18 @@ __global__ void halve(const __grid_constant__ halves h, const double *X, const d
 
 using namespace facet;
 
+// Displacements of triangles, quads, tets and hexes.
+static auto moving_of(const struct cell_plan *plan) {
+    return plan->n_components == 2
+               ? (plan->n_faces == 3 ? multiply_moving<2, 3, 2> : multiply_moving<2, 4, 2>)
+               : (plan->n_faces == 4 ? multiply_moving<3, 4, 3> : multiply_moving<3, 6, 4>);
+}
+
 void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y) {
     halves whole = halves_of(plan);
     const size_t bytes = lane_bytes<float>(whole.p.n);
     const int warps = warps_for(bytes), n_faces = faces_apart(whole.p);
-    const auto kernel = plan->n_near > 0 ? multiply_moving
+    const auto kernel = plan->n_near > 0 ? moving_of(plan)
                         : n_faces == 3   ? multiply<3>
                         : n_faces == 4   ? multiply<4>
                         : n_faces == 6   ? multiply<6>
@@ -446,6 +571,10 @@ void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y
                                                                                                  to);
         launched("cell_apply_half");
     });
+}
+
+void cell_apply_apart_cuda(const struct cell_plan *plan, const float *x, float *y) {
+    cell_apply_half_cuda(plan, x, y);
 }
 
 int64_t cell_halve_cuda(const struct cell_plan *plan, const double *matrices, uint16_t *halves) {

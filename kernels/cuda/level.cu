@@ -19,8 +19,48 @@ __device__ __forceinline__ int64_t entry(int i, int j) {
     return i >= j ? row_of(i) + j : row_of(j) + i;
 }
 
-// A thread has a block, whose entries stay in the caches; Gauss-Jordan as in ref.
-__global__ void invert_blocks(int64_t n_blocks, int m, double *matrices, unsigned long long *failed) {
+// Blocks of one size in shared memory, `together` of them, side by side in lanes: a thread has some rows of
+// one; Gauss-Jordan as in ref. Threads of a block of the grid.
+constexpr int ROOMY = 512;
+__global__ void __launch_bounds__(ROOMY)
+    invert_blocks(int64_t n_blocks, int m, int together, double *matrices, unsigned long long *failed) {
+    extern __shared__ __align__(16) double room[];
+    const int mine = threadIdx.x % together, worker = threadIdx.x / together, workers = ROOMY / together;
+    const int64_t first = (int64_t)blockIdx.x * together, b = first + mine, size = row_of(m);
+    double *from = matrices + first / L * size * L + first % L + mine, *B = room + mine,
+           *row = B + size * together;
+    for (int64_t e = worker; e < size; e += workers) B[e * together] = from[e * L];
+    __syncthreads();
+    for (int k = 0; k < m; k++) {
+        for (int j = worker; j < m; j += workers) row[j * together] = B[entry(k, j) * together];
+        __syncthreads();
+        const double pivot = row[k * together], inverse = 1.0 / pivot;
+        if (!(pivot > 0.0) && worker == 0 && b < n_blocks) atomicMin(failed, (unsigned long long)b);
+        for (int i = worker; i < m; i += workers) {
+            double *to = B + row_of(i) * together;
+            const double factor = i == k ? inverse : row[i * together] * inverse;
+            for (int j = 0; j < i; j++)
+                if (i == k)
+                    to[j * together] = factor * row[j * together];
+                else
+                    to[j * together] = j == k ? factor : to[j * together] - factor * row[j * together];
+            to[i * together] = i == k ? -inverse : to[i * together] - factor * row[i * together];
+        }
+        __syncthreads();
+    }
+    for (int64_t e = worker; e < size && b < n_blocks; e += workers) from[e * L] = -B[e * together];
+}
+
+// How many: as fit, a power of two; 0: not one.
+int blocks_together(int m) {
+    const size_t bytes = ((size_t)m * (m + 1) / 2 + m) * sizeof(double);
+    int together = L;
+    while (together > 0 && together * bytes > MOST_SHARED) together /= 2;
+    return together;
+}
+
+// A thread has a block that does not fit, in the memory.
+__global__ void invert_large(int64_t n_blocks, int m, double *matrices, unsigned long long *failed) {
     const int64_t b = number_of_thread();
     if (b >= n_blocks) return;
     double *B = matrices + b / L * row_of(m) * L + b % L;
@@ -83,6 +123,16 @@ __global__ void __launch_bounds__(THREADS)
 
 template <int M> void launch_small(int64_t n_blocks, double *matrices, unsigned long long *failed) {
     invert_small<M><<<blocks_of(n_blocks), THREADS>>>(n_blocks, matrices, failed);
+}
+
+void launch_large(int64_t n_blocks, int m, double *matrices, unsigned long long *failed) {
+    const int together = blocks_together(m);
+    const size_t bytes = together * ((size_t)m * (m + 1) / 2 + m) * sizeof(double);
+    if (together == 0)
+        invert_large<<<blocks_of(n_blocks), THREADS>>>(n_blocks, m, matrices, failed);
+    else if (allow_shared(invert_blocks, bytes, "lane_invert"))
+        invert_blocks<<<(unsigned)((n_blocks + together - 1) / together), ROOMY, bytes>>>(
+            n_blocks, m, together, matrices, failed);
 }
 
 // A thread has a row of a block of a face: a warp the same row of 32 faces.
@@ -243,15 +293,17 @@ void restrict_to_corners(int64_t n_vertices, int dim, const int64_t *starts, con
     launched("corner_restrict");
 }
 
-// A thread has a cell. K P is made row by row, so that an entry of K is read twice.
+// A thread has two components of a cell. K P is made row by row, so that an entry of K is read twice.
 template <int DIM>
-__global__ void corner_matrices(int64_t n_cells, int m, const uint8_t *__restrict__ orientations,
+__global__ void corner_matrices(int64_t n_cells, int nc, int m, const uint8_t *__restrict__ orientations,
                                 const double *__restrict__ hats, const double *__restrict__ matrices,
                                 double *corners) {
     constexpr int C = DIM + 1;
-    const int64_t cell = number_of_thread(), batch = cell / L, lane = cell % L;
+    const int64_t number = number_of_thread(), cell = number / L / (nc * nc) * L + number % L,
+                  batch = cell / L, lane = cell % L;
+    const int c = (int)(number / L % (nc * nc)) / nc, d = (int)(number / L % nc);
     if (cell >= n_cells) return;
-    const double *K = matrices + batch * row_of(C * m) * L + lane, *P[C];
+    const double *K = matrices + batch * row_of(C * nc * m) * L + lane, *P[C];
     double sums[C * (C + 1) / 2] = {};
 #pragma unroll
     for (int f = 0; f < C; f++) P[f] = hats + (f * 8 + orientations[(batch * C + f) * L + lane]) * DIM * C;
@@ -262,7 +314,7 @@ __global__ void corner_matrices(int64_t n_cells, int m, const uint8_t *__restric
 #pragma unroll
             for (int g = 0; g < C; g++)
                 for (int j = 0; j < DIM; j++) {
-                    const double e = K[entry(f * m + i, g * m + j) * L];
+                    const double e = K[entry((f * nc + c) * m + i, (g * nc + d) * m + j) * L];
 #pragma unroll
                     for (int b = 0; b < C; b++) row[b] += e * P[g][j * C + b];
                 }
@@ -271,9 +323,12 @@ __global__ void corner_matrices(int64_t n_cells, int m, const uint8_t *__restric
 #pragma unroll
                 for (int b = 0; b <= a; b++, at++) sums[at] += P[f][i * C + a] * row[b];
         }
+    double *to = corners + batch * row_of(C * nc) * L + lane;
 #pragma unroll
-    for (int at = 0; at < C * (C + 1) / 2; at++)
-        corners[(batch * (C * (C + 1) / 2) + at) * L + lane] = sums[at];
+    for (int a = 0, at = 0; a < C; a++)
+#pragma unroll
+        for (int b = 0; b <= a; b++, at++)
+            if (a > b || c >= d) to[entry(a * nc + c, b * nc + d) * L] = sums[at];
 }
 
 template <typename R> void prolong(int64_t n_parts, int m, int low, const R *coarse, R *fine) {
@@ -318,7 +373,8 @@ int64_t lane_invert_cuda(int lanes, int64_t n_blocks, int m, double *matrices) {
     if (n_blocks == 0 || m == 0 || !may_launch()) return -1;
     unsigned long long *failed = first_failure();
     if (failed == nullptr) return -1;
-    switch (m) { // faces of triangles and quads, of tets and of hexes of low degree
+    switch (m) { // faces of triangles and quads, of tets and of hexes of low degree, one function or
+                 // displacements
     case 1:
         launch_small<1>(n_blocks, matrices, failed);
         break;
@@ -337,8 +393,14 @@ int64_t lane_invert_cuda(int lanes, int64_t n_blocks, int m, double *matrices) {
     case 10:
         launch_small<10>(n_blocks, matrices, failed);
         break;
+    case 8:
+        launch_small<8>(n_blocks, matrices, failed);
+        break;
+    case 9:
+        launch_small<9>(n_blocks, matrices, failed);
+        break;
     default:
-        invert_blocks<<<blocks_of(n_blocks), THREADS>>>(n_blocks, m, matrices, failed);
+        launch_large(n_blocks, m, matrices, failed);
     }
     launched("lane_invert");
     return failure_found(failed);
@@ -379,12 +441,14 @@ void cell_lower_cuda(int lanes, int64_t n_batches, int n_parts, int from, int to
     launched("cell_lower");
 }
 
-void cell_corners_cuda(int lanes, int64_t n_batches, int dim, int m, const uint8_t *orientations,
-                       const double *hats, const double *matrices, double *corners) {
+void cell_corners_cuda(int lanes, int64_t n_batches, int dim, int n_components, int m,
+                       const uint8_t *orientations, const double *hats, const double *matrices,
+                       double *corners) {
+    const int64_t threads = n_batches * L * n_components * n_components;
     (void)lanes;
     if (n_batches == 0 || !may_launch()) return;
-    (dim == 2 ? corner_matrices<2> : corner_matrices<3>)<<<blocks_of(n_batches * L), THREADS>>>(
-        n_batches * L, m, orientations, hats, matrices, corners);
+    (dim == 2 ? corner_matrices<2> : corner_matrices<3>)<<<blocks_of(threads), THREADS>>>(
+        n_batches * L, n_components, m, orientations, hats, matrices, corners);
     launched("cell_corners");
 }
 

@@ -45,6 +45,10 @@ template <int WARPS> struct team {
 int64_t tiles_scratch(const struct affine_tables *t);
 bool condense_tiles(const struct affine_tables *t, int64_t n_batches, const double *coefficients, double *K,
                     double *scratch, int64_t *first_bad);
+// The same of cells with few functions inside, a column for each thread (columns.cu); the tables take the
+// room of condense_scratch.
+bool condense_columns(const struct affine_tables *t, int64_t n_batches, const double *coefficients, double *K,
+                      double *scratch, int64_t *first_bad);
 
 namespace {
 

@@ -1,12 +1,11 @@
 // Local solvers of affine cells whose matrices fit into the registers of a warp (tiles.cuh): V stays there
 // from the first number to the last, and only the tiles of U, which all columns need, pass through shared
-// memory. A warp has a cell, a block four neighbours, so that what they write in lanes is whole sectors.
+// memory. A warp has a cell, or two small ones, whose corners it solves together; a block has four or eight
+// neighbours, so that what they write in lanes is whole sectors.
 #include "kernels/cuda/tiles.cuh"
 
 namespace facet {
 namespace {
-
-constexpr int TEAMS = 4; // cells of a block
 
 // ------------------------------------------------------------------------------------ tables
 
@@ -61,17 +60,19 @@ __global__ void make_matrices(const __grid_constant__ tables p) {
             term < pairs ? t.stiffness + term * N * N : t.face_mass + (int64_t)(term - pairs) * N * N;
         ((double *)p.S)[e] = high < N ? T[low * N + high] : 0.0;
     }
-    for (int e = first_thread(); e < fo * m * p.blocks * 8; e += all_threads()) {
-        const int r = e % 2, i = e / 8 % p.blocks * 8 + 4 * r + e / 2 % 4, k = e / 8 / p.blocks % m;
-        const int f = e / 8 / p.blocks / m / p.orientations;
-        const double *O = p.O + e / 8 / p.blocks / m % p.orientations * m * m;
+    for (int e = first_thread(); e < fo * p.blocks * 2 * m * 4; e += all_threads()) {
+        const int k = e / 4 % m, r = e / 4 / m % 2, b = e / 8 / m % p.blocks, i = 8 * b + 4 * r + e % 4;
+        const int f = e / 8 / m / p.blocks / p.orientations;
+        const double *O = p.O + e / 8 / m / p.blocks % p.orientations * m * m;
         double x[4] = {0.0, 0.0, 0.0, 0.0};
         if (i < N) {
             x[0] = turn_row(m, O, t.F + (f * N + i) * m, k);
-            for (int b = 0; b < t.dim; b++)
-                x[1 + b] = turn_row(m, O, t.DF + ((f * t.dim + b) * N + i) * m, k);
+            for (int a = 0; a < t.dim; a++)
+                x[1 + a] = turn_row(m, O, t.DF + ((f * t.dim + a) * N + i) * m, k);
         }
-        p.R[e] = four{x[0], x[1], x[2], x[3]};
+        double2 *to = p.R + e / 4 / m * 8 * m + e % (4 * m);
+        to[0] = make_double2(x[0], x[1]);
+        to[4 * m] = make_double2(x[2], x[3]);
     }
     for (int e = first_thread(); e < n_faces * fo * m * m; e += all_threads()) {
         const int j = e % m, i = e / m % m, second = e / m / m % fo, f = e / m / m / fo;
@@ -119,8 +120,8 @@ tables tables_of(const struct affine_tables *t, double *scratch) {
     p.panels = (t->N + 3) / 4;
     p.orientations = (int)orientations_of(t);
     p.terms = t->dim * (t->dim + 1) / 2 + t->n_faces;
-    p.R = (four *)(((uintptr_t)scratch + 31) / 32 * 32);
-    p.S = (double2 *)(p.R + fo * m * p.blocks * 8);
+    p.R = (double2 *)(((uintptr_t)scratch + 31) / 32 * 32);
+    p.S = p.R + fo * m * p.blocks * 16;
     p.FF = (double *)(p.S + (int64_t)p.terms * p.blocks * (p.blocks + 1) / 2 * 32);
     p.O = p.FF + fo * fo * m * m;
     p.half = p.O + p.orientations * m * m;
@@ -136,106 +137,138 @@ void make_tables(const tables &p) {
 
 // ------------------------------------------------------------------------------------ a cell
 
-// Where the numbers of a warp stand, all of them even.
+// Where the numbers of a cell stand, all of them even. K takes the place of what is not needed any more then:
+// columns, corner, y and U.
 struct places {
-    int c, columns, extra, corner, y, d, U, size;
+    int c, extra, d, columns, corner, y, U, K, size;
 };
 
 inline places places_of(int blocks, int tiles, int count, int n_K) {
-    const int n_U = 32 * blocks * (blocks - 1); // K takes their place
+    const int n_U = 32 * blocks * (blocks - 1);
     places at;
     at.c = 0;
-    at.columns = at.c + even(count);
-    at.extra = at.columns + 4 * 8 * tiles;
-    at.corner = at.extra + 2 * 8 * tiles;
+    at.extra = at.c + (count + 3) / 4 * 4;
+    at.d = at.extra + 2 * 8 * tiles;
+    at.K = at.columns = at.d + 8 * tiles;
+    at.corner = at.columns + 4 * 8 * tiles;
     at.y = at.corner + 72;
-    at.d = at.y + 8 * blocks;
-    at.U = at.d + 8 * tiles;
-    at.size = at.U + even(n_U > n_K ? n_U : n_K);
+    at.U = at.y + 8 * blocks;
+    at.size = (at.U + n_U > at.K + n_K ? at.U + n_U : at.K + n_K);
+    at.size = (at.size + 3) / 4 * 4;
     return at;
 }
 
-// V of a cell: [b][j][r] of lane 4 g + t is row 8 b + 4 r + t of column 8 j + g.
-template <int BLOCKS, int TILES> struct cell {
-    double V[BLOCKS][TILES][2];
+// The cells of a warp, CELLS of them; V of a cell: [b][j][r] of lane 4 g + t is row 8 b + 4 r + t of column
+// 8 j + g. S_KEPT: the tables of S are in shared memory, at S.
+template <int BLOCKS, int TILES, int CELLS, bool S_KEPT> struct cells {
+    double V[CELLS][BLOCKS][TILES][2];
 
+    // Tiles B .. of block B of the rows of S, of all cells.
     template <int B>
-    __device__ __forceinline__ bool block(const tables &p, const places &at, int lane, double *own) {
-        constexpr int LEFT = BLOCKS - B;
-        const int g = lane / 4, t = lane % 4, n_tiles = BLOCKS * (BLOCKS + 1) / 2;
-        const double *c = own + at.c;
-        double *U = own + at.U + lane;
-        double s[LEFT][2], u[B > 0 ? 2 * B : 1], w[2];
-        const four *columns = (const four *)(own + at.columns);
-        const int4 *extra = (const int4 *)(own + at.extra);
-#pragma unroll
-        for (int j = 0; j < TILES; j++) load_R(p, lane, B, j, columns, extra, V[B][j]);
-#pragma unroll
-        for (int j = 0; j < LEFT; j++) s[j][0] = s[j][1] = 0.0;
-        const double2 *S = p.S + tile_of(BLOCKS, B, B) * 32 + lane;
+    __device__ __forceinline__ void make_S(const tables &p, const places &at, int lane, const double *own,
+                                           const double2 *S, double (&s)[BLOCKS - B][CELLS][2]) const {
+        constexpr int LEFT = BLOCKS - B, N_TILES = BLOCKS * (BLOCKS + 1) / 2;
         constexpr int TOGETHER = LEFT <= 2 ? 6 : LEFT <= 4 ? 3 : 2; // as many loads as registers allow
+        S += tile_of(BLOCKS, B, B) * 32 + lane;
+#pragma unroll
+        for (int j = 0; j < LEFT; j++)
+#pragma unroll
+            for (int q = 0; q < CELLS; q++) s[j][q][0] = s[j][q][1] = 0.0;
 #pragma unroll TOGETHER
         for (int term = 0; term < p.terms; term++) {
-            const double weight = c[p.at.stiffness + term];
+            double weight[CELLS];
+#pragma unroll
+            for (int q = 0; q < CELLS; q++) weight[q] = own[q * at.size + at.c + p.at.stiffness + term];
 #pragma unroll
             for (int j = 0; j < LEFT; j++) {
-                const double2 x = __ldg(S + (term * n_tiles + j) * 32);
-                s[j][0] += weight * x.x;
-                s[j][1] += weight * x.y;
+                const double2 *from = S + (term * N_TILES + j) * 32, x = S_KEPT ? *from : __ldg(from);
+#pragma unroll
+                for (int q = 0; q < CELLS; q++) {
+                    s[j][q][0] += weight[q] * x.x;
+                    s[j][q][1] += weight[q] * x.y;
+                }
             }
         }
-        add_reaction(p, lane, B, c, s[0]);
+    }
+
+    // Block B of rows: made, reduced by those above, solved with its corner. Returns whether that of the
+    // lane's cell is positive definite.
+    template <int B>
+    __device__ __forceinline__ bool block(const tables &p, const places &at, int lane, double *own,
+                                          const double2 *S) {
+        constexpr int LEFT = BLOCKS - B;
+        const int g = lane / 4, t = lane % 4;
+        double s[LEFT][CELLS][2], u[CELLS][B > 0 ? 2 * B : 1], w[CELLS][2];
 #pragma unroll
-        for (int q = 0; q < 2 * B; q++) u[q] = -U[64 * tile_beside(BLOCKS, q / 2, B) + 32 * (q % 2)];
+        for (int q = 0; q < CELLS; q++)
 #pragma unroll
-        for (int q = 0; q < 2 * B; q++)
+            for (int j = 0; j < TILES; j++)
+                load_R(p, lane, B, j, (const four *)(own + q * at.size + at.columns),
+                       (const int4 *)(own + q * at.size + at.extra), V[q][B][j]);
+        make_S<B>(p, at, lane, own, S, s);
 #pragma unroll
-            for (int j = 0; j < LEFT; j++)
-                multiply_add(s[j], j == 0 ? -u[q] : U[64 * tile_beside(BLOCKS, q / 2, B + j) + 32 * (q % 2)],
-                             u[q]);
-        const bool good = solve_corner(lane, s[0], own + at.corner, w);
-        if (c[p.at.reaction] != 0.0) {
-            double *y = own + at.y, sum = 0.0;
+        for (int q = 0; q < CELLS; q++) {
+            const double *U = own + q * at.size + at.U + lane;
+            add_reaction(p, lane, B, own + q * at.size + at.c, s[0][q]);
 #pragma unroll
-            for (int q = 0; q < 2 * B; q++) sum -= u[q] * y[4 * q + t];
-            const double right = B == 0 && g == 0 ? c[p.at.reaction] * sqrt(p.t.volume) : 0.0;
-            reduce_right(lane, B, sum, w, right, own + at.corner + 64, y);
+            for (int k = 0; k < 2 * B; k++) u[q][k] = -U[64 * tile_beside(BLOCKS, k / 2, B) + 32 * (k % 2)];
+#pragma unroll
+            for (int k = 0; k < 2 * B; k++)
+#pragma unroll
+                for (int j = 0; j < LEFT; j++)
+                    multiply_add(s[j][q],
+                                 j == 0 ? -u[q][k] : U[64 * tile_beside(BLOCKS, k / 2, B + j) + 32 * (k % 2)],
+                                 u[q][k]);
         }
+        const bool good = solve_corners(lane, s[0], own + at.corner, at.size, w);
 #pragma unroll
-        for (int j = 1; j < LEFT; j++) {
-            double x[2] = {0.0, 0.0};
-            multiply_add(x, s[j][0], w[0]);
-            multiply_add(x, s[j][1], w[1]);
-            U[64 * tile_beside(BLOCKS, B, B + j)] = x[0];
-            U[64 * tile_beside(BLOCKS, B, B + j) + 32] = x[1];
-        }
+        for (int q = 0; q < CELLS; q++) {
+            const double *c = own + q * at.size + at.c;
+            double *U = own + q * at.size + at.U + lane;
+            if (c[p.at.reaction] != 0.0) {
+                double *y = own + q * at.size + at.y, sum = 0.0;
 #pragma unroll
-        for (int q = 0; q < 2 * B; q++)
+                for (int k = 0; k < 2 * B; k++) sum -= u[q][k] * y[4 * k + t];
+                const double right = B == 0 && g == 0 ? c[p.at.reaction] * sqrt(p.t.volume) : 0.0;
+                reduce_right(lane, B, sum, w[q], right, own + q * at.size + at.corner + 64, y);
+            }
 #pragma unroll
-            for (int j = 0; j < TILES; j++) multiply_add(V[B][j], V[q / 2][j][q % 2], u[q]);
+            for (int j = 1; j < LEFT; j++) {
+                double x[2] = {0.0, 0.0};
+                multiply_add(x, s[j][q][0], w[q][0]);
+                multiply_add(x, s[j][q][1], w[q][1]);
+                U[64 * tile_beside(BLOCKS, B, B + j)] = x[0];
+                U[64 * tile_beside(BLOCKS, B, B + j) + 32] = x[1];
+            }
 #pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            double x[2] = {0.0, 0.0};
-            multiply_add(x, V[B][j][0], w[0]);
-            multiply_add(x, V[B][j][1], w[1]);
-            V[B][j][0] = x[0];
-            V[B][j][1] = x[1];
+            for (int k = 0; k < 2 * B; k++)
+#pragma unroll
+                for (int j = 0; j < TILES; j++) multiply_add(V[q][B][j], V[q][k / 2][j][k % 2], u[q][k]);
+#pragma unroll
+            for (int j = 0; j < TILES; j++) {
+                double x[2] = {0.0, 0.0};
+                multiply_add(x, V[q][B][j][0], w[q][0]);
+                multiply_add(x, V[q][B][j][1], w[q][1]);
+                V[q][B][j][0] = x[0];
+                V[q][B][j][1] = x[1];
+            }
         }
         __syncwarp();
         return good;
     }
 
     template <int B>
-    __device__ __forceinline__ bool blocks_from(const tables &p, const places &at, int lane, double *own) {
-        const bool good = block<B>(p, at, lane, own);
+    __device__ __forceinline__ bool blocks_from(const tables &p, const places &at, int lane, double *own,
+                                                const double2 *S) {
+        const bool good = block<B>(p, at, lane, own, S);
         if constexpr (B + 1 < BLOCKS)
-            return blocks_from<B + 1>(p, at, lane, own) && good;
+            return blocks_from<B + 1>(p, at, lane, own, S) && good;
         else
             return good;
     }
 
     // V'y.
-    __device__ __forceinline__ void sums(int lane, bool any, const double *y, double *d) const {
+    __device__ __forceinline__ void sums(int q, int lane, bool any, const double *y, double *d) const {
         const int g = lane / 4, t = lane % 4;
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
@@ -243,15 +276,15 @@ template <int BLOCKS, int TILES> struct cell {
             if (any) {
 #pragma unroll
                 for (int b = 0; b < BLOCKS; b++)
-                    sum += V[b][j][0] * y[8 * b + t] + V[b][j][1] * y[8 * b + 4 + t];
+                    sum += V[q][b][j][0] * y[8 * b + t] + V[q][b][j][1] * y[8 * b + 4 + t];
                 sum = sum_of_four(sum);
             }
             if (t == 0) d[8 * j + g] = sum;
         }
     }
 
-    // Tiles (i, j0 .. j0 + WIDE - 1) of K = H - V'V.
-    template <int I, int J, int WIDE>
+    // Tiles (i, j0 .. j0 + WIDE - 1) of K = H - V'V of cell Q.
+    template <int Q, int I, int J, int WIDE>
     __device__ __forceinline__ void schur_tiles(const tables &p, int lane, const double *c, const int4 *extra,
                                                 double *K) const {
         double tile[WIDE][2];
@@ -260,61 +293,82 @@ template <int BLOCKS, int TILES> struct cell {
 #pragma unroll
         for (int k = 0; k < 2 * BLOCKS; k++) {
             if (k == 2 * BLOCKS - 1 && p.panels < 2 * BLOCKS) break;
-            const double a = -V[k / 2][I][k % 2];
+            const double a = -V[Q][k / 2][I][k % 2];
 #pragma unroll
-            for (int q = 0; q < WIDE; q++) multiply_add(tile[q], a, V[k / 2][J + q][k % 2]);
+            for (int q = 0; q < WIDE; q++) multiply_add(tile[q], a, V[Q][k / 2][J + q][k % 2]);
         }
 #pragma unroll
         for (int q = 0; q < WIDE; q++) put_tile(p, lane, I, J + q, tile[q], K);
     }
 
-    template <int I, int J>
+    template <int Q, int I, int J>
     __device__ __forceinline__ void schur(const tables &p, int lane, const double *c, const int4 *extra,
                                           double *K) const {
         constexpr int WIDE = I + 1 - J < 4 ? I + 1 - J : 4;
-        schur_tiles<I, J, WIDE>(p, lane, c, extra, K);
+        schur_tiles<Q, I, J, WIDE>(p, lane, c, extra, K);
         if constexpr (J + WIDE <= I)
-            schur<I, J + WIDE>(p, lane, c, extra, K);
+            schur<Q, I, J + WIDE>(p, lane, c, extra, K);
         else if constexpr (I + 1 < TILES)
-            schur<I + 1, 0>(p, lane, c, extra, K);
+            schur<Q, I + 1, 0>(p, lane, c, extra, K);
+    }
+
+    // K of cell Q and those after it.
+    template <int Q>
+    __device__ __forceinline__ void finish(const tables &p, const places &at, int lane, double *own) const {
+        double *of = own + Q * at.size, *c = of + at.c;
+        sums(Q, lane, c[p.at.reaction] != 0.0, of + at.y, of + at.d);
+        __syncwarp(); // K takes the place of y
+        schur<Q, 0, 0>(p, lane, c, (const int4 *)(of + at.extra), of + at.K);
+        __syncwarp();
+        restore_sums(team<1>{lane, 0, lane}, p.n, p.t.n_faces, p.t.m, sqrt(p.t.face), of + at.d, of + at.K);
+        if constexpr (Q + 1 < CELLS) finish<Q + 1>(p, at, lane, own);
     }
 };
 
-// Blocks of a multiprocessor that the registers leave room for.
-constexpr int blocks_together(int blocks, int tiles) {
-    const int fit = 65536 / (32 * TEAMS) / (4 * blocks * tiles + (blocks < 4 ? 72 : 92));
-    return fit < 2 ? 2 : fit > 6 ? 6 : fit;
-}
+// Warps of a block, cells of a warp, whether the tables of S fit beside them, and blocks of a multiprocessor
+// that the registers leave room for.
+template <int BLOCKS, int TILES> struct shape {
+    static constexpr int NUMBERS = 4 * BLOCKS * TILES; // registers of V of a cell
+    static constexpr bool S_KEPT = BLOCKS < 8;
+    static constexpr int CELLS = NUMBERS <= 60 ? 2 : 1, TEAMS = CELLS == 1 && S_KEPT ? 8 : 4;
+    static constexpr int FIT = 65536 / (32 * TEAMS) / (CELLS * (NUMBERS + 16) + 64);
+    static constexpr int TOGETHER = FIT < 8 / TEAMS ? 8 / TEAMS : FIT > 6 ? 6 : FIT;
+};
 
 template <int BLOCKS, int TILES>
-__global__ void __launch_bounds__(32 * TEAMS, blocks_together(BLOCKS, TILES))
+__global__ void __launch_bounds__(32 * shape<BLOCKS, TILES>::TEAMS, shape<BLOCKS, TILES>::TOGETHER)
     condense(const __grid_constant__ tables p, const places at, int64_t n_cells, const double *coefficients,
              double *K, unsigned long long *failed) {
     extern __shared__ __align__(32) double room[];
-    const int lane = threadIdx.x % 32, mine = threadIdx.x / 32;
-    const int n_K = triangle_row(p.n), count = p.at.count;
-    const team<1> team = {lane, 0, lane};
-    double *own = room + mine * at.size, *c = own + at.c, *own_K = own + at.U;
-    const int4 *extra = (const int4 *)(own + at.extra);
-    for (int64_t first = (int64_t)blockIdx.x * TEAMS; first < n_cells; first += (int64_t)gridDim.x * TEAMS) {
-        const int64_t cell_number = first + mine, batch = cell_number / L;
-        for (int k = lane; k < count; k += 32) c[k] = coefficients[(batch * count + k) * L + cell_number % L];
+    using of_size = shape<BLOCKS, TILES>;
+    constexpr int CELLS = of_size::CELLS, ALL_CELLS = CELLS * of_size::TEAMS, THREADS = 32 * of_size::TEAMS;
+    const int lane = threadIdx.x % 32, n_K = triangle_row(p.n), count = p.at.count;
+    const int n_S = of_size::S_KEPT ? p.terms * BLOCKS * (BLOCKS + 1) * 32 : 0;
+    const double2 *S = of_size::S_KEPT ? (const double2 *)room : p.S;
+    double *all = room + n_S, *own = all + threadIdx.x / 32 * CELLS * at.size;
+    for (int i = threadIdx.x; i < n_S / 2; i += THREADS) ((double2 *)room)[i] = __ldg(p.S + i);
+    if (of_size::S_KEPT) __syncthreads();
+    for (int64_t first = (int64_t)blockIdx.x * ALL_CELLS; first < n_cells;
+         first += (int64_t)gridDim.x * ALL_CELLS) {
+        const int64_t mine = first + threadIdx.x / 32 * CELLS, batch = mine / L;
+        for (int q = 0; q < CELLS; q++)
+            for (int k = lane; k < count; k += 32)
+                own[q * at.size + at.c + k] = coefficients[(batch * count + k) * L + mine % L + q];
         __syncwarp();
-        prepare(p, team, 8 * TILES, c, (four *)(own + at.columns), (int4 *)(own + at.extra));
+        for (int q = 0; q < CELLS; q++)
+            prepare(p, team<1>{lane, 0, lane}, 8 * TILES, own + q * at.size + at.c,
+                    (four *)(own + q * at.size + at.columns), (int4 *)(own + q * at.size + at.extra));
         __syncwarp();
-        cell<BLOCKS, TILES> of;
-        if (!of.template blocks_from<0>(p, at, lane, own) && lane == 0)
+        cells<BLOCKS, TILES, CELLS, of_size::S_KEPT> of;
+        if (!of.template blocks_from<0>(p, at, lane, own, S) && lane % 16 == 0)
             atomicMin(failed, (unsigned long long)batch);
-        of.sums(lane, c[p.at.reaction] != 0.0, own + at.y, own + at.d);
-        of.template schur<0, 0>(p, lane, c, extra, own_K);
-        __syncwarp();
-        restore_sums(team, p.n, p.t.n_faces, p.t.m, sqrt(p.t.face), own + at.d, own_K);
+        of.template finish<0>(p, at, lane, own);
         __syncthreads();
         double *to = K + batch * n_K * L + first % L;
-        for (int e = threadIdx.x; e < n_K * (TEAMS / 2); e += 32 * TEAMS) {
-            const double *from = room + e % (TEAMS / 2) * 2 * at.size + at.U + e / (TEAMS / 2);
-            *(double2 *)(to + e / (TEAMS / 2) * L + e % (TEAMS / 2) * 2) =
-                make_double2(from[0], from[at.size]);
+        constexpr int PAIRS = ALL_CELLS / 2;
+        for (int e = threadIdx.x; e < n_K * PAIRS; e += THREADS) {
+            const double *from = all + e % PAIRS * 2 * at.size + at.K + e / PAIRS;
+            *(double2 *)(to + e / PAIRS * L + e % PAIRS * 2) = make_double2(from[0], from[at.size]);
         }
         __syncthreads();
     }
@@ -325,15 +379,19 @@ __global__ void __launch_bounds__(32 * TEAMS, blocks_together(BLOCKS, TILES))
 using kernel_of_size = void (*)(tables, places, int64_t, const double *, double *, unsigned long long *);
 
 struct size {
-    int blocks, tiles;
+    int blocks, tiles, teams, cells; // cells of a warp
+    bool S_kept;
     kernel_of_size kernel;
 };
 
 // The first that is large enough is taken; blocks as they are.
-#define SIZE(blocks, tiles)                                                                                  \
-    { blocks, tiles, condense<blocks, tiles> }
-const size SIZES[] = {SIZE(1, 2), SIZE(1, 3), SIZE(2, 3), SIZE(3, 3), SIZE(3, 5), SIZE(4, 3),
-                      SIZE(4, 7), SIZE(5, 3), SIZE(5, 8), SIZE(6, 4), SIZE(7, 4), SIZE(8, 4)};
+template <int BLOCKS, int TILES> constexpr size size_for() {
+    using of_size = shape<BLOCKS, TILES>;
+    return {BLOCKS, TILES, of_size::TEAMS, of_size::CELLS, of_size::S_KEPT, condense<BLOCKS, TILES>};
+}
+const size SIZES[] = {size_for<1, 2>(), size_for<1, 3>(), size_for<2, 3>(), size_for<3, 3>(),
+                      size_for<3, 5>(), size_for<4, 3>(), size_for<4, 7>(), size_for<5, 3>(),
+                      size_for<5, 8>(), size_for<6, 4>(), size_for<7, 4>(), size_for<8, 4>()};
 
 const size *size_of(const struct affine_tables *t) {
     const int blocks = (t->N + 7) / 8, tiles = (t->n_faces * t->m + 7) / 8;
@@ -363,8 +421,10 @@ bool condense_tiles(const struct affine_tables *t, int64_t n_batches, const doub
         launch_large(p, n_batches * L, coefficients, K, failed);
     else {
         const places at = places_of(s->blocks, s->tiles, p.at.count, p.n * (p.n + 1) / 2);
-        launch(s->kernel, what, n_batches * L / TEAMS, 32 * TEAMS, TEAMS * at.size * sizeof(double), p, at,
-               n_batches * L, coefficients, K, failed);
+        const int n_S = s->S_kept ? p.terms * s->blocks * (s->blocks + 1) * 32 : 0,
+                  together = s->teams * s->cells;
+        launch(s->kernel, what, n_batches * L / together, 32 * s->teams,
+               (n_S + together * at.size) * sizeof(double), p, at, n_batches * L, coefficients, K, failed);
     }
     *first_bad = failure_found(failed);
     return true;

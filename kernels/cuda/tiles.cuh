@@ -25,7 +25,7 @@ struct tables {
     int n, blocks, tiles, panels; // blocks of 8 rows, tiles of 8 columns of R, panels of 4 rows
     int orientations, terms;
     double2 *S;   // terms x blocks (blocks + 1) / 2 tiles x 32
-    four *R;      // face and orientation x m x blocks x 4 (t) x 2 (r): [F D_b'F]
+    double2 *R;   // face and orientation x blocks x 2 (r) x 2 x m x 4 (t): [F D_0'F], [D_1'F D_2'F]
     double *FF;   // (face and orientation)^2 x m x m
     double *O;    // orientations x m x m
     double *half; // faces x face and orientation x m x m: F_f'F_g O_g
@@ -62,37 +62,46 @@ __device__ __forceinline__ void prepare(const tables &p, const T &team, int all,
         const double *g = c + p.at.gradient + f * dim;
         columns[j] =
             there ? four{c[p.at.weight + f], g[0], g[1], dim == 3 ? g[2] : 0.0} : four{0.0, 0.0, 0.0, 0.0};
-        extra[j] = make_int4((fo * m + k) * p.blocks * 8, fo * n_faces * p.orientations * m * m + k * m,
+        extra[j] = make_int4((fo * p.blocks * 4 * m + k) * 4, fo * n_faces * p.orientations * m * m + k * m,
                              fo * m * m + k, f);
     }
 }
 
-// The factor of a corner, S = L L' (tile of a lane: s), and with it w: L^-1 as the b of two products. A lane
-// has a column of [S 1]. Returns whether it is positive definite.
-__device__ __forceinline__ bool solve_corner(int lane, const double (&s)[2], double *room, double (&w)[2]) {
-    const int g = lane / 4, t = lane % 4, column = lane % 16;
+// The factors of the corners of one or two cells, S = L L' (tiles of a lane: s), and with them w: L^-1 as the
+// b of two products. A lane has a column of [S 1], that of a second cell is with the upper half of the lanes.
+// room: 64 numbers of a cell, `step` apart. Returns whether those of the lane's cell are positive definite.
+template <int CELLS>
+__device__ __forceinline__ bool solve_corners(int lane, const double (&s)[CELLS][2], double *room, int step,
+                                              double (&w)[CELLS][2]) {
+    const int g = lane / 4, t = lane % 4, column = lane % 16, half = lane & 16;
+    double *own = room + (CELLS > 1 && half != 0 ? step : 0);
     double x[8];
     bool good = true;
-    *(double2 *)(room + g * 8 + 2 * t) = make_double2(s[0], s[1]);
+#pragma unroll
+    for (int q = 0; q < CELLS; q++)
+        *(double2 *)(room + q * step + g * 8 + 2 * t) = make_double2(s[q][0], s[q][1]);
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 8; i++) x[i] = column < 8 ? room[column * 8 + i] : column - 8 == i ? 1.0 : 0.0;
+    for (int i = 0; i < 8; i++) x[i] = column < 8 ? own[column * 8 + i] : column - 8 == i ? 1.0 : 0.0;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        const double pivot = __shfl_sync(ALL, x[k], k);
+        const double pivot = __shfl_sync(ALL, x[k], half + k);
         good = good && pivot > 0.0;
         x[k] *= rsqrt(pivot);
 #pragma unroll
-        for (int i = k + 1; i < 8; i++) x[i] -= __shfl_sync(ALL, x[k], i) * x[k];
+        for (int i = k + 1; i < 8; i++) x[i] -= __shfl_sync(ALL, x[k], half + i) * x[k];
     }
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        if (lane >= 8 && lane < 16) room[i * 8 + column - 8] = x[i];
+        if (column >= 8 && (CELLS > 1 || half == 0)) own[i * 8 + column - 8] = x[i];
     __syncwarp();
-    const double2 pair = *(const double2 *)(room + g * 8 + 2 * t);
-    w[0] = pair.x;
-    w[1] = pair.y;
+#pragma unroll
+    for (int q = 0; q < CELLS; q++) {
+        const double2 pair = *(const double2 *)(room + q * step + g * 8 + 2 * t);
+        w[q][0] = pair.x;
+        w[q][1] = pair.y;
+    }
     return good;
 }
 
@@ -119,11 +128,11 @@ __device__ __forceinline__ void reduce_right(int lane, int b, double sum, const 
 __device__ __forceinline__ void load_R(const tables &p, int lane, int b, int j, const four *columns,
                                        const int4 *extra, double (&to)[2]) {
     const int g = lane / 4, t = lane % 4;
-    const double2 *from = (const double2 *)(p.R + extra[8 * j + g].x + 8 * b + 2 * t);
+    const double2 *from = p.R + extra[8 * j + g].x + 16 * b * p.t.m + t;
     const four k = columns[8 * j + g];
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const double2 x = __ldg(from + 2 * r), y = __ldg(from + 2 * r + 1);
+    for (int r = 0; r < 2; r++) { // neighbours in neighbouring lanes
+        const double2 x = __ldg(from + 8 * r * p.t.m), y = __ldg(from + (8 * r + 4) * p.t.m);
         to[r] = k.x * x.x + k.y * x.y + k.z * y.x + k.w * y.y;
     }
 }

@@ -69,14 +69,14 @@ struct cell {
     // The corner of block b; what comes of it is left for the others.
     __device__ __forceinline__ bool corner(int b) const {
         const double *c = room + at.c;
-        double s[2], w[2], sum = 0.0, *y = room + at.y;
-        make(b, b, s);
-        for (int q = 0; q < 2 * b; q++) multiply_add(s, *U(q, b), -*U(q, b));
-        const bool good = solve_corner(lane, s, room + at.corner, w);
+        double s[1][2], w[1][2], sum = 0.0, *y = room + at.y;
+        make(b, b, s[0]);
+        for (int q = 0; q < 2 * b; q++) multiply_add(s[0], *U(q, b), -*U(q, b));
+        const bool good = solve_corners(lane, s, room + at.corner, 0, w);
         if (c[p.at.reaction] == 0.0) return good;
         for (int q = 0; q < 2 * b; q++) sum += *U(q, b) * y[4 * q + lane % 4];
         const double right = b == 0 && lane / 4 == 0 ? c[p.at.reaction] * sqrt(p.t.volume) : 0.0;
-        reduce_right(lane, b, sum, w, right, room + at.corner + 64, y);
+        reduce_right(lane, b, sum, w[0], right, room + at.corner + 64, y);
         return good;
     }
 

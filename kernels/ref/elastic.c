@@ -260,3 +260,12 @@ int64_t elastic_solve_ref(const struct elastic_tables *t, int64_t n_batches, con
     }
     return -1;
 }
+
+void elastic_balance_ref(const struct elastic_tables *t, const struct elastic_forces *forces,
+                         int64_t n_batches, double *balance) {
+    const struct elastic_layout at = elastic_layout(t->dim, t->n_faces);
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int lane = 0; lane < t->lanes; lane++)
+            elastic_balance_cell(t, &at, forces, batch, lane,
+                                 balance + batch * (2 + t->n_faces * t->dim) * t->lanes + lane);
+}

@@ -332,26 +332,6 @@ void error_squares_ref(const struct error_points *p, int64_t n_batches, double *
 
 void star_weights_ref(int lanes, int64_t n_batches, int dim, int n, int varying, const double *wJ,
                       const double *C, const double *K, const double *q, double *flow, double *W) {
-    const int pairs = dim * (dim + 1) / 2;
-    for (int64_t i = 0; i < n_batches * n * lanes; i++) {
-        const int64_t lane = i % lanes, point = i / lanes, batch = point / n;
-        const double *c = C + point * dim * dim * lanes + lane;
-        const double *k = K + (varying ? point : batch) * dim * dim * lanes + lane;
-        double rows[3][3], KC[3][3];
-        for (int b = 0; b < dim; b++) {
-            double sum = 0.0;
-            for (int a = 0; a < dim; a++) {
-                rows[b][a] = c[(b * dim + a) * lanes];
-                sum -= rows[b][a] * q[(point * dim + a) * lanes + lane];
-            }
-            flow[((batch * dim + b) * n + point % n) * lanes + lane] = sum;
-            general_apply_matrix(dim, lanes, k, rows[b], KC[b]);
-        }
-        for (int e = 0, pair = 0; e < dim; e++)
-            for (int b = 0; b <= e; b++, pair++) {
-                double sum = 0.0;
-                for (int a = 0; a < dim; a++) sum += rows[b][a] * KC[e][a];
-                W[(point * pairs + pair) * lanes + lane] = sum / wJ[i];
-            }
-    }
+    for (int64_t i = 0; i < n_batches * n * lanes; i++)
+        general_star_weights(lanes, dim, n, varying, wJ, C, K, q, i / lanes, (int)(i % lanes), flow, W);
 }

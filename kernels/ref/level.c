@@ -85,24 +85,27 @@ void cell_lower_ref(int lanes, int64_t n_batches, int n_parts, int from, int to,
                                  lane];
 }
 
-void cell_corners_ref(int lanes, int64_t n_batches, int dim, int m, const uint8_t *orientations,
-                      const double *hats, const double *matrices, double *corners) {
-    const int c = dim + 1, n = c * dim;
+void cell_corners_ref(int lanes, int64_t n_batches, int dim, int n_components, int m,
+                      const uint8_t *orientations, const double *hats, const double *matrices,
+                      double *corners) {
+    const int n_corners = dim + 1, nc = n_components, c = n_corners * nc, n = n_corners * nc * dim;
     for (int64_t batch = 0; batch < n_batches; batch++)
         for (int lane = 0; lane < lanes; lane++) {
-            const double *K = matrices + batch * at(c * m, 0) * lanes + lane, *P[12];
+            const double *K = matrices + batch * at(c * m, 0) * lanes + lane, *P[36];
             double *to = corners + batch * at(c, 0) * lanes + lane;
-            for (int i = 0; i < n; i++) {
-                const int f = i / dim, o = orientations[(batch * c + f) * lanes + lane];
-                P[i] = hats + ((f * 8 + o) * dim + i % dim) * c;
+            for (int i = 0; i < n; i++) { /* face, component, function */
+                const int f = i / dim / nc, o = orientations[(batch * n_corners + f) * lanes + lane];
+                P[i] = hats + ((f * 8 + o) * dim + i % dim) * n_corners;
             }
             for (int a = 0; a < c; a++)
-                for (int b = 0; b <= a; b++) to[at(a, b) * lanes] = 0.0;
-            for (int i = 0; i < n; i++)
-                for (int j = 0; j < n; j++) {
-                    const double entry = K[at(i / dim * m + i % dim, j / dim * m + j % dim) * lanes];
-                    for (int a = 0; a < c; a++)
-                        for (int b = 0; b <= a; b++) to[at(a, b) * lanes] += P[i][a] * entry * P[j][b];
+                for (int b = 0; b <= a; b++) {
+                    double sum = 0.0;
+                    for (int i = 0; i < n; i++)
+                        for (int j = 0; j < n; j++)
+                            if (i / dim % nc == a % nc && j / dim % nc == b % nc)
+                                sum += P[i][a / nc] * P[j][b / nc] *
+                                       K[at(i / dim * m + i % dim, j / dim * m + j % dim) * lanes];
+                    to[at(a, b) * lanes] = sum;
                 }
         }
 }

@@ -16,7 +16,8 @@ void cell_source_ref(const struct source_points *p, int64_t n_batches, double *v
     const int L = p->lanes, dim = p->dim;
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
         const double *corners = p->corners + cell / L * (1 + dim) * dim * L + cell % L;
-        double *to = values + cell / L * p->n * L + cell % L, *total = totals + cell / L * 2 * L + cell % L;
+        double *to = values + cell / L * p->components * p->n * L + cell % L,
+               *total = totals + cell / L * 2 * L + cell % L;
         double J[9], C[9], det = straight_map(dim, L, corners, J, C);
         total[0] = total[L] = 0.0;
         for (int q = 0; q < p->n; q++) {

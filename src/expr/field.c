@@ -146,6 +146,12 @@ int field_is_constant(const struct field *field, double *values) {
     return 1;
 }
 
+int field_is_number(const struct field *field, int component, double *value) {
+    if (field->function || field->exprs[component]) return 0;
+    *value = field->numbers[component];
+    return 1;
+}
+
 int field_is_differentiable(const struct field *field) {
     return !field->function;
 }

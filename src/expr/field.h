@@ -30,6 +30,8 @@ void field_destroy(struct field **field);
 int field_n_components(const struct field *field);
 /* True when all components are numbers; then values (or NULL) receives them. */
 int field_is_constant(const struct field *field, double *values);
+/* The same of one component. */
+int field_is_number(const struct field *field, int component, double *value);
 /* True when derivatives can be had, that is, not a C function. */
 int field_is_differentiable(const struct field *field);
 /* The program of a component that is an expression, on a device; see expr_program_create. */

@@ -25,17 +25,6 @@ int32_t local_region(const struct hdg_data *data, int block, int32_t cell) {
     return data->cell_region != NULL ? data->cell_region[data->mesh->blocks[block].first + cell] : 0;
 }
 
-/* Symmetric positive definite, by more than rounding? */
-static int positive_definite(int dim, const double *K) {
-    double scale = fabs(K[0]), root[9];
-    for (int i = 0; i < dim; i++)
-        for (int j = 0; j < i; j++) {
-            scale = fmax(scale, fabs(K[i * dim + i]));
-            if (fabs(K[i * dim + j] - K[j * dim + i]) > 1e-12 * scale) return 0;
-        }
-    return local_small_root(dim, K, root);
-}
-
 static void spread_scalar(int dim, double value, double *K) {
     for (int i = 0; i < dim * dim; i++) K[i] = i % (dim + 1) == 0 ? value : 0.0;
 }
@@ -60,7 +49,7 @@ facet_status local_conductivity(struct local *l, int32_t region, int n, const do
     for (int q = 0; q < n; q++) {
         if (scalar) spread_scalar(dim, l->values[q], K + q * dim * dim);
         TRY(local_check_size("the conductivity", K[q * dim * dim], dim, x + q * dim));
-        if (positive_definite(dim, K + q * dim * dim)) continue;
+        if (general_is_definite(dim, K + q * dim * dim)) continue;
         char place[96];
         if (scalar) return local_refuse("the conductivity", "be positive", l->values[q], dim, x + q * dim);
         return base_fail(FACET_ERROR_INPUT,

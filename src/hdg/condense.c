@@ -363,6 +363,7 @@ done:
 
 /* Batches begin .. end-1, all of them general (general.h). */
 static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
+    if (h->resident != NULL) return hdg_resident_condense(h, block, begin, end);
     facet_status status = general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
     if (status == FACET_OK) add_volumes(h, end - begin, t);
     return status;

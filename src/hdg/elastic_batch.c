@@ -10,7 +10,8 @@
 
 #define NOTHING      1e-12      /* entries of reference matrices below are rounding */
 #define MOST_DEGREE  16         /* that the kernels turn faces of */
-#define MOST_SCRATCH (64 << 20) /* bytes of a thread */
+#define MOST_SCRATCH (64 << 20) /* bytes of a thread, */
+#define MOST_THERE   (1 << 30)  /* and of a device with a memory of its own */
 
 /* ------------------------------------------------------------------------------------------ tables */
 
@@ -188,7 +189,8 @@ facet_status elastic_find_fast(struct hdg *h, int block) {
     if (h->space.degree > MOST_DEGREE || shape_faces_differ(h->data.mesh->blocks[block].shape))
         return FACET_OK;
     TRY(tables_create(h, block));
-    if (device_elastic_scratch(h->device, t, 1) / base_threads() > MOST_SCRATCH / (int64_t)sizeof(double))
+    const int64_t bytes = device_elastic_scratch(h->device, t, 1) * (int64_t)sizeof(double);
+    if (device_has_memory(h->device) ? bytes > MOST_THERE : bytes / base_threads() > MOST_SCRATCH)
         return FACET_OK;
     TRY(batch_find_fast(h, block, fits));
 done:

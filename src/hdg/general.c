@@ -236,46 +236,51 @@ struct general_plan general_plan_of(const struct hdg *h, int block) {
         .n_scratch = device_condense_general_scratch(h->device, t, 1)};
 }
 
-/* det J and (-1: not wanted) cofactors at few points; they need not be positive there. */
-static void maps_at_few(const struct general_work *w, const struct general_few *few, int64_t n, int points,
-                        int det, int cofactors) {
-    const struct hdg *h = w->hdg;
+/* det J and (NULL: not wanted) cofactors at few points; they need not be positive there. */
+static void maps_at_few(const struct hdg *h, const struct general_few *few, int64_t n, const double *nodes,
+                        double *points, double *det, double *cofactors) {
     int dim = h->data.mesh->dim, count = few->rule.n;
-    device_table_apply(h->device, h->lanes, n, count * (1 + dim), h->data.mesh->blocks[w->block].n_nodes, dim,
-                       few->at.map, w->device[A_NODES], w->device[points]);
-    (void)device_cell_metric(h->device, h->lanes, n, dim, count, few->at.w, w->device[points], w->device[det],
-                             cofactors >= 0 ? w->device[cofactors] : NULL);
+    device_table_apply(h->device, h->lanes, n, count * (1 + dim), few->points.n_nodes, dim, few->at.map,
+                       nodes, points);
+    (void)device_cell_metric(h->device, h->lanes, n, dim, count, few->at.w, points, det, cofactors);
+}
+
+int64_t general_map_points(const struct hdg *h, int block, int64_t n, double *const *at) {
+    const struct hdg_general *g = h->general[block];
+    const struct general_tables *t = &g->tables;
+    int lanes = h->lanes, dim = t->dim, n_face = t->n_faces * t->n_face, n_nodes = g->cell.table->n_nodes;
+    device_table_apply(h->device, lanes, n, t->n * (1 + dim), n_nodes, dim, g->cell.map, at[A_NODES],
+                       at[A_POINTS]);
+    int64_t failed = device_cell_metric(h->device, lanes, n, dim, t->n, g->cell.w, at[A_POINTS], at[A_WJ],
+                                        t->D != NULL ? NULL : at[A_COFACTORS]);
+    if (failed >= 0) return failed;
+    if (t->D != NULL)
+        maps_at_few(h, &g->metric, n, at[A_NODES], at[A_METRIC_POINTS], at[A_METRIC_DET], at[A_COFACTORS]);
+    if (t->M != NULL) maps_at_few(h, &g->det, n, at[A_NODES], at[A_DET_POINTS], at[A_DET], NULL);
+    device_table_apply(h->device, lanes, n, n_face * (1 + dim), n_nodes, dim, g->face.map, at[A_NODES],
+                       at[A_FACE_POINTS]);
+    device_face_metric(h->device, lanes, n, dim, t->n_faces, t->n_face, g->face.w, g->normals,
+                       at[A_FACE_POINTS], at[A_NORMALS]);
+    return -1;
 }
 
 /* The maps of batches begin .. begin+n-1 at the points inside and on the faces. */
 static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) {
+    static const int fetched[] = {A_POINTS, A_WJ, A_DET, A_FACE_POINTS, A_NORMALS};
     facet_status status = FACET_OK;
-    const struct hdg *h = w->hdg;
-    const struct hdg_general *g = h->general[w->block];
-    const struct general_tables *t = &g->tables;
-    const struct mesh_block *b = &h->data.mesh->blocks[w->block];
-    int lanes = h->lanes, dim = t->dim, n_face = t->n_faces * t->n_face;
+    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
+    int lanes = w->hdg->lanes, n_faces = shape_n_faces(b->shape);
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) {
             int64_t cell = general_cell(w, begin + batch, lane);
             double *to = w->host[A_ORIENTATIONS] + batch * w->size[A_ORIENTATIONS] + lane;
-            for (int f = 0; f < t->n_faces; f++) to[f * lanes] = b->orientations[cell * t->n_faces + f];
+            for (int f = 0; f < n_faces; f++) to[f * lanes] = b->orientations[cell * n_faces + f];
         }
     TRY(general_send(w, A_ORIENTATIONS, n));
     TRY(general_nodes(w, A_NODES, begin, n));
-    TRY(general_maps(
-        w, &g->cell, begin, n,
-        &(struct general_places){
-            .nodes = A_NODES, .points = A_POINTS, .wJ = A_WJ, .cofactors = t->D != NULL ? -1 : A_COFACTORS}));
-    if (t->D != NULL) maps_at_few(w, &g->metric, n, A_METRIC_POINTS, A_METRIC_DET, A_COFACTORS);
-    if (t->M != NULL) maps_at_few(w, &g->det, n, A_DET_POINTS, A_DET, -1);
-    TRY(general_fetch(w, A_DET, n));
-    device_table_apply(h->device, lanes, n, n_face * (1 + dim), b->n_nodes, dim, g->face.map,
-                       w->device[A_NODES], w->device[A_FACE_POINTS]);
-    device_face_metric(h->device, lanes, n, dim, t->n_faces, t->n_face, g->face.w, g->normals,
-                       w->device[A_FACE_POINTS], w->device[A_NORMALS]);
-    TRY(general_fetch(w, A_FACE_POINTS, n));
-    TRY(general_fetch(w, A_NORMALS, n));
+    int64_t failed = general_map_points(w->hdg, w->block, n, w->device);
+    if (failed >= 0) TRY(refuse_inverted(w, begin + failed));
+    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) TRY(general_fetch(w, fetched[i], n));
 done:
     return status;
 }

@@ -126,6 +126,9 @@ facet_status general_condense(struct hdg *hdg, int block, int64_t begin, int64_t
                               double *reaction);
 /* What general_solve works with, but for the arrays before W_OWN. */
 struct general_plan general_plan_of(const struct hdg *hdg, int block);
+/* Maps of n batches at their points, from the nodes, in its arrays on the device: all of them before
+ * FIRST_DATA and A_DET. Answers with the first that is inverted at a point, or -1. */
+int64_t general_map_points(const struct hdg *hdg, int block, int64_t n, double *const *arrays);
 /* Maps and data of the batches begin .. begin+n-1, all of them general, into its arrays. */
 facet_status general_data(struct general_work *w, int64_t begin, int64_t n);
 /* Batches at hand, all of them general, with arrays of the device as general_solve of the kernels; failed: as

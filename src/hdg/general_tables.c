@@ -6,7 +6,7 @@
 #include "hdg/general.h"
 #include "poly/basis.h"
 
-#define SCRATCH_BYTES (24 << 20) /* of the kernels; cells with larger matrices are better off one by one */
+#define SCRATCH_BYTES (24 << 20) /* of the kernels of the host; larger matrices are better off one by one */
 
 /* map[node][q (1 + dim) + s]: the Lagrange functions of the geometry (s = 0) and their derivatives, `first`
  * being the number of the first point among `total`. */
@@ -198,8 +198,9 @@ facet_status general_create(struct hdg *h, int block) {
                                         .n = b->cell.n,
                                         .n_face = b->face.rule.n,
                                         .affine = &h->tables[block]};
-    if (device_condense_general_scratch(h->device, &g->tables, 1) / base_threads() >
-        SCRATCH_BYTES / (int64_t)sizeof(double)) {
+    if (!device_has_memory(h->device) &&
+        device_condense_general_scratch(h->device, &g->tables, 1) / base_threads() >
+            SCRATCH_BYTES / (int64_t)sizeof(double)) {
         base_free(&h->general[block]);
         goto done;
     }

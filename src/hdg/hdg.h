@@ -314,11 +314,11 @@ facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *
  * fields, and all of equation_symmetric: k + 1) or more. */
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int32_t cell, const struct hdg_table *table, double *values);
-/* Integral over one face of the numerical flux qhat.n (equation_condensed: q.n) out of the given cell.
- * Elasticity: of the numerical traction on it, dim numbers: sigma n - (tau/h) (P u - uhat), in
- * equation_gradient (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum over a part is the force
- * that the surroundings exert there: at a support, its reaction. */
-facet_status hdg_face_flux(const struct hdg *hdg, const struct hdg_solution *solution, int block,
-                           int32_t cell, int face, double *flux);
+/* Integrals over n faces of the numerical flux qhat.n (equation_condensed: q.n) out of the given cells, three
+ * numbers each, of which one counts. Elasticity: of the numerical traction on them, dim numbers: sigma n -
+ * (tau/h) (P u - uhat), in equation_gradient (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum
+ * over a part is the force that the surroundings exert there: at a support, its reaction. */
+facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *solution, int n,
+                             const struct mesh_group_face *faces, double *fluxes);
 
 #endif

@@ -106,36 +106,6 @@ static void find_heights(struct local *l) {
     }
 }
 
-int local_small_root(int dim, const double *K, double *root) {
-    memset(root, 0, 9 * sizeof *root);
-    for (int i = 0; i < dim; i++)
-        for (int j = 0; j <= i; j++) {
-            double sum = K[i * dim + j];
-            for (int k = 0; k < j; k++) sum -= root[i * dim + k] * root[j * dim + k];
-            if (i == j && !(sum > 16.0 * DBL_EPSILON * K[i * (dim + 1)])) return 0;
-            root[i * dim + j] = i == j ? sqrt(sum) : sum / root[j * dim + j];
-        }
-    return 1;
-}
-
-int local_small_inverse(int dim, const double *K, double *inverse) {
-    double root[9], column[3];
-    if (!local_small_root(dim, K, root)) return 0;
-    for (int c = 0; c < dim; c++) {
-        for (int i = 0; i < dim; i++) {
-            column[i] = i == c ? 1.0 : 0.0;
-            for (int k = 0; k < i; k++) column[i] -= root[i * dim + k] * column[k];
-            column[i] /= root[i * dim + i];
-        }
-        for (int i = dim - 1; i >= 0; i--) {
-            for (int k = i + 1; k < dim; k++) column[i] -= root[k * dim + i] * column[k];
-            column[i] /= root[i * dim + i];
-            inverse[i * dim + c] = column[i];
-        }
-    }
-    return 1;
-}
-
 facet_status diffusion_begin(struct local *l, int block, int32_t cell) {
     const struct hdg_data *data = &l->hdg->data;
     const struct hdg_block_space *b = &l->hdg->space.blocks[block];

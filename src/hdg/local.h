@@ -213,8 +213,12 @@ void local_half_flux(struct local *l);                     /* X = L^-1 X, so tha
 void local_apply_flux_inverse(struct local *l, double *v); /* v = A^-1 v, dim N */
 
 /* K = root root', lower by rows; 0: not positive definite, or no more than rounding is. And K^-1. */
-int local_small_root(int dim, const double *K, double *root);
-int local_small_inverse(int dim, const double *K, double *inverse);
+static inline int local_small_root(int dim, const double *K, double *root) {
+    return general_root(dim, K, root);
+}
+static inline int local_small_inverse(int dim, const double *K, double *inverse) {
+    return general_inverse(dim, K, inverse);
+}
 
 /* A ((P - skip)^2, upper triangle) = (K grad w_j, grad w_i) at n points of the geometry at hand, with K there
  * in l->K and the reference gradients grad (dim x n x P); the first `skip` functions are left out. */

@@ -351,21 +351,25 @@ static facet_status gradient_face_flux(struct local *l, const struct hdg_solutio
     return status;
 }
 
-facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell,
-                           int face, double *flux) {
+facet_status hdg_face_fluxes(const struct hdg *h, const struct hdg_solution *s, int n,
+                             const struct mesh_group_face *faces, double *fluxes) {
     facet_status status = FACET_OK;
     struct local l;
     double absolute[3];
     TRY(local_create(h, &l));
-    if (h->data.equation->flux == NULL) {
-        l.block = block;
-        l.cell = cell;
-        TRY(gradient_face_flux(&l, s, face, flux));
-        goto done;
+    for (int i = 0; i < n; i++) {
+        const struct mesh_block *block = mesh_block_of(h->data.mesh, faces[i].cell);
+        double *flux = fluxes + 3 * (int64_t)i;
+        l.block = (int)(block - h->data.mesh->blocks);
+        l.cell = faces[i].cell - block->first;
+        if (h->data.equation->flux == NULL) {
+            TRY(gradient_face_flux(&l, s, faces[i].local, flux));
+            continue;
+        }
+        TRY(local_begin(&l, l.block, l.cell));
+        TRY(face_flux(&l, s, faces[i].local, 0, flux, absolute));
+        for (int c = 0; c < h->trace.n_components; c++) flux[c] *= h->data.equation->outward;
     }
-    TRY(local_begin(&l, block, cell));
-    TRY(face_flux(&l, s, face, 0, flux, absolute));
-    for (int c = 0; c < h->trace.n_components; c++) flux[c] *= h->data.equation->outward;
 done:
     local_destroy(&l);
     return status;

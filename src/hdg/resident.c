@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
 #include "hdg/resident_parts.h"
 #include "trace/sides.h"
 
@@ -13,33 +12,38 @@
 #define MOST_PART 0.25
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
-    double **arrays[] = {&b->corners, &b->coefficients, &b->loads,   &b->u,
-                         &b->q,       &b->normals,      &b->moments, &b->det};
-    for (int i = 0; i < 8; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&b->corners, &b->coefficients, &b->loads,     &b->u,  &b->q,
+                         &b->normals, &b->moments,      &b->moments_u, &b->det};
+    for (int i = 0; i < 9; i++) device_free(device, arrays[i]);
     device_free(device, &b->maps);
     device_free(device, &b->sides);
 }
 
 void hdg_resident_destroy(struct hdg *h) {
     if (h->resident == NULL) return;
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) block_destroy(h->device, &h->resident->blocks[b]);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        resident_general_destroy(h, &h->resident->blocks[b]);
+        block_destroy(h->device, &h->resident->blocks[b]);
+    }
     device_free(h->device, &h->resident->trace);
     base_free(&h->resident);
 }
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-/* Numbers of a cell that are kept, at most: corners, coefficients, loads, u, q, locals and the trace. */
+/* Numbers of a cell that are kept, at most: corners or nodes, coefficients, loads, u, q, locals and the
+ * trace. */
 static double bytes_wanted(const struct hdg *h) {
     double bytes = 0.0;
     const int dim = h->data.mesh->dim;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct hdg_block_space *s = &h->space.blocks[b];
-        double numbers = (1 + dim) * dim + affine_layout(dim, s->n_faces).count + (3.0 + dim) * s->N +
-                         2.0 * s->n_trace + 4.0 * s->n_faces;
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        double numbers = (1 + dim) * dim + h->data.mesh->blocks[b].n_nodes * dim + (double)c.n_coefficients +
+                         3.0 * c.N + c.n_flux + 2.0 * c.n + 5.0 * h->space.blocks[b].n_faces;
         bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
     }
-    return bytes + 6.0 * sizeof(double) * RESIDENT_NUMBERS;
+    return bytes + 10.0 * sizeof(double) * RESIDENT_NUMBERS;
 }
 
 /* Whether data by region are one field, *f, or zero (NULL), everywhere. */
@@ -50,31 +54,46 @@ static int is_one(const struct hdg *h, const struct field *const *fields, const 
     return 1;
 }
 
+/* Which ways the batches of a block go: bits by enum batch_way. */
+static unsigned ways_of(const struct hdg *h, int block) {
+    unsigned ways = 0;
+    for (int64_t i = 0; i < trace_n_batches(h->device, h->data.mesh, block); i++)
+        ways |= 1u << batch_way(h, block, i);
+    return ways;
+}
+static int has_way(const struct hdg *h, int block, enum batch_way way) {
+    return ways_of(h, block) >> way & 1;
+}
+
+static int has_kernels(const struct hdg *h) {
+    static const char *const kernels[] = {"cell_source", "face_sums",    "cell_gather",  "table_apply",
+                                          "put_entries", "cell_extract", "tile_extremes"};
+    static const char *const own[][3] = {{"affine_coefficients", "affine_solve", "affine_balance"},
+                                         {"condense_elastic", "elastic_solve", "elastic_balance"}};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (!device_has(h->device, kernels[i])) return 0;
+    for (int i = 0; i < 3; i++)
+        if (!device_has(h->device, own[h->elastic != NULL][i])) return 0;
+    return 1;
+}
+
 static int is_eligible(const struct hdg *h) {
-    static const char *const kernels[] = {
-        "affine_coefficients", "cell_source", "affine_balance", "face_sums",    "affine_solve",
-        "cell_gather",         "table_apply", "put_entries",    "cell_extract", "tile_extremes"};
     const struct equation *e = h->data.equation;
     const struct field *reaction;
-    if (!is_one(h, h->data.reaction, &reaction)) return 0;
-    if (device_is_host(h->device) || !e->in_batches || !e->by_faces || h->trace.fixed != NULL) return 0;
+    unsigned ways = 0;
+    if (device_is_host(h->device) || !e->by_faces || h->trace.fixed != NULL) return 0;
     if (h->contacts != NULL || h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces ||
         h->data.tau_hat < 0.0)
         return 0;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (!device_has(h->device, kernels[i])) return 0;
+    if (!has_kernels(h) || !(h->elastic != NULL ? elastic_stays(h) : e->in_batches)) return 0;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         if (h->space.blocks[b].m != h->space.blocks[0].m) return 0;
-        for (int64_t i = 0; i < trace_n_batches(h->device, h->data.mesh, b); i++)
-            if (!batch_is_fast(h, b, i)) return 0;
+        ways |= ways_of(h, b);
     }
+    if (ways >> BATCH_SINGLE & 1) return 0;
+    if (ways >> BATCH_FAST & 1 && !is_one(h, h->data.reaction, &reaction)) return 0;
+    if (ways >> BATCH_GENERAL & 1 && !resident_general_fits(h)) return 0;
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
-}
-
-/* Lanes without a cell repeat the last one. */
-static int64_t cell_of(const struct hdg *h, int block, int64_t i) {
-    int64_t count = h->data.mesh->blocks[block].count;
-    return i < count ? i : count - 1;
 }
 
 static facet_status put_corners(const struct hdg *h, int block, struct resident_block *to) {
@@ -89,7 +108,7 @@ static facet_status put_corners(const struct hdg *h, int block, struct resident_
     TRY(ALLOC(host, n * size));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        const double *from = b->nodes + cell_of(h, block, i) * b->n_nodes * dim;
+        const double *from = b->nodes + resident_cell(h, block, i) * b->n_nodes * dim;
         for (int v = 0; v <= dim; v++)
             for (int a = 0; a < dim; a++)
                 host[(i / lanes * size + v * dim + a) * lanes + i % lanes] = from[nodes[v] * dim + a];
@@ -100,39 +119,43 @@ done:
     return status;
 }
 
-/* Orientations of faces and regions of cells, for one call of affine_coefficients. regions: NULL where there
- * is one. */
-struct cell_words {
-    uint8_t *orientations;
-    int32_t *regions;
-};
+facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions) {
+    facet_status status = FACET_OK;
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * h->lanes;
+    int32_t *host = NULL;
+    *regions = NULL;
+    if (h->data.n_regions == 1) return FACET_OK;
+    TRY(ALLOC(host, n));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        host[i] = local_region(&h->data, block, (int32_t)resident_cell(h, block, i));
+    TRY(device_copy(h->device, regions, host, (size_t)n, sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
 
-static facet_status put_words(const struct hdg *h, int block, struct cell_words *words) {
+/* Orientations of faces, for one call of affine_coefficients. */
+static facet_status put_orientations(const struct hdg *h, int block, uint8_t **orientations) {
     facet_status status = FACET_OK;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     const int lanes = h->lanes, n_faces = shape_n_faces(b->shape);
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    uint8_t *orientations = NULL;
-    int32_t *regions = NULL;
-    TRY(ALLOC(orientations, n * n_faces));
-    TRY(ALLOC(regions, n));
+    uint8_t *host = NULL;
+    TRY(ALLOC(host, n * n_faces));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        int64_t cell = cell_of(h, block, i);
-        regions[i] = local_region(&h->data, block, (int32_t)cell);
+    for (int64_t i = 0; i < n; i++)
         for (int f = 0; f < n_faces; f++)
-            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] = b->orientations[cell * n_faces + f];
-    }
-    TRY(device_copy(h->device, &words->orientations, orientations, (size_t)(n * n_faces), 1));
-    if (h->data.n_regions > 1)
-        TRY(device_copy(h->device, &words->regions, regions, (size_t)n, sizeof *regions));
+            host[(i / lanes * n_faces + f) * lanes + i % lanes] =
+                b->orientations[resident_cell(h, block, i) * n_faces + f];
+    TRY(device_copy(h->device, orientations, host, (size_t)(n * n_faces), 1));
 done:
-    base_free(&orientations);
-    base_free(&regions);
+    base_free(&host);
     return status;
 }
 
-/* K of all regions on the device; what is wrong with the data of one is said as it is on the host. */
+/* K of all regions of fast batches on the device; what is wrong with the data of one is said as it is on the
+ * host. */
 static facet_status put_conductivity(const struct hdg *h, double **K) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -148,6 +171,7 @@ static facet_status put_conductivity(const struct hdg *h, double **K) {
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
             int32_t region = local_region(&h->data, b, cell);
+            if (!batch_is_fast(h, b, cell / lanes)) continue;
             if (seen[region]++) {
                 seen[region] = 1;
                 if (h->data.n_regions == 1) break;
@@ -192,22 +216,22 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
     const struct hdg_block_space *b = &h->space.blocks[block];
     const int dim = h->data.mesh->dim;
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
-    struct cell_words words = {0};
+    uint8_t *orientations = NULL;
+    int32_t *regions = NULL;
     double tau = 0.0;
-    TRY(put_corners(h, block, r));
-    TRY(put_words(h, block, &words));
+    TRY(put_orientations(h, block, &orientations));
+    TRY(resident_put_regions(h, block, &regions));
     TRY(device_copy(h->device, &r->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
-    TRY(device_alloc(h->device, &r->det, (size_t)(n * h->lanes), sizeof *r->det));
     if (h->data.tau != NULL) field_is_constant(h->data.tau, &tau);
     struct straight_cells cells = {.lanes = h->lanes,
                                    .dim = dim,
                                    .n_faces = b->n_faces,
                                    .simplex = shape_is_simplex(b->shape),
                                    .corners = r->corners,
-                                   .orientations = words.orientations,
-                                   .regions = words.regions,
+                                   .orientations = orientations,
+                                   .regions = regions,
                                    .K = K,
                                    .normals = r->normals,
                                    .volume = shape_measure(b->shape),
@@ -217,10 +241,37 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
                                    .tau_hat = h->data.tau_hat,
                                    .length = h->space.length};
     device_affine_coefficients(h->device, &cells, n, r->coefficients, r->det);
-    TRY(weigh_cells(h, block, cells.volume));
 done:
-    device_free(h->device, &words.orientations);
-    device_free(h->device, &words.regions);
+    device_free(h->device, &orientations);
+    device_free(h->device, &regions);
+    return status;
+}
+
+static void size_block(const struct hdg *h, int block, struct resident_block *to) {
+    struct condenser c;
+    h->data.equation->condenser(h, block, &c);
+    to->N = c.N;
+    to->n = c.n;
+    to->n_flux = c.n_flux;
+    to->face = c.n / h->space.blocks[block].n_faces;
+}
+
+/* Of batches that are general it keeps what makes their data, and their volumes. */
+static facet_status make_block(struct hdg *h, int block, const double *K, int *fit) {
+    facet_status status = FACET_OK;
+    const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
+    struct resident_block *r = &h->resident->blocks[block];
+    size_block(h, block, r);
+    if (has_way(h, block, BATCH_FAST)) TRY(put_corners(h, block, r));
+    if (h->elastic != NULL) {
+        TRY(elastic_put_coefficients(h, block));
+        goto done;
+    }
+    TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
+    if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, K));
+    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block, fit));
+    TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
+done:
     return status;
 }
 
@@ -228,16 +279,17 @@ facet_status hdg_resident_create(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct field *reaction;
     double *K = NULL;
+    int fit = 1;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
     is_one(h, h->data.reaction, &reaction);
     if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
-    TRY(put_conductivity(h, &K));
-    for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->data.mesh->blocks[b].count > 0) TRY(make_coefficients(h, b, K));
+    if (h->elastic == NULL) TRY(put_conductivity(h, &K));
+    for (int b = 0; b < h->data.mesh->n_blocks && fit; b++)
+        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K, &fit));
 done:
     device_free(h->device, &K);
-    if (status != FACET_OK) hdg_resident_destroy(h);
+    if (status != FACET_OK || !fit) hdg_resident_destroy(h);
     return status;
 }
 
@@ -261,7 +313,7 @@ void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction) {
 /* Where the unknowns of every face begin in the trace. */
 static void number_faces(const struct hdg *h, int64_t *first) {
     const struct trace_space *t = &h->trace;
-    const int64_t m = h->space.blocks[0].m; /* of all faces: is_eligible */
+    const int64_t m = (int64_t)h->space.blocks[0].m * t->n_components; /* of all faces: is_eligible */
 #pragma omp parallel for num_threads(base_threads_for(t->n_faces)) schedule(static)
     for (int64_t f = 0; f < t->n_faces; f++) first[f] = t->face_free[f];
     for (int64_t f = 0, k = 0, next = t->n_free; next < t->n_all; f++) {
@@ -317,13 +369,13 @@ static facet_status need_arrays(const struct hdg *h) {
     number_faces(h, first);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         struct resident_block *to = &r->blocks[b];
-        const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes), N = (size_t)h->space.blocks[b].N;
+        const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes), N = (size_t)to->N;
         if (n == 0) continue;
         TRY(put_maps(h, b, first, to));
-        TRY(put_moments(h, b, to));
+        TRY((h->elastic != NULL ? elastic_put_moments : put_moments)(h, b, to));
         TRY(device_alloc(h->device, &to->loads, n * N, sizeof(double)));
         TRY(device_alloc(h->device, &to->u, n * N, sizeof(double)));
-        TRY(device_alloc(h->device, &to->q, n * N * (size_t)h->data.mesh->dim, sizeof(double)));
+        TRY(device_alloc(h->device, &to->q, n * (size_t)to->n_flux, sizeof(double)));
     }
     TRY(device_alloc(h->device, &r->trace, (size_t)(h->trace.n_all + 1), sizeof(double)));
 done:
@@ -345,52 +397,114 @@ static int source_is_there(const struct hdg *h, const double *source) {
            (f == NULL || field_is_differentiable(f));
 }
 
-/* (f, phi) of the cells of a block; *finite becomes 0 where f is not. */
-static facet_status load_block(const struct hdg *h, int block, int *finite) {
+/* What the points of a source are worked on with, all of it on the device. */
+struct source_work {
+    double *points, *weights, *chi, *values;
+    int64_t most; /* batches at once */
+};
+
+static void source_work_destroy(const struct device *device, struct source_work *w) {
+    device_free(device, &w->points);
+    device_free(device, &w->weights);
+    device_free(device, &w->chi);
+    device_free(device, &w->values);
+}
+
+static facet_status source_work_create(const struct hdg *h, int block, struct source_work *w) {
     facet_status status = FACET_OK;
-    const struct hdg_table *table = &h->space.blocks[block].source;
-    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
-    const struct device *device = h->device;
-    struct resident_block *r = &h->resident->blocks[block];
-    const int lanes = h->lanes, dim = h->data.mesh->dim, N = h->space.blocks[block].N;
+    const struct hdg_functions *v = &h->functions[block];
+    const struct hdg_table *table = v->source.table;
+    const int dim = h->data.mesh->dim, row = v->physical ? v->Nu : table->N, nc = h->trace.n_components;
+    const double *from = v->physical ? v->source.chi : table->phi;
     const int64_t n = h->matrices.n_batches[block];
-    int64_t most = RESIDENT_NUMBERS / (table->n * lanes);
-    struct source_points p = {.lanes = lanes, .dim = dim, .n = table->n};
+    double *chi = NULL;
+    w->most = RESIDENT_NUMBERS / (table->n * h->lanes * nc);
+    w->most = w->most < 1 ? 1 : w->most < n ? w->most : n;
+    TRY(ALLOC(chi, table->n * v->Nu));
+    for (int64_t i = 0; i < (int64_t)table->n * v->Nu; i++) chi[i] = from[i / v->Nu * row + i % v->Nu];
+    TRY(device_copy(h->device, &w->points, table->xi, (size_t)(table->n * dim), sizeof(double)));
+    TRY(device_copy(h->device, &w->weights, table->w, (size_t)table->n, sizeof(double)));
+    TRY(device_copy(h->device, &w->chi, chi, (size_t)table->n * (size_t)v->Nu, sizeof *chi));
+    TRY(device_alloc(h->device, &w->values, (size_t)(w->most * nc * table->n * h->lanes), sizeof(double)));
+done:
+    base_free(&chi);
+    return status;
+}
+
+/* Component c of f at the points of the batches first .. first + many - 1. totals: of these. */
+static facet_status source_values(const struct hdg *h, int block, int c, int64_t first, int64_t many,
+                                  const struct source_work *w, double *totals) {
+    facet_status status = FACET_OK;
+    const struct hdg_table *table = h->functions[block].source.table;
+    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
+    const int dim = h->data.mesh->dim, lanes = h->lanes;
+    struct source_points p = {.lanes = lanes,
+                              .dim = dim,
+                              .n = table->n,
+                              .components = h->trace.n_components,
+                              .points = w->points,
+                              .weights = w->weights,
+                              .corners =
+                                  h->resident->blocks[block].corners + first * (1 + dim) * dim * lanes};
     struct expr_program program = {0};
-    double *points = NULL, *weights = NULL, *phi = NULL, *values = NULL, *totals = NULL, *sums = NULL;
-    most = most < 1 ? 1 : most < n ? most : n;
-    if (f != NULL && !field_is_constant(f, &p.constant)) {
-        TRY(field_program_create(f, 0, device, dim, 0, 0, most * lanes, &program));
+    if (f != NULL && !field_is_number(f, c, &p.constant)) {
+        TRY(field_program_create(f, c, h->device, dim, 0, 0, many * lanes, &program));
         p.plan = program.plan;
         p.work = program.work;
     }
-    TRY(device_copy(device, &points, table->xi, (size_t)(table->n * dim), sizeof *points));
-    TRY(device_copy(device, &weights, table->w, (size_t)table->n, sizeof *weights));
-    TRY(device_copy(device, &phi, table->phi, (size_t)table->n * (size_t)N, sizeof *phi));
-    TRY(device_alloc(device, &values, (size_t)(most * table->n * lanes), sizeof *values));
-    TRY(device_alloc(device, &totals, (size_t)(n * 2 * lanes), sizeof *totals));
-    TRY(ALLOC(sums, n * 2 * lanes));
-    p.points = points;
-    p.weights = weights;
-    for (int64_t first = 0; first < n; first += most) {
-        const int64_t many = n - first < most ? n - first : most;
-        p.corners = r->corners + first * (1 + dim) * dim * lanes;
-        device_cell_source(device, &p, many, values, totals + first * 2 * lanes);
-        device_table_apply(device, lanes, many, N, table->n, 1, phi, values, r->loads + first * N * lanes);
-    }
-    TRY(device_download(device, sums, totals, (size_t)(n * 2 * lanes) * sizeof *sums));
-    int all = 1;
-#pragma omp parallel for num_threads(base_threads_for(n * 2 * lanes)) schedule(static) reduction(& : all)
-    for (int64_t i = 0; i < n * 2 * lanes; i++) all &= isfinite(sums[i]) != 0;
-    *finite &= all;
+    device_cell_source(h->device, &p, many, w->values + (int64_t)c * table->n * lanes, totals);
+    TRY(device_check(h->device)); /* before the program goes */
 done:
     expr_program_destroy(&program);
-    device_free(device, &points);
-    device_free(device, &weights);
-    device_free(device, &phi);
-    device_free(device, &values);
+    return status;
+}
+
+/* (f, chi) of the cells of batches begin .. end-1, all of them fast; *finite becomes 0 where f is not. */
+static facet_status load_fast(const struct hdg *h, int block, int64_t begin, int64_t end, int *finite) {
+    facet_status status = FACET_OK;
+    const struct device *device = h->device;
+    const int lanes = h->lanes, nc = h->trace.n_components, Nu = h->functions[block].Nu;
+    const int64_t n = end - begin, n_totals = n * nc * 2 * lanes;
+    struct source_work w = {0};
+    double *totals = NULL, *sums = NULL;
+    TRY(source_work_create(h, block, &w));
+    TRY(device_alloc(device, &totals, (size_t)n_totals, sizeof *totals));
+    TRY(ALLOC(sums, n_totals));
+    for (int64_t first = 0; first < n; first += w.most) {
+        const int64_t many = n - first < w.most ? n - first : w.most;
+        for (int c = 0; c < nc; c++)
+            TRY(source_values(h, block, c, begin + first, many, &w, totals + (c * n + first) * 2 * lanes));
+        device_table_apply(device, lanes, many * nc, Nu, h->functions[block].source.table->n, 1, w.chi,
+                           w.values, h->resident->blocks[block].loads + (begin + first) * nc * Nu * lanes);
+    }
+    TRY(device_download(device, sums, totals, (size_t)n_totals * sizeof *sums));
+    int all = 1;
+#pragma omp parallel for num_threads(base_threads_for(n_totals)) schedule(static) reduction(& : all)
+    for (int64_t i = 0; i < n_totals; i++) all &= isfinite(sums[i]) != 0;
+    *finite &= all;
+done:
+    source_work_destroy(device, &w);
     device_free(device, &totals);
     base_free(&sums);
+    return status;
+}
+
+static facet_status load_block(const struct hdg *h, int block, int *finite) {
+    facet_status status = FACET_OK;
+    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
+    const double *loads = h->resident->blocks[block].loads;
+    const int64_t N = (int64_t)h->space.blocks[block].N * h->lanes;
+    for (int64_t begin = 0, end; begin < h->matrices.n_batches[block]; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (batch_is_fast(h, block, begin)) {
+            TRY(load_fast(h, block, begin, end, finite));
+            continue;
+        }
+        TRY(resident_general_load(h, block, begin, end, f));
+        if (!isfinite(device_dot(h->device, F64, (end - begin) * N, loads + begin * N, loads + begin * N)))
+            *finite = 0;
+    }
+done:
     return status;
 }
 
@@ -401,10 +515,10 @@ static facet_status load_by_host(const struct hdg *h, const double *source, stru
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         if (s->loads[b] != NULL)
             memset(s->loads[b], 0,
-                   (size_t)(h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N) * sizeof(double));
+                   (size_t)(h->matrices.n_batches[b] * h->lanes * h->n_eliminated[b]) * sizeof(double));
     TRY(hdg_load_cells(h, source, s));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N);
+        const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes * h->n_eliminated[b]);
         if (n == 0) continue;
         TRY(device_upload(h->device, h->resident->blocks[b].loads, s->loads[b], n * sizeof(double)));
     }
@@ -444,7 +558,19 @@ done:
     return status;
 }
 
-/* Solves inside the cells of a block: with uhat u and q of them, without it `load`. */
+/* Solves inside the cells of batches begin .. end-1, all of them fast. */
+static int64_t solve_fast(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
+                          int64_t end, const double *uhat, double *load, double *scratch) {
+    struct resident_block *r = &h->resident->blocks[block];
+    const int64_t lanes = h->lanes, N = c->N * lanes, n = c->n * lanes;
+    int64_t failed = c->solve(h, block, end - begin, r->coefficients + begin * c->n_coefficients * lanes,
+                              uhat != NULL ? uhat + begin * n : NULL, r->u + begin * N,
+                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
+                              load != NULL ? load + begin * n : NULL, scratch);
+    return failed >= 0 ? begin + failed : -1;
+}
+
+/* The same of a block: with uhat u and q of its cells, without it `load`. */
 static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
@@ -454,9 +580,15 @@ static facet_status solve_block(const struct hdg *h, int block, const double *uh
     h->data.equation->condenser(h, block, &c);
     TRY(device_alloc(h->device, &scratch, (size_t)c.n_inner, sizeof *scratch));
     device_move(h->device, r->u, r->loads, (size_t)(n * c.N * h->lanes) * sizeof *r->u);
-    int64_t failed =
-        c.solve(h, block, n, r->coefficients, uhat, r->u, uhat != NULL ? r->q : NULL, load, scratch);
-    if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        int64_t failed;
+        end = resident_run_end(h, block, begin);
+        if (batch_is_fast(h, block, begin))
+            failed = solve_fast(h, block, &c, begin, end, uhat, load, scratch);
+        else
+            TRY(resident_general_solve(h, block, begin, end, uhat, load, &failed));
+        if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
+    }
     TRY(device_check(h->device));
 done:
     device_free(h->device, &scratch);
@@ -476,14 +608,14 @@ facet_status hdg_resident_load(const struct hdg *h, const double *source, struct
     if (!there) TRY(load_by_host(h, source, s));
     TRY(put_boundary(h, F));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct hdg_block_space *space = &h->space.blocks[b];
-        const int64_t n = h->matrices.n_batches[b] * space->n_trace * h->lanes;
+        const struct resident_block *r = &h->resident->blocks[b];
+        const int64_t n = h->matrices.n_batches[b] * r->n * h->lanes;
         if (n == 0) continue;
         device_free(h->device, &locals);
         TRY(device_alloc(h->device, &locals, (size_t)n, sizeof *locals));
         TRY(solve_block(h, b, NULL, locals));
-        device_face_sums(h->device, h->lanes, h->trace.n_free_faces, space->n_faces, space->m,
-                         h->resident->blocks[b].sides, locals, F->data);
+        device_face_sums(h->device, h->lanes, h->trace.n_free_faces, h->space.blocks[b].n_faces, r->face,
+                         r->sides, locals, F->data);
     }
     TRY(device_check(h->device));
 done:
@@ -520,12 +652,12 @@ facet_status hdg_resident_recover(const struct hdg *h) {
     facet_status status = FACET_OK;
     double *uhat = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct hdg_block_space *space = &h->space.blocks[b];
+        const struct resident_block *r = &h->resident->blocks[b];
         const int64_t n = h->matrices.n_batches[b];
         if (n == 0) continue;
         device_free(h->device, &uhat);
-        TRY(device_alloc(h->device, &uhat, (size_t)(n * space->n_trace * h->lanes), sizeof *uhat));
-        device_cell_gather(h->device, h->lanes, n, space->n_faces, space->m, h->resident->blocks[b].maps,
+        TRY(device_alloc(h->device, &uhat, (size_t)(n * r->n * h->lanes), sizeof *uhat));
+        device_cell_gather(h->device, h->lanes, n, h->space.blocks[b].n_faces, r->face, r->maps,
                            h->resident->trace, uhat);
         TRY(solve_block(h, b, uhat, NULL));
     }
@@ -538,7 +670,7 @@ double hdg_resident_size(const struct hdg *h) {
     double sum = device_dot(h->device, F64, h->trace.n_all, h->resident->trace, h->resident->trace);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct resident_block *r = &h->resident->blocks[b];
-        const int64_t n = h->matrices.n_batches[b] * h->lanes * h->space.blocks[b].N;
+        const int64_t n = h->matrices.n_batches[b] * h->lanes * r->N;
         if (n > 0) sum += device_dot(h->device, F64, n, r->u, r->u);
     }
     return sum > 1e-200 && sum < 1e200 ? sqrt(sum) : INFINITY;

@@ -1,6 +1,8 @@
-/* Diffusion on straight cells with constant data, on a device that is not the host: corners, coefficients,
- * loads, the trace, u and q stay there, and the host is told what it asks for. hdg_condense finds out whether
- * a problem is one for this (hdg.resident is not NULL then); everything else goes through the host. */
+/* Diffusion, and elasticity on straight cells with constant data, on a device that is not the host: corners
+ * and nodes, coefficients, loads, the trace, u and q (elasticity: the stress, or H and p) stay there, and the
+ * host is told what it asks for. Data are numbers and expressions; functions of the caller are not known
+ * there. hdg_condense finds out whether a problem is one for this (hdg.resident is not NULL then); everything
+ * else goes through the host. */
 #ifndef FACET_HDG_RESIDENT_H
 #define FACET_HDG_RESIDENT_H
 
@@ -14,9 +16,11 @@ facet_status hdg_resident_create(struct hdg *h);
 void hdg_resident_destroy(struct hdg *h); /* safe where there is none, and twice */
 /* After that: gives it up where something is singular, or nearly so, or must be watched cell by cell. */
 void hdg_resident_decide(struct hdg *h);
-/* On the device: the coefficients (struct affine_layout) of the batches of a block. */
+/* On the device: the coefficients (struct affine_layout, elastic_layout) of the batches of a block. */
 const double *hdg_resident_coefficients(const struct hdg *h, int block);
-/* Of all cells, and the one reaction. */
+/* The element matrices of batches begin .. end-1 of a block, all of them BATCH_GENERAL. */
+facet_status hdg_resident_condense(struct hdg *h, int block, int64_t begin, int64_t end);
+/* Of all cells, and the largest reaction. */
 void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction);
 
 /* hdg_load, hdg_set_trace and hdg_recover; F and x are vectors of the device. */
@@ -35,7 +39,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
                                      struct hdg_solution *solution);
 /* The same and u*, made there, once. */
 facet_status hdg_resident_star(const struct hdg *h, struct hdg_solution *solution);
-/* hdg_conservation; of all cells the integral of u and the volume; their sums. */
+/* hdg_conservation; of all cells the integral of u (of one component) and the volume; their sums. */
 facet_status hdg_resident_balance(const struct hdg *h, double *imbalance);
 facet_status hdg_resident_integrals(const struct hdg *h, double *values);
 facet_status hdg_resident_total(const struct hdg *h, double values[2]);

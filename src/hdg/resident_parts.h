@@ -2,6 +2,7 @@
 #ifndef FACET_HDG_RESIDENT_PARTS_H
 #define FACET_HDG_RESIDENT_PARTS_H
 
+#include "hdg/general.h"
 #include "hdg/resident.h"
 
 /* Numbers of an array of points that are worked on at once, and of what comes to the host at once. */
@@ -9,22 +10,72 @@
 
 /* Arrays of one block on the device, all batches of them. */
 struct resident_block {
-    double *corners, *coefficients; /* kernels/straight.h */
+    int N, n, n_flux, face; /* numbers of a cell: u, trace, flux (with p after it); of the trace on a face */
+    double *corners, *coefficients; /* kernels/straight.h, kernels/elastic.h */
     int64_t *maps;                  /* batch x n_faces x LANES: into the trace of hdg_resident */
     int64_t *sides;                 /* of the free faces: the kernel face_sums */
     double *loads, *u, *q;
-    double *normals, *moments; /* of the reference cell: struct balance_cells */
-    double *det;               /* batch x LANES: of the Jacobian, 0 in lanes without a cell */
+    double *normals,
+        *moments;      /* of the reference cell: struct balance_cells; elasticity: elastic_forces.phi, */
+    double *moments_u; /* and chi, else NULL */
+    double *det;       /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell;
+                          elasticity: NULL */
+    struct resident_general *general; /* NULL: no batch is BATCH_GENERAL */
 };
 
 struct hdg_resident {
     struct resident_block blocks[MESH_MAX_BLOCKS];
     double *trace; /* device: the free unknowns, then those that are eliminated, by faces */
     int64_t n_eliminated;
-    double volume, reaction;
+    double volume, reaction; /* reaction: the largest; of fast batches the only one */
     /* What the host has of it: the trace, u with the loads, and q, of all cells; and whether u* is made. */
     int has_trace, has_u, has_q, has_star;
     int wants_q; /* when all cells are fetched */
 };
+
+/* The batches from `begin` on that go the same way. */
+static inline int64_t resident_run_end(const struct hdg *h, int block, int64_t begin) {
+    const int64_t n = h->matrices.n_batches[block];
+    int64_t end = begin + 1;
+    while (end < n && batch_way(h, block, end) == batch_way(h, block, begin)) end++;
+    return end;
+}
+/* The cell of a lane; those without a cell repeat the last one. */
+static inline int64_t resident_cell(const struct hdg *h, int block, int64_t i) {
+    int64_t count = h->data.mesh->blocks[block].count;
+    return i < count ? i : count - 1;
+}
+/* The regions of all cells of a block, batch x LANES; NULL where there is one. */
+facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions);
+
+/* resident_general.c: batches whose maps or data vary, begin .. end-1 of a block, all of them such. Data are
+ * made anew, tile by tile, whenever they are wanted.
+ *
+ * Whether the device knows all data of such cells. */
+int resident_general_fits(const struct hdg *h);
+/* With the det of all these batches, and h->resident->reaction; *fit: 0 where something is wrong with data or
+ * maps, which the host can say better. */
+facet_status resident_general_create(struct hdg *h, int block, int *fit);
+void resident_general_destroy(const struct hdg *h, struct resident_block *block);
+/* loads = (f, phi), f a number or an expression; NULL: zero. */
+facet_status resident_general_load(const struct hdg *h, int block, int64_t begin, int64_t end,
+                                   const struct field *f);
+/* u (which holds loads) and, with uhat, q; or load. */
+facet_status resident_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
+                                    const double *uhat, double *load, int64_t *failed);
+/* As affine_balance has it, of all batches of the block. */
+facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
+                                      double *balance);
+/* integrals (of all batches, batch x LANES) = those of u. */
+facet_status resident_general_integrals(const struct hdg *h, int block, int64_t begin, int64_t end,
+                                        double *integrals);
+
+/* elastic_resident.c: whether a problem of elasticity, all of whose batches are fast, is one for this; its
+ * coefficients, and integrals of functions over faces; and the balance of the cells of a block on the device,
+ * batch x (2 + n_faces dim) x LANES. */
+int elastic_stays(const struct hdg *h);
+facet_status elastic_put_coefficients(struct hdg *h, int block);
+facet_status elastic_put_moments(const struct hdg *h, int block, struct resident_block *to);
+void elastic_find_balance(const struct hdg *h, int block, double *balance);
 
 #endif

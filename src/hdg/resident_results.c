@@ -3,11 +3,28 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "hdg/resident_parts.h"
 
+/* Where numbers of cells go: the first n_first of each to an array, one cell after the other, and the rest to
+ * another. */
+struct pair {
+    double *first, *second;
+    int64_t n_first;
+};
+static double *place_of(const struct pair *to, int64_t size, int64_t cell, int64_t i) {
+    return i < to->n_first ? to->first + cell * to->n_first + i
+                           : to->second + cell * (size - to->n_first) + i - to->n_first;
+}
+/* Those of the flux of a block, which p may follow. */
+static struct pair pair_of(const struct hdg *h, int block, const struct hdg_solution *s) {
+    const int64_t all = h->resident->blocks[block].n_flux, N = h->functions[block].N;
+    return (struct pair){s->q[block], s->p[block], s->p[block] != NULL ? all - N : all};
+}
+
 /* `size` numbers of every cell, from lanes to one cell after the other. */
-static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, const double *from,
-                                double *to) {
+static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, struct pair to,
+                                const double *from) {
     facet_status status = FACET_OK;
     const int lanes = h->lanes;
     const int64_t n = h->matrices.n_batches[block], count = h->data.mesh->blocks[block].count;
@@ -23,7 +40,7 @@ static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, co
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
         for (int64_t cell = begin; cell < end; cell++) {
             const double *lane = host + (cell - begin) / lanes * size * lanes + (cell - begin) % lanes;
-            for (int64_t i = 0; i < size; i++) to[cell * size + i] = lane[i * lanes];
+            for (int64_t i = 0; i < size; i++) *place_of(&to, size, cell, i) = lane[i * lanes];
         }
     }
 done:
@@ -49,14 +66,14 @@ static facet_status fetch_all(const struct hdg *h, int q, struct hdg_solution *s
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct resident_block *r = &h->resident->blocks[b];
-        const int64_t N = h->space.blocks[b].N, n = h->matrices.n_batches[b] * h->lanes * N;
+        const int64_t n = h->matrices.n_batches[b] * h->lanes * r->N;
         if (n == 0) continue;
         if (q) {
-            TRY(fetch_cells(h, b, h->data.mesh->dim * N, r->q, s->q[b]));
+            TRY(fetch_cells(h, b, r->n_flux, pair_of(h, b, s), r->q));
             continue;
         }
         TRY(device_download(h->device, s->loads[b], r->loads, (size_t)n * sizeof(double)));
-        TRY(fetch_cells(h, b, N, r->u, s->u[b]));
+        TRY(fetch_cells(h, b, r->N, (struct pair){s->u[b], NULL, r->N}, r->u));
     }
 done:
     return status;
@@ -67,7 +84,7 @@ static facet_status fetch_faces(const struct hdg *h, int block, int64_t n, const
                                 struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct trace_space *t = &h->trace;
-    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->space.blocks[block].m;
+    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->resident->blocks[block].face;
     const int64_t n_batches = (n + lanes - 1) / lanes, size = n_batches * n_faces * lanes;
     int64_t *maps = NULL, *there = NULL;
     double *picked = NULL, *host = NULL;
@@ -100,14 +117,15 @@ done:
 
 /* `size` numbers of n cells of a block to their places. */
 static facet_status fetch_few(const struct hdg *h, int64_t n, const int64_t *cells, const int64_t *there,
-                              int64_t size, const double *from, double *to) {
+                              int64_t size, const double *from, struct pair to) {
     facet_status status = FACET_OK;
     double *host = NULL, *picked = NULL;
     TRY(ALLOC(host, n * size));
     TRY(device_alloc(h->device, &picked, (size_t)(n * size), sizeof *picked));
     device_cell_extract(h->device, h->lanes, n, there, size, from, picked);
     TRY(device_download(h->device, host, picked, (size_t)(n * size) * sizeof *host));
-    for (int64_t i = 0; i < n; i++) memcpy(to + cells[i] * size, host + i * size, (size_t)size * sizeof *to);
+#pragma omp parallel for num_threads(base_threads_for(n *size)) schedule(static)
+    for (int64_t i = 0; i < n * size; i++) *place_of(&to, size, cells[i / size], i % size) = host[i];
 done:
     device_free(h->device, &picked);
     base_free(&host);
@@ -119,26 +137,32 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
     facet_status status = FACET_OK;
     const struct hdg_resident *r = h->resident;
     int64_t *mine = NULL, *there = NULL;
+    int32_t *sorted = NULL;
     TRY(hdg_solution_need(h, s));
     if (r->has_u && r->has_q) goto done; /* and the trace with them */
     TRY(ALLOC(mine, n));
+    TRY(ALLOC(sorted, n));
+    memcpy(sorted, cells, (size_t)n * sizeof *sorted);
+    base_sort(n, sorted);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const int64_t N = h->space.blocks[b].N;
+        const struct resident_block *of = &r->blocks[b];
         int64_t count = 0;
-        for (int64_t i = 0; i < n; i++)
-            if (cells[i] >= block->first && cells[i] < block->first + block->count)
-                mine[count++] = cells[i] - block->first;
+        for (int64_t i = 0; i < n; i++) /* each once */
+            if (sorted[i] >= block->first && sorted[i] < block->first + block->count &&
+                (i == 0 || sorted[i] != sorted[i - 1]))
+                mine[count++] = sorted[i] - block->first;
         if (count == 0) continue;
         device_free(h->device, &there);
         TRY(device_copy(h->device, &there, mine, (size_t)count, sizeof *mine));
         if (!r->has_trace) TRY(fetch_faces(h, b, count, mine, s));
-        TRY(fetch_few(h, count, mine, there, N, r->blocks[b].u, s->u[b]));
-        TRY(fetch_few(h, count, mine, there, h->data.mesh->dim * N, r->blocks[b].q, s->q[b]));
+        TRY(fetch_few(h, count, mine, there, of->N, of->u, (struct pair){s->u[b], NULL, of->N}));
+        TRY(fetch_few(h, count, mine, there, of->n_flux, of->q, pair_of(h, b, s)));
     }
 done:
     device_free(h->device, &there);
     base_free(&mine);
+    base_free(&sorted);
     return status;
 }
 
@@ -173,38 +197,59 @@ done:
 
 /* ------------------------------------------------------------------------------------------ measures */
 
+/* Numbers of a cell that tell its balance. */
+static int64_t balance_size(const struct hdg *h, int block) {
+    return 2 + h->space.blocks[block].n_faces * h->trace.n_components;
+}
+
+/* Of batches begin .. end-1, all of them fast; balance: of all of the block. */
+static void balance_fast(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance) {
+    const struct resident_block *r = &h->resident->blocks[block];
+    const struct hdg_block_space *space = &h->space.blocks[block];
+    const int64_t lanes = h->lanes, dim = h->data.mesh->dim, N = space->N * lanes, n_faces = space->n_faces;
+    struct balance_cells cells = {
+        .one = sqrt(shape_measure(shape_face_shape(space->shape, 0))),
+        .constant = space->source.phi[0],
+        .moments = r->moments,
+        .normals = r->normals,
+        .coefficients = r->coefficients + begin * affine_layout((int)dim, space->n_faces).count * lanes,
+        .corners = r->corners + begin * (1 + dim) * dim * lanes,
+        .u = r->u + begin * N,
+        .q = r->q + begin * dim * N,
+        .loads = r->loads + begin * N,
+        .trace = h->resident->trace,
+        .maps = r->maps + begin * n_faces * lanes};
+    device_affine_balance(h->device, &h->tables[block], &cells, end - begin,
+                          balance + begin * (2 + n_faces) * lanes);
+}
+
 /* balance: of the cells of a block, on the host. */
 static facet_status balance_block(const struct hdg *h, int block, double *balance) {
     facet_status status = FACET_OK;
-    const struct resident_block *r = &h->resident->blocks[block];
-    const struct hdg_block_space *space = &h->space.blocks[block];
-    const size_t count = (size_t)(h->matrices.n_batches[block] * (2 + space->n_faces) * h->lanes);
-    struct balance_cells cells = {.one = sqrt(shape_measure(shape_face_shape(space->shape, 0))),
-                                  .constant = space->source.phi[0],
-                                  .moments = r->moments,
-                                  .normals = r->normals,
-                                  .coefficients = r->coefficients,
-                                  .corners = r->corners,
-                                  .u = r->u,
-                                  .q = r->q,
-                                  .loads = r->loads,
-                                  .trace = h->resident->trace,
-                                  .maps = r->maps};
+    const int64_t n = h->matrices.n_batches[block];
+    const size_t count = (size_t)(n * balance_size(h, block) * h->lanes);
     double *there = NULL;
     TRY(device_alloc(h->device, &there, count, sizeof *there));
-    device_affine_balance(h->device, &h->tables[block], &cells, h->matrices.n_batches[block], there);
+    if (h->elastic != NULL) elastic_find_balance(h, block, there);
+    for (int64_t begin = 0, end; begin < n && h->elastic == NULL; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (batch_is_fast(h, block, begin))
+            balance_fast(h, block, begin, end, there);
+        else
+            TRY(resident_general_balance(h, block, begin, end, there));
+    }
     TRY(device_download(h->device, balance, there, count * sizeof *there));
 done:
     device_free(h->device, &there);
     return status;
 }
 
-/* The flux through a face out of a cell of the mesh. */
-static double flux_of(const struct hdg *h, double *const *balance, int32_t cell, int local) {
+/* The flux through a face out of a cell of the mesh, of component c. */
+static double flux_of(const struct hdg *h, double *const *balance, int32_t cell, int local, int c) {
     const struct mesh_block *block = mesh_block_of(h->data.mesh, cell);
-    const int b = (int)(block - h->data.mesh->blocks), lanes = h->lanes;
-    const int64_t i = cell - block->first, size = 2 + h->space.blocks[b].n_faces;
-    return balance[b][(i / lanes * size + 2 + local) * lanes + i % lanes];
+    const int b = (int)(block - h->data.mesh->blocks), lanes = h->lanes, nc = h->trace.n_components;
+    const int64_t i = cell - block->first;
+    return balance[b][(i / lanes * balance_size(h, b) + 2 + local * nc + c) * lanes + i % lanes];
 }
 
 facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
@@ -213,7 +258,7 @@ facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
     double *balance[MESH_MAX_BLOCKS] = {NULL}, worst = 0.0, scale = 0.0;
     const int lanes = h->lanes;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        const int64_t size = 2 + h->space.blocks[b].n_faces;
+        const int64_t size = balance_size(h, b);
         if (mesh->blocks[b].count == 0) continue;
         TRY(ALLOC(balance[b], h->matrices.n_batches[b] * size * lanes));
         TRY(balance_block(h, b, balance[b]));
@@ -227,9 +272,9 @@ facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(max : worst)
     for (int64_t f = 0; f < mesh->n_faces; f++) {
         const int32_t *cells = mesh->face_cells + 2 * f;
-        if (cells[1] < 0) continue;
-        worst = fmax(worst, fabs(flux_of(h, balance, cells[0], mesh->face_locals[2 * f]) +
-                                 flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1])));
+        for (int c = 0; c < h->trace.n_components && cells[1] >= 0; c++)
+            worst = fmax(worst, fabs(flux_of(h, balance, cells[0], mesh->face_locals[2 * f], c) +
+                                     flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1], c)));
     }
     *imbalance = scale > 0.0 ? worst / scale : 0.0;
 done:
@@ -237,47 +282,62 @@ done:
     return status;
 }
 
-/* The first number of u of all cells of a block, on the device: phi_0 is 1 over the root of the measure, and
- * all other functions have no integral. */
-static facet_status first_numbers(const struct hdg *h, int block, double **there) {
+/* The integral of u over all cells of a block, on the device. Of fast ones from the first number of u: phi_0
+ * is 1 over the root of the measure, and all other functions have no integral. */
+static facet_status integrate_block(const struct hdg *h, int block, double **there) {
     facet_status status = FACET_OK;
+    const struct resident_block *r = &h->resident->blocks[block];
     const int N = h->space.blocks[block].N;
-    const int64_t n = h->matrices.n_batches[block];
-    double *table = NULL, *first = NULL;
+    const int64_t n = h->matrices.n_batches[block], lanes = h->lanes;
+    double *table = NULL, *first = NULL, *means = NULL;
     TRY(CALLOC(first, N));
-    first[0] = 1.0;
+    first[0] = sqrt(shape_measure(h->data.mesh->blocks[block].shape));
     TRY(device_copy(h->device, &table, first, (size_t)N, sizeof *first));
-    TRY(device_alloc(h->device, there, (size_t)(n * h->lanes), sizeof **there));
-    device_table_apply(h->device, h->lanes, n, 1, N, 1, table, h->resident->blocks[block].u, *there);
+    TRY(device_alloc(h->device, there, (size_t)(n * lanes), sizeof **there));
+    TRY(device_alloc(h->device, &means, (size_t)(n * lanes), sizeof *means));
+    device_table_apply(h->device, h->lanes, n, 1, N, 1, table, r->u, means);
+    device_multiply(h->device, F64, n * lanes, r->det, means, *there);
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (!batch_is_fast(h, block, begin)) TRY(resident_general_integrals(h, block, begin, end, *there));
+    }
 done:
     device_free(h->device, &table);
+    device_free(h->device, &means);
     base_free(&first);
+    return status;
+}
+
+/* The same on the host, with the det of resident_block. */
+static facet_status fetch_integrals(const struct hdg *h, int block, double **u, double **det) {
+    facet_status status = FACET_OK;
+    const int64_t n = h->matrices.n_batches[block] * h->lanes;
+    double *there = NULL;
+    TRY(ALLOC(*u, n));
+    TRY(ALLOC(*det, n));
+    TRY(integrate_block(h, block, &there));
+    TRY(device_download(h->device, *u, there, (size_t)n * sizeof **u));
+    TRY(device_download(h->device, *det, h->resident->blocks[block].det, (size_t)n * sizeof **det));
+done:
+    device_free(h->device, &there);
     return status;
 }
 
 facet_status hdg_resident_integrals(const struct hdg *h, double *values) {
     facet_status status = FACET_OK;
-    double *there = NULL, *u = NULL, *det = NULL;
+    double *u = NULL, *det = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const int64_t n = h->matrices.n_batches[b] * h->lanes;
-        const double volume = shape_measure(block->shape);
-        if (n == 0) continue;
-        device_free(h->device, &there);
+        if (h->matrices.n_batches[b] == 0) continue;
         base_free(&u);
         base_free(&det);
-        TRY(ALLOC(u, n));
-        TRY(ALLOC(det, n));
-        TRY(first_numbers(h, b, &there));
-        TRY(device_download(h->device, u, there, (size_t)n * sizeof *u));
-        TRY(device_download(h->device, det, h->resident->blocks[b].det, (size_t)n * sizeof *det));
+        TRY(fetch_integrals(h, b, &u, &det));
         for (int64_t i = 0; i < block->count; i++) {
-            values[2 * (block->first + i)] = det[i] * sqrt(volume) * u[i];
-            values[2 * (block->first + i) + 1] = det[i] * volume;
+            values[2 * (block->first + i)] = u[i];
+            values[2 * (block->first + i) + 1] = det[i] * shape_measure(block->shape);
         }
     }
 done:
-    device_free(h->device, &there);
     base_free(&u);
     base_free(&det);
     return status;
@@ -285,20 +345,23 @@ done:
 
 facet_status hdg_resident_total(const struct hdg *h, double values[2]) {
     facet_status status = FACET_OK;
-    double *there = NULL;
+    double *there = NULL, *ones = NULL;
     values[0] = 0.0;
     values[1] = h->resident->volume;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const int64_t n = h->matrices.n_batches[b] * h->lanes;
+        const int64_t n = h->data.mesh->blocks[b].count;
         if (n == 0) continue;
         device_free(h->device, &there);
-        TRY(first_numbers(h, b, &there));
-        values[0] += sqrt(shape_measure(h->data.mesh->blocks[b].shape)) *
-                     device_dot(h->device, F64, n, h->resident->blocks[b].det, there);
+        device_free(h->device, &ones);
+        TRY(integrate_block(h, b, &there));
+        TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
+        device_fill(h->device, F64, n, 1.0, ones);
+        values[0] += device_dot(h->device, F64, n, ones, there);
     }
     TRY(device_check(h->device));
 done:
     device_free(h->device, &there);
+    device_free(h->device, &ones);
     return status;
 }
 

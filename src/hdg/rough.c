@@ -217,9 +217,35 @@ static double deformation(const struct hdg *h, int block, int32_t cell, int n, c
     return most;
 }
 
-/* errors: of the cells of a block. */
-static facet_status find_errors(const struct hdg *h, const struct trace_view *view, int block,
-                                const double *full, double *errors) {
+/* The largest diagonal entry of the matrix of every cell of the mesh; of devices that are not the host
+ * without the matrices. */
+static facet_status find_stiffest(const struct hdg *h, double *stiffest) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const int there =
+        !device_is_host(h->device) && h->data.equation->by_faces && h->contacts == NULL && !h->matrices.full;
+    struct trace_view view = {.matrices = &h->matrices};
+    struct trace_summary summary = {0};
+    TRY(there ? trace_summary_open(&h->matrices, &h->trace, &summary) : trace_view_open(&h->matrices, &view));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        double *to = stiffest + mesh->blocks[b].first;
+        int N, n;
+        hdg_local_sizes(h, b, &N, &n);
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+        for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
+            to[cell] = there ? trace_summary_of(&summary, b, cell, TRACE_MOST) : 0.0;
+            for (int i = 0; i < n && !there; i++)
+                to[cell] = fmax(to[cell], trace_view_entry(&view, b, trace_view_cell(&view, b, cell), i, i));
+        }
+    }
+done:
+    trace_summary_close(&summary);
+    trace_view_close(&view);
+    return status;
+}
+
+/* errors: of the cells of a block; they are its stiffest entries before. */
+static facet_status find_errors(const struct hdg *h, int block, const double *full, double *errors) {
     struct base_collector failures;
     int N, n;
     hdg_local_sizes(h, block, &N, &n);
@@ -231,12 +257,9 @@ static facet_status find_errors(const struct hdg *h, const struct trace_view *vi
         base_collect(&failures, -1, mine);
 #pragma omp for
         for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++) {
-            const double *K = trace_view_cell(view, block, cell);
-            double stiffest = 0.0;
             if (mine != FACET_OK) continue;
             trace_gather(&h->trace, block, cell, full, local, 1);
-            for (int i = 0; i < n; i++) stiffest = fmax(stiffest, trace_view_entry(view, block, K, i, i));
-            errors[cell] = PART * h->rounding * stiffest * deformation(h, block, cell, n, local);
+            errors[cell] *= PART * h->rounding * deformation(h, block, cell, n, local);
         }
         base_free(&local);
     }
@@ -262,23 +285,22 @@ static void spread_errors(const struct hdg *h, int block, const double *errors, 
 facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r) {
     facet_status status = FACET_OK;
     const struct hdg *h = hdg;
-    struct trace_view view = {.matrices = &h->matrices};
     double *free = NULL, *full = NULL, *errors = NULL;
-    TRY(trace_view_open(&h->matrices, &view));
     TRY(ALLOC(free, h->trace.n_free));
     TRY(ALLOC(full, h->trace.n_all));
     TRY(ALLOC(errors, h->data.mesh->n_cells));
+    TRY(find_stiffest(h, errors));
     TRY(vector_download(x, free));
     trace_scatter(&h->trace, free, h->eliminated, full);
     memset(free, 0, (size_t)h->trace.n_free * sizeof *free);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        TRY(find_errors(h, &view, b, full, errors));
-        spread_errors(h, b, errors, free);
+        double *of_block = errors + h->data.mesh->blocks[b].first;
+        TRY(find_errors(h, b, full, of_block));
+        spread_errors(h, b, of_block, free);
     }
     TRY(vector_upload(r, free));
     seam_add(h->trace.seam, r);
 done:
-    trace_view_close(&view);
     base_free(&free);
     base_free(&full);
     base_free(&errors);

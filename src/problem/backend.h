@@ -72,7 +72,7 @@ struct backend {
      * there); sample_find_field calls it. prepare: for cells of a block and fields of a degree
      * (sample_table_degree) or less. rule: the points at which integrals over a cell are taken. weights:
      * weights x det J of a cell, n. map: x, n x dim.
-     * fetch: makes n cells (NULL: all) ready to be looked at; evaluate, integrate, face_flux and mean_trace
+     * fetch: makes n cells (NULL: all) ready to be looked at; evaluate, integrate, face_fluxes and mean_trace
      * are for these alone until it is called again, which one thread does (NULL: all are ready always). */
     facet_status (*fetch)(const struct facet_solver *s, int64_t n, const int32_t *cells);
     facet_status (*need)(const struct facet_solver *s, enum hdg_field field);
@@ -98,9 +98,10 @@ struct backend {
      * area element, which the caller frees. */
     facet_status (*face_rule)(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                               double **wA);
-    /* Integral of the numerical flux out of (diffusion) or traction upon (elasticity) a cell through a face.
-     */
-    facet_status (*face_flux)(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
+    /* Integrals of the numerical flux out of (diffusion) or traction upon (elasticity) cells through n faces,
+     * three numbers each. */
+    facet_status (*face_fluxes)(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
+                                double *fluxes);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

@@ -385,10 +385,13 @@ done:
     return status;
 }
 
-static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
-    int d, side;
-    shape_face_side(s->problem->mesh->blocks[0].shape, local, &d, &side);
-    flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution, cell, d, side);
+static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
+                                double *fluxes) {
+    for (int i = 0; i < n; i++) {
+        int d, side;
+        shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
+        fluxes[3 * i] = boxhdg_face_flux(s->box->hdg, &s->box->solution, faces[i].cell, d, side);
+    }
     return FACET_OK;
 }
 
@@ -424,7 +427,7 @@ const struct backend box_backend = {.destroy = destroy,
                                     .integrate = integrate,
                                     .reduce = reduce,
                                     .face_rule = box_points_face_rule,
-                                    .face_flux = face_flux,
+                                    .face_fluxes = face_fluxes,
                                     .mean_trace = mean_trace};
 
 /* The same with the solution on the device. */
@@ -458,5 +461,5 @@ const struct backend box_device_backend = {.destroy = destroy,
                                            .integrate = integrate,
                                            .reduce = box_device_reduce,
                                            .face_rule = box_points_face_rule,
-                                           .face_flux = face_flux,
+                                           .face_fluxes = face_fluxes,
                                            .mean_trace = mean_trace};

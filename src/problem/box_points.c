@@ -264,7 +264,7 @@ struct box_given box_given_data(const struct facet_solver *s, const double *valu
     return given;
 }
 
-facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
+static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double *flux) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
@@ -275,12 +275,20 @@ facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, in
     TRY(box_points_prepare(s, 0, s->options.degree, n, xi, &points));
     TRY(s->backend->evaluate(s, HDG_Q, cell, &points, q));
     shape_face_side(mesh->blocks[0].shape, local, &d, &side);
-    flux[0] = 0.0;
-    for (int i = 0; i < n; i++) flux[0] += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];
+    *flux = 0.0;
+    for (int i = 0; i < n; i++) *flux += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];
 done:
     backend_points_destroy(&points);
     base_free(&xi);
     base_free(&wA);
     base_free(&q);
+    return status;
+}
+
+facet_status box_points_face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
+                                    double *fluxes) {
+    facet_status status = FACET_OK;
+    for (int i = 0; i < n; i++) TRY(face_flux(s, faces[i].cell, faces[i].local, fluxes + 3 * (int64_t)i));
+done:
     return status;
 }

@@ -360,4 +360,4 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .fetch = fetch,
                                        .reduce = reduce,
                                        .face_rule = box_points_face_rule,
-                                       .face_flux = box_points_face_flux};
+                                       .face_fluxes = box_points_face_fluxes};

@@ -533,11 +533,9 @@ done:
     return status;
 }
 
-static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
-    const struct facet_mesh *mesh = s->problem->mesh;
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int b = (int)(block - mesh->blocks);
-    return hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux);
+static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
+                                double *fluxes) {
+    return hdg_face_fluxes(s->hdg, &s->solution, n, faces, fluxes);
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
@@ -573,5 +571,5 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .map = map_points,
                                        .evaluate = evaluate,
                                        .face_rule = face_rule,
-                                       .face_flux = face_flux,
+                                       .face_fluxes = face_fluxes,
                                        .mean_trace = mean_trace};

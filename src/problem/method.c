@@ -368,6 +368,13 @@ static int has_turns(const struct facet_solver *s) {
     return s->resolved.data.extras.n_turns > 0;
 }
 
+/* Beside a GPU to order the matrix of a large body takes longer than to solve. */
+static int is_worth_ordering(const struct facet_solver *s) {
+    const int64_t many = s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D : MANY_HARD_IN_3D;
+    return !device_has_memory(s->context->device) || !s->hdg->data.equation->rigid ||
+           s->system.n_free <= many;
+}
+
 /* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -375,7 +382,7 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     struct cholesky *cholesky = NULL;
     double bytes;
     int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size() &&
-                s->problem->mesh->part == NULL;
+                is_worth_ordering(s) && s->problem->mesh->part == NULL;
     if (worth) TRY(is_worth_factoring(s, SOLVE_PRODUCTS, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
@@ -469,7 +476,8 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     facet_status status = FACET_OK;
     const struct hdg *hdg = s->hdg;
     double contrast, stretch, skew, work;
-    *o = (struct outlook){.few = s->problem->mesh->part == NULL, .products = SOLVE_PRODUCTS};
+    *o = (struct outlook){.few = is_worth_ordering(s) && s->problem->mesh->part == NULL,
+                          .products = SOLVE_PRODUCTS};
     if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
     TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));

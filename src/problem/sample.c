@@ -233,6 +233,7 @@ struct gathered {
     double integral[SAMPLE_MAX_COMPONENTS], measure;
     double largest, smallest;
     int components, component; /* component -1: the magnitude of a vector counts */
+    int mean;                  /* the measure is wanted */
 };
 
 static void gather(struct gathered *g, int n, const double *weights, const double *values) {
@@ -316,6 +317,7 @@ done:
 static struct gathered empty_part(const struct gathered *g) {
     return (struct gathered){.components = g->components,
                              .component = g->component,
+                             .mean = g->mean,
                              .largest = g->largest,
                              .smallest = g->smallest};
 }
@@ -434,36 +436,41 @@ done:
     return status;
 }
 
-/* One face of a part: values of a field, or (NULL) of the numerical flux or traction, whose integral is
- * exact. */
+/* One face of a part: values of a field, or (NULL) its area alone. */
 static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field,
                               struct mesh_group_face face, struct gathered *g) {
     facet_status status = FACET_OK;
-    double *xi = NULL, *wA = NULL, flux[3];
+    double *xi = NULL, *wA = NULL;
     int n;
     TRY(s->backend->face_rule(s, face.cell, face.local, &n, &xi, &wA));
-    if (field != NULL) {
+    if (field != NULL)
         TRY(at_points(s, *field, face.cell, n, xi, wA, g));
-        goto done;
-    }
-    TRY(s->backend->face_flux(s, face.cell, face.local, flux));
-    for (int c = 0; c < g->components; c++) g->integral[c] += flux[c];
-    for (int p = 0; p < n; p++) g->measure += wA[p];
+    else
+        for (int p = 0; p < n; p++) g->measure += wA[p];
 done:
     base_free(&xi);
     base_free(&wA);
     return status;
 }
 
-/* Faces first .. end - 1 of a part. */
+enum { SHARE = 64 }; /* faces that are looked at together */
+
+/* Faces first .. end - 1 of a part, SHARE at most: values of a field, or (NULL) of the numerical flux or
+ * traction, whose integral is exact. */
 static facet_status over_some_faces(const struct facet_solver *s, const enum hdg_field *field,
                                     const struct mesh_group *part, int32_t first, int32_t end, int extremes,
                                     struct gathered *g) {
     facet_status status = FACET_OK;
-    for (int32_t i = first; i < end; i++) {
-        struct mesh_group_face face = mesh_group_face(s->problem->mesh, part, i);
-        TRY(extremes ? extremes_of_face(s, *field, face, g) : over_face(s, field, face, g));
-    }
+    struct mesh_group_face faces[SHARE];
+    double fluxes[3 * SHARE];
+    const int n = (int)(end - first);
+    for (int i = 0; i < n; i++) faces[i] = mesh_group_face(s->problem->mesh, part, first + i);
+    for (int i = 0; i < n && (field != NULL || g->mean); i++)
+        TRY(extremes ? extremes_of_face(s, *field, faces[i], g) : over_face(s, field, faces[i], g));
+    if (field != NULL) goto done;
+    TRY(s->backend->face_fluxes(s, n, faces, fluxes));
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < g->components; c++) g->integral[c] += fluxes[3 * i + c];
 done:
     return status;
 }
@@ -471,7 +478,7 @@ done:
 /* In parts that do not depend on the number of threads, and neither does the sum. */
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
                               const struct mesh_group *part, int extremes, struct gathered *g) {
-    enum { SHARE = 64, PARTS = FETCHED / SHARE };
+    enum { PARTS = FETCHED / SHARE };
     facet_status status = FACET_OK;
     int32_t *cells = NULL;
     TRY(ALLOC(cells, FETCHED));
@@ -553,7 +560,8 @@ done:
 
 facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
                             enum sample_take take, int n_on, const char *const *on, double *values, int *n) {
-    struct gathered g = {.component = component, .largest = -DBL_MAX, .smallest = DBL_MAX};
+    struct gathered g = {
+        .component = component, .mean = take == SAMPLE_MEAN, .largest = -DBL_MAX, .smallest = DBL_MAX};
     *n = 0;
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
     facet_status status = gather_all(s, name, take, n_on, on, &g);

@@ -48,7 +48,8 @@ struct trace_nodes {
     int64_t *offsets;    /* n + 1: the columns of a node, one for each component that is not given there */
     uint8_t *components; /* of each column */
     int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes and normals */
-    int32_t *columns; /* of every vertex of the mesh its column, or -1; NULL where there is more to a node */
+    int32_t *columns;    /* of every vertex of the mesh its first column, all components following it, or -1;
+                            NULL where there is more to a node */
     struct mg_transfer P;
 };
 void trace_nodes_destroy(struct trace_nodes *nodes);
@@ -71,14 +72,14 @@ facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_
                                     const struct trace_pieces *pieces, struct trace_nodes *nodes);
 
 /* corners.c: whole vertices of simplices below a level of degree 1, for devices that are not the host.
- * Whether they are what is wanted; the nodes without P, and the columns of the vertices of every free face (n
- * x dim, -1: none); the transfer that these are. */
+ * Whether they are what is wanted; the nodes without P, and the columns of the vertices of every component of
+ * every free face (n x components x dim, -1: none); the transfer that these are. */
 int trace_has_corners(const struct trace_space *space, const struct trace_matrices *matrices,
                       enum trace_beside beside, const struct trace_pieces *pieces);
 facet_status trace_corner_nodes(const struct trace_space *space, struct trace_nodes *nodes,
                                 int32_t **corners);
-facet_status trace_corner_link(const struct device *device, const struct trace_space *space, int64_t n_nodes,
-                               const int32_t *corners, struct mg_link *link);
+facet_status trace_corner_link(const struct device *device, const struct trace_space *space,
+                               int64_t n_columns, const int32_t *corners, struct mg_link *link);
 
 /* The hat functions of the vertices of a face in the basis of degree 1: functions x vertices, by rows. */
 facet_status trace_hats(enum shape shape, double **hats);
@@ -86,7 +87,8 @@ facet_status trace_hats(enum shape shape, double **hats);
 /* P'KP from the element matrices, without K. */
 facet_status trace_galerkin(const struct trace_space *space, const struct trace_matrices *matrices,
                             const struct mg_transfer *P, struct csr *csr);
-/* The same where P is known by the columns of vertices alone (trace_nodes), of one component on simplices. */
+/* The same where P is known by the columns of vertices alone (trace_nodes), on simplices; of several
+ * components where the device is not the host, and has the kernel cell_corners. */
 facet_status trace_galerkin_vertices(const struct trace_space *space, const struct trace_matrices *matrices,
                                      int64_t n_columns, const int32_t *columns, struct csr *csr);
 

@@ -16,18 +16,19 @@ int trace_has_corners(const struct trace_space *space, const struct trace_matric
     for (int b = 0; b < space->mesh->n_blocks; b++)
         if (!shape_is_simplex(space->mesh->blocks[b].shape)) return 0;
     return !device_is_host(matrices->device) && beside == TRACE_VERTICES && space->degree == 1 &&
-           space->n_components == 1 && space->fixed == NULL && (pieces == NULL || pieces->corners == NULL);
+           space->fixed == NULL && (pieces == NULL || pieces->corners == NULL);
 }
 
-/* The vertices of the free faces, in the order of their frames. */
+/* The vertices of the free faces, in the order of their frames, in the first of the places that a face has
+ * for its components. */
 static void list_corners(const struct trace_space *space, const struct mesh_skeleton *skeleton,
                          int32_t *corners) {
-    const int dim = space->mesh->dim;
+    const int dim = space->mesh->dim, size = dim * space->n_components;
 #pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         int32_t vertices[SHAPE_MAX_FACE_VERTICES];
         mesh_side_vertices(space->mesh, space->free_faces[k], 0, vertices, NULL);
-        for (int i = 0; i < dim; i++) corners[k * dim + i] = skeleton->vertices[vertices[i]];
+        for (int i = 0; i < dim; i++) corners[k * size + i] = skeleton->vertices[vertices[i]];
     }
 }
 
@@ -47,32 +48,46 @@ static void mark_given(const struct trace_space *space, const struct mesh_skelet
     }
 }
 
+/* Vertices become columns, all components of a face after the first. */
+static void number_corners(const struct trace_space *space, const int32_t *numbers, int32_t *corners) {
+    const int dim = space->mesh->dim, nc = space->n_components;
+#pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
+    for (int64_t k = 0; k < space->n_free_faces; k++)
+        for (int i = 0; i < dim; i++) {
+            int32_t *at = corners + k * dim * nc + i, number = numbers[at[0]];
+            for (int c = 0; c < nc; c++) at[c * dim] = number >= 0 ? number * nc + c : -1;
+        }
+}
+
 facet_status trace_corner_nodes(const struct trace_space *space, struct trace_nodes *nodes,
                                 int32_t **corners) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
-    const int64_t n = space->n_free_faces * mesh->dim;
+    const int dim = mesh->dim, nc = space->n_components;
+    const int64_t n = space->n_free_faces * dim;
     struct mesh_skeleton skeleton = {0};
     int32_t *numbers = NULL, count = 0;
     *nodes = (struct trace_nodes){0};
     TRY(mesh_skeleton_vertices(mesh, &skeleton));
     TRY(ALLOC(numbers, skeleton.n_vertices));
-    TRY(ALLOC(*corners, n));
+    TRY(ALLOC(*corners, n * nc));
     list_corners(space, &skeleton, *corners);
     mark_given(space, &skeleton, numbers);
-    for (int64_t i = 0; i < n; i++) /* as the faces meet them */
-        if (numbers[(*corners)[i]] == -2) numbers[(*corners)[i]] = count++;
-#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
-    for (int64_t i = 0; i < n; i++) (*corners)[i] = numbers[(*corners)[i]];
+    for (int64_t i = 0; i < n; i++) { /* as the faces meet them */
+        int32_t *number = &numbers[(*corners)[i / dim * dim * nc + i % dim]];
+        if (*number == -2) *number = count++;
+    }
+    number_corners(space, numbers, *corners);
     nodes->n = nodes->n_vertices = count;
     TRY(ALLOC(nodes->offsets, count + 1));
-    TRY(CALLOC(nodes->components, count));
+    TRY(ALLOC(nodes->components, (int64_t)count * nc));
     TRY(ALLOC(nodes->vertices, count));
     TRY(ALLOC(nodes->columns, mesh->n_vertices));
-    for (int32_t i = 0; i <= count; i++) nodes->offsets[i] = i;
+    for (int64_t i = 0; i <= count; i++) nodes->offsets[i] = i * nc;
+    for (int64_t i = 0; i < (int64_t)count * nc; i++) nodes->components[i] = (uint8_t)(i % nc);
     for (int32_t v = 0; v < mesh->n_vertices; v++) {
         const int32_t column = numbers[skeleton.vertices[v]];
-        nodes->columns[v] = column >= 0 ? column : -1;
+        nodes->columns[v] = column >= 0 ? column * nc : -1;
         if (column >= 0) nodes->vertices[column] = v;
     }
 done:
@@ -117,31 +132,30 @@ static void free_corners(struct mg_link *link) {
     base_free(&link->data);
 }
 
-facet_status trace_corner_link(const struct device *device, const struct trace_space *space, int64_t n_nodes,
-                               const int32_t *corners, struct mg_link *link) {
+facet_status trace_corner_link(const struct device *device, const struct trace_space *space,
+                               int64_t n_columns, const int32_t *corners, struct mg_link *link) {
     facet_status status = FACET_OK;
     const int dim = space->mesh->dim;
-    const int64_t n = space->n_free_faces * dim;
+    const int64_t n_faces = space->n_free_faces * space->n_components, n = n_faces * dim;
     struct corner_link *c = NULL;
     int64_t *starts = NULL, *sorted = NULL;
     int32_t *places = NULL;
     *link = (struct mg_link){0};
     TRY(CALLOC(c, 1));
-    *c = (struct corner_link){
-        .device = device, .dim = dim, .n_faces = space->n_free_faces, .n_vertices = n_nodes};
+    *c = (struct corner_link){.device = device, .dim = dim, .n_faces = n_faces, .n_vertices = n_columns};
     *link = (struct mg_link){.n_fine = space->n_free,
-                             .n_coarse = n_nodes,
+                             .n_coarse = n_columns,
                              .prolong = prolong_corners,
                              .restrict_ = restrict_corners,
                              .free = free_corners,
                              .data = c};
     TRY(trace_hats(dim == 2 ? SHAPE_SEGMENT : SHAPE_TRIANGLE, &c->hats));
-    TRY(base_group(n_nodes, n, corners, &starts, &sorted));
-    TRY(ALLOC(places, starts[n_nodes]));
-#pragma omp parallel for num_threads(base_threads_for(starts[n_nodes])) schedule(static)
-    for (int64_t i = 0; i < starts[n_nodes]; i++) places[i] = (int32_t)sorted[i];
-    TRY(device_copy(device, &c->starts, starts, (size_t)(n_nodes + 1), sizeof *starts));
-    TRY(device_copy(device, &c->places, places, (size_t)starts[n_nodes], sizeof *places));
+    TRY(base_group(n_columns, n, corners, &starts, &sorted));
+    TRY(ALLOC(places, starts[n_columns]));
+#pragma omp parallel for num_threads(base_threads_for(starts[n_columns])) schedule(static)
+    for (int64_t i = 0; i < starts[n_columns]; i++) places[i] = (int32_t)sorted[i];
+    TRY(device_copy(device, &c->starts, starts, (size_t)(n_columns + 1), sizeof *starts));
+    TRY(device_copy(device, &c->places, places, (size_t)starts[n_columns], sizeof *places));
     TRY(device_copy(device, &c->corners, corners, (size_t)n, sizeof *corners));
 done:
     base_free(&starts);

@@ -229,20 +229,23 @@ static void multiply_hats(const struct hat_tables *t, const double *K, int lanes
         }
 }
 
-/* The matrix of one cell, entries `step` apart, without the corners that have no column. */
+/* The matrix of one cell, nc unknowns a corner, entries `step` apart, without the corners that have no
+ * column. */
 static void put_vertices(const struct mesh_block *block, const struct hat_tables *t, int64_t cell,
-                         const int32_t *columns, int step, const double *packed, struct csr_elements *e) {
+                         const int32_t *columns, int nc, int step, const double *packed,
+                         struct csr_elements *e) {
     const int32_t *vertices = block->vertices + cell * t->n_corners;
     int32_t *unknowns = e->unknowns + e->starts[block->first + cell];
     double *to = e->matrices + e->matrix_starts[block->first + cell];
-    for (int a = 0; a < t->n_corners; a++) {
-        if (columns[vertices[a]] < 0) {
+    for (int a = 0; a < t->n_corners * nc; a++) {
+        const int32_t column = columns[vertices[a / nc]];
+        if (column < 0) {
             packed += (a + 1) * step;
             continue;
         }
-        *unknowns++ = columns[vertices[a]];
+        *unknowns++ = column + a % nc;
         for (int b = 0; b <= a; b++, packed += step)
-            if (columns[vertices[b]] >= 0) *to++ = *packed;
+            if (columns[vertices[b / nc]] >= 0) *to++ = *packed;
     }
 }
 
@@ -259,7 +262,7 @@ static facet_status vertex_elements(const struct trace_space *space, const struc
         base_tell_at(c);
         multiply_hats(&t, trace_view_cell(view, block, c), view->matrices->lanes, m,
                       b->orientations + (int64_t)c * t.n_faces, packed);
-        put_vertices(b, &t, c, columns, 1, packed, e);
+        put_vertices(b, &t, c, columns, 1, 1, packed, e);
     }
     return FACET_OK;
 }
@@ -299,7 +302,8 @@ static facet_status vertex_elements_there(const struct trace_space *space,
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     const struct mesh_block *b = &space->mesh->blocks[block];
-    const int lanes = matrices->lanes, dim = space->mesh->dim, size = (dim + 1) * (dim + 2) / 2;
+    const int lanes = matrices->lanes, dim = space->mesh->dim, nc = space->n_components, n = (dim + 1) * nc,
+              size = n * (n + 1) / 2;
     const int64_t n_batches = matrices->n_batches[block], count = n_batches * size * lanes;
     struct hat_tables t;
     double *hats = NULL, *there = NULL, *host = NULL;
@@ -310,12 +314,12 @@ static facet_status vertex_elements_there(const struct trace_space *space,
     TRY(put_orientations(matrices, b, n_batches, &orientations));
     TRY(device_alloc(device, &there, (size_t)count, sizeof *there));
     TRY(ALLOC(host, count));
-    device_cell_corners(device, lanes, n_batches, dim, matrices->n[block] / t.n_faces, orientations, hats,
-                        matrices->values[block], there);
+    device_cell_corners(device, lanes, n_batches, dim, nc, matrices->n[block] / t.n_faces / nc, orientations,
+                        hats, matrices->values[block], there);
     TRY(device_download(device, host, there, (size_t)count * sizeof *host));
 #pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
     for (int64_t c = 0; c < b->count; c++)
-        put_vertices(b, &t, c, columns, lanes, host + c / lanes * size * lanes + c % lanes, e);
+        put_vertices(b, &t, c, columns, nc, lanes, host + c / lanes * size * lanes + c % lanes, e);
 done:
     device_free(device, &hats);
     device_free(device, &orientations);
@@ -325,14 +329,15 @@ done:
 }
 
 /* Where the unknowns and the matrix of every cell begin: e->starts, e->matrix_starts. */
-static void count_vertices(const struct facet_mesh *mesh, const int32_t *columns, struct csr_elements *e) {
+static void count_vertices(const struct facet_mesh *mesh, const int32_t *columns, int nc,
+                           struct csr_elements *e) {
     for (int k = 0; k < mesh->n_blocks; k++) {
         const struct mesh_block *b = &mesh->blocks[k];
         const int n_vertices = shape_n_vertices(b->shape);
 #pragma omp parallel for num_threads(base_threads_for(b->count)) schedule(static)
         for (int64_t c = 0; c < b->count; c++) {
             int n = 0;
-            for (int v = 0; v < n_vertices; v++) n += columns[b->vertices[c * n_vertices + v]] >= 0;
+            for (int v = 0; v < n_vertices; v++) n += columns[b->vertices[c * n_vertices + v]] >= 0 ? nc : 0;
             e->starts[b->first + c + 1] = n;
         }
     }
@@ -354,7 +359,7 @@ facet_status trace_galerkin_vertices(const struct trace_space *space, const stru
     TRY(ALLOC(e.starts, (int64_t)mesh->n_cells + 1));
     TRY(ALLOC(e.matrix_starts, (int64_t)mesh->n_cells + 1));
     e.starts[0] = e.matrix_starts[0] = 0;
-    count_vertices(mesh, columns, &e);
+    count_vertices(mesh, columns, space->n_components, &e);
     TRY(ALLOC(e.unknowns, e.starts[mesh->n_cells]));
     TRY(ALLOC(e.matrices, e.matrix_starts[mesh->n_cells]));
     if (!there) TRY(trace_view_open(matrices, &view));

@@ -162,7 +162,7 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     }
     fill_modes(mesh, &nodes, points, rigid, l);
     TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
-    if (linked) TRY(trace_corner_link(matrices->device, space, nodes.n, corners, link));
+    if (linked) TRY(trace_corner_link(matrices->device, space, nodes.offsets[nodes.n], corners, link));
     TRY(trace_number_vertices(space, &nodes, l));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};

@@ -1,0 +1,113 @@
+// Straight cells of elasticity (kernels/elastic.h): tables for every orientation of a face, made in each
+// call, so that nothing is turned afterwards, and what the kernels that condense cells (elastic.cu) and solve
+// inside them (elastic_solve.cu) share.
+//
+// Functions of u beyond the first n_low do not meet the stress: they leave first, by one scalar elimination
+// that serves all components (kernels/simd/elastic.c has the operations).
+#ifndef FACET_CUDA_ELASTIC_CUH
+#define FACET_CUDA_ELASTIC_CUH
+
+#include "kernels/cuda/local.cuh"
+
+namespace facet {
+
+constexpr int MOTIONS = 6;
+
+// One call: the tables of the caller and those of this device.
+struct solid {
+    struct elastic_tables t;
+    struct affine_tables turns;
+    struct elastic_layout at;
+    int orientations;
+    int high, low, n_face, N, n,
+        n_linear;        // N: low rows of all components; n: of the trace; n_linear of these
+    double *O;           // orientations x m x m
+    double *F;           // face and orientation x N x m
+    double *FU;          // x Nu x m
+    double *DF;          // x dim x low x m
+    double *FF;          // (face and orientation)^2 x m x m
+    double *half;        // faces x face and orientation x m x m: F_f'F_g O_g
+    double *coordinates; // face and orientation x dim x n_linear, the mean of all faces off
+    int *order;          // n: unknowns of a cell, those of linear functions first
+};
+
+// In the scratch of a call; condense: with FF.
+int64_t solid_size(const struct elastic_tables *t, bool condense);
+solid solid_of(const struct elastic_tables *t, bool condense, double *scratch);
+void make_solid(const solid &p, bool condense); // on the device
+// Of solves inside cells (elastic_solve.cu).
+int64_t elastic_solve_scratch(const struct elastic_tables *t);
+
+namespace {
+
+__host__ __device__ inline int even(int64_t n) {
+    return (int)((n + 1) / 2 * 2);
+}
+
+// Slices of scratch, one a block, where a cell does not fit into shared memory; 0: it does. size: of a cell.
+constexpr int64_t MOST_SLICES = (int64_t)64 << 20; // numbers of all of them, at most
+inline int64_t solid_slices(int64_t size) {
+    if (size * sizeof(double) <= MOST_SHARED) return 0;
+    const int64_t most = multiprocessors(), fit = MOST_SLICES / size;
+    return fit < 1 ? 1 : fit < most ? fit : most;
+}
+
+// Cells of up to so many numbers are taken by one warp, four of them a block, larger ones by four warps, and
+// from the next number on by eight.
+constexpr int FEW_NUMBERS = 1000, MANY_NUMBERS = 8000, TEAMS = 4;
+
+// ------------------------------------------------------------------------------------ a cell
+
+// alpha a_c b_d + delta a_d b_c + gamma 1_cd a.b, where the a of direction c is a[c step_a].
+__device__ __forceinline__ double modulus(int dim, const double *moduli, const double *a, int step_a,
+                                          const double *b, int step_b, int c, int d) {
+    double sum = moduli[0] * (a[c * step_a] * b[d * step_b]) + moduli[1] * (a[d * step_a] * b[c * step_b]);
+    if (c == d) {
+        double inner = 0.0;
+        for (int e = 0; e < dim; e++) inner += a[e * step_a] * b[e * step_b];
+        sum += moduli[2] * inner;
+    }
+    return sum;
+}
+
+// Of a pair of components (b, d): the coefficients of DD_e in S, at [(b dim + d) dim dim + e].
+template <class T>
+__device__ __forceinline__ void low_moduli(const solid &p, const T &team, const double *c, double *to) {
+    const int dim = p.t.dim, pairs = dim * dim;
+    for (int k = team.thread; k < pairs * pairs; k += T::THREADS) {
+        const int b = k / pairs / dim, d = k / pairs % dim, e = k % pairs;
+        to[k] = modulus(dim, c + p.at.moduli, c + p.at.cofactors + e / dim, dim, c + p.at.cofactors + e % dim,
+                        dim, b, d);
+    }
+}
+
+// Which function stands in row i of scalar matrices: the high ones first.
+__device__ __forceinline__ int function_at(const solid &p, int i) {
+    return i < p.high ? p.low + i : i - p.high;
+}
+
+// Entry (i, j) of sum_f tau_f FU_f FU_f', in the order of chi.
+__device__ __forceinline__ double mass_entry(const solid &p, const double *weight, int i, int j) {
+    double sum = 0.0;
+    for (int f = 0; f < p.t.n_faces; f++) sum += weight[f] * __ldg(p.t.mass + (f * p.t.Nu + i) * p.t.Nu + j);
+    return sum;
+}
+
+// The place of a face, as the cell meets it, in the tables.
+__device__ __forceinline__ int face_at(const solid &p, const double *c, int f) {
+    return f * p.orientations + (int)c[p.at.orientation + f];
+}
+
+// Entry (i, j) of S in low functions without the stabilization.
+__device__ __forceinline__ double low_entry(const solid &p, const double *moduli, int b, int d, int i,
+                                            int j) {
+    const int pairs = p.t.dim * p.t.dim;
+    const double *w = moduli + (b * p.t.dim + d) * pairs;
+    double sum = 0.0;
+    for (int e = 0; e < pairs; e++) sum += w[e] * __ldg(p.t.DD + (e * p.low + i) * p.low + j);
+    return sum;
+}
+
+} // namespace
+} // namespace facet
+#endif
