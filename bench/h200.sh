@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that is known about the GPU, again: parity with ref, whole solves against ref, the sanitizers of CUDA
-# on small cases, the benchmarks, and the hardware counters. Takes about five minutes on an H200.
+# on small cases, the benchmarks, and the hardware counters. Takes about seven minutes on an H200.
 #
 #     bench/h200.sh BUILD [RESULTS]
 #
@@ -57,7 +57,7 @@ sanitize() { # NAME OPTIONS...: one solve of the small case under both tools
 
 : > "$work/failed"
 if [ "${CHECKS-yes}" ]; then
-    for test in test_device test_gpu test_patch_kernels test_box_points test_threads; do
+    for test in test_device test_gpu test_resident test_patch_kernels test_box_points test_threads; do
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
     check parity-test_gpu_cells test_gpu_cells env FACET_PROGRAM="$build/facet" python3 tests/test_gpu_cells.py
@@ -97,7 +97,7 @@ CASE
     grep -h '^# .*: FAILED' "$work"/*.txt > "$work/failed"
 fi
 
-for bench in ${BENCHES-huismann2020-gpu cui2024-gpu gpu-cells}; do
+for bench in ${BENCHES-huismann2020-gpu cui2024-gpu gpu-cells fabien2017-multigrid king2014}; do
     "$build/facet" bench "$bench" --device cuda --output "$results" || echo "$bench" >> "$work/failed"
 done
 if [ "${COUNTERS-yes}" ]; then
