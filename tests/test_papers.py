@@ -119,6 +119,19 @@ class Fabien2019(unittest.TestCase):
             errors = [float(row[3]) for row in rows if row[1] == "48"]
             self.assertEqual(errors, sorted(errors, reverse=True))  # more digits with every degree
 
+    def test_speed(self):
+        """Figures 6, 7, 15. A product has 2 n^2 operations and passes n (n + 1) / 2 entries of a cell, its maps and, of
+        each unknown, x and y: a face of k = 2 has 18, a tet four."""
+        tables = run("fabien2019-gpu", "--device", "debug")
+        self.assertEqual(sorted(tables), ["fabien2019-gpu", "fabien2019-gpu-speed"])
+        (row,) = tables["fabien2019-gpu"]
+        n, tets, unknowns = 72, int(row[1]), int(row[2])
+        bytes_passed = tets * (4 * n * (n + 1) + 32) + 16 * unknowns
+        self.assertEqual((tets, unknowns % 18), (320, 0))
+        self.assertAlmostEqual(float(row[6]), 2 * n * n * tets / bytes_passed, delta=0.001)
+        (row,) = tables["fabien2019-gpu-speed"]
+        self.assertEqual(row[:3], ["1", "320", "5"])
+
     def test_tau_changes_our_columns(self):
         for with_one, with_two in zip(table("fabien2019-table1"), table("fabien2019-table1", "--tau", "2")):
             for column in range(3, 18, 3):
