@@ -67,11 +67,11 @@ class Mpi(Program):
         for a, b in zip(found, wanted):
             self.assertAlmostEqual(a, b, delta=SAME * max(size, 1e-3), msg=message)
 
-    def compare(self, case, ranks, iterations=None):
+    def compare(self, case, ranks, iterations=None, device="cpu"):
         """iterations: how many more or fewer there may be."""
         one = self.solve(case)
         for n in ranks:
-            out = self.mpi(n, case)
+            out = self.mpi(n, case, "--device", device)
             name = f"{n} ranks of {case.splitlines()[0]}"
             for key in ("mesh", "unknowns"):
                 self.assertEqual(out[key], one[key], name)
@@ -88,7 +88,9 @@ class Mpi(Program):
 class Solve(Mpi):
     def test_face_blocks(self):
         """Conjugate gradients over blocks of faces: the same steps on any number of ranks."""
-        self.compare(diffusion("triangle", 3, 2, "method: cg, preconditioner: block"), (1, 2, 3, 4, 7), iterations=1)
+        case = diffusion("triangle", 3, 2, "method: cg, preconditioner: block")
+        self.compare(case, (1, 2, 3, 4, 7), iterations=1)
+        self.compare(case, (1, 3), iterations=1, device="ref")
 
     def test_shapes(self):
         for shape, n, degree in (("triangle", 6, 3), ("quad", 6, 3), ("tet", 2, 2), ("hex", 3, 2)):

@@ -105,6 +105,10 @@ facet_status facet_solver_matrix(const facet_solver *s, int64_t n, int64_t *n_en
     REQUIRE_AS(s, "solver");
     REQUIRE(n_entries);
     TRY(check_numbers(s, "facet_solver_matrix", n));
+    if (s->problem->mesh->part != NULL)
+        FAIL(FACET_ERROR_INPUT,
+             "facet_solver_matrix: the matrix of a part of a mesh is not given away yet; use "
+             "facet_solver_apply, or the method petsc");
     if (s->backend->matrix == NULL)
         FAIL(FACET_ERROR_INPUT,
              "facet_solver_matrix: the matrix of the %s is never assembled; use the "

@@ -54,6 +54,7 @@ static void multiply(const struct operator* A, enum part part, int fresh, const 
     if (fresh && (p->n_blocks == 0 || p->cells[0].parts == NULL)) vector_fill(y, 0.0);
     for (int b = 0; b < p->n_blocks; b++) {
         struct cell_plan cells = p->cells[b];
+        if (cells.colour_batches == NULL && !(part & EARLY)) continue; /* in parts all comes first */
         if (!(part & LATE)) cells.n_colours = p->n_early[b];
         if (!(part & EARLY)) {
             cells.colour_starts += p->n_early[b];
