@@ -1,8 +1,11 @@
 /* The benches of facet-mpi, and their problems. See box.h. */
 #include "bench/mpi/box.h"
 
+#include <math.h>
+
 #include "base/status.h"
 #include "bench/bench.h"
+#include "device/device.h"
 
 const struct bench *bench_list(void) {
     static const struct bench list[] = {
@@ -16,10 +19,10 @@ const struct bench *bench_list(void) {
 }
 
 const struct box_problem box_problems[] = {
-    {"diffusion, tets", "tet", FACET_DIFFUSION, "1 + x*y", 2, {4, 16}},
-    {"diffusion, hexes", "hex", FACET_DIFFUSION, "1 + x*y", 3, {4, 12}},
-    {"diffusion, 1 : 1e6 by halves, tets", "tet", FACET_DIFFUSION, "x < 0.5 ? 1 : 1e6", 2, {4, 12}},
-    {"elasticity, tets", "tet", FACET_ELASTICITY, NULL, 2, {3, 8}},
+    {"diffusion, tets", "tet", FACET_DIFFUSION, "1 + x*y", 2, {4, 10}},
+    {"diffusion, hexes", "hex", FACET_DIFFUSION, "1 + x*y", 3, {4, 8}},
+    {"diffusion, 1 : 1e6 by halves, tets", "tet", FACET_DIFFUSION, "x < 0.5 ? 1 : 1e6", 2, {4, 8}},
+    {"elasticity, tets", "tet", FACET_ELASTICITY, NULL, 2, {3, 6}},
 };
 const int box_n_problems = (int)(sizeof box_problems / sizeof box_problems[0]);
 
@@ -28,7 +31,7 @@ facet_status box_problem_create(facet_context *context, const struct box_problem
     static const char *const load[] = {"0", "0", "-1"}, *const zero[] = {"0", "0", "0"},
                              *const moduli[] = {"1", "1.25"};
     facet_status status = FACET_OK;
-    const int n = kind->cells[!quick];
+    const int n = (int)round(quick ? kind->cells[0] : kind->cells[1] * cbrt(0.5 * team_size(context->team)));
     const facet_box box = {
         .size = sizeof box, .dim = 3, .cells = {n, n, n}, .upper = {1.0, 1.0, 1.0}, .shape = kind->shape};
     TRY(facet_mesh_create_box(context, &box, mesh));

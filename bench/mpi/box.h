@@ -8,7 +8,7 @@ struct box_problem {
     const char *name, *shape;
     facet_equation equation;
     const char *conductivity; /* of diffusion */
-    int degree, cells[2];     /* in each direction; the first for --quick */
+    int degree, cells[2];     /* in each direction: for --quick, and for two ranks */
 };
 extern const struct box_problem box_problems[];
 extern const int box_n_problems;

@@ -229,7 +229,7 @@ static facet_status parse_section(struct gmsh_scanner *s, struct gmsh_file *file
     case PARTITIONED:
         return gmsh_fail(s, header,
                          "the mesh is partitioned, which is not supported: save it without partitions "
-                         "(without -part, Mesh.NbPartitions = 0)");
+                         "(without -part, Mesh.NbPartitions = 0); facet-mpi cuts meshes by itself");
     case PARAMETRIC:
         return gmsh_fail(s, header,
                          "$ParametricNodes are not supported in version 2.2: save as version 4.1, or set "

@@ -308,13 +308,15 @@ static facet_status merge_given(const struct builder *b) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = b->space->mesh;
     const int nc = b->space->n_components;
+    const int64_t n = (int64_t)mesh->n_vertices * nc;
     int64_t *given = NULL;
     if (mesh->part == NULL) return FACET_OK;
-    TRY(ALLOC(given, (int64_t)mesh->n_vertices * nc));
-    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * nc; i++) given[i] = b->vertex_columns[i] == -1;
+    TRY(ALLOC(given, n));
+    for (int64_t i = 0; i < n; i++)
+        given[i] = b->vertex_columns[(int64_t)b->skeleton.vertices[i / nc] * nc + i % nc] == -1;
     TRY(mesh_merge_vertices(mesh, nc, given));
-    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * nc; i++)
-        if (given[i]) b->vertex_columns[i] = -1;
+    for (int64_t i = 0; i < n; i++)
+        if (given[i]) b->vertex_columns[(int64_t)b->skeleton.vertices[i / nc] * nc + i % nc] = -1;
 done:
     base_free(&given);
     return status;
@@ -343,8 +345,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             find_frame(mesh, face, &f);
             mark_face(b, &f, c);
         }
-    if (n_vertices == mesh->n_vertices)
-        TRY(merge_given(b)); /* else sides are joined, and no part comes here */
+    if (b->pieces == NULL) TRY(merge_given(b)); /* of parts vertices are whole */
     TRY(ALLOC(all, space->n_free_faces));
 #pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {
