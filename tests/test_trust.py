@@ -82,6 +82,16 @@ class Trust(unittest.TestCase):
                                discretization=discretization, solver=f"{{method: {method}}}")
                     self.assert_right(text, f"{shape}, {cells}, {discretization}, {reaction}, {method}")
 
+    def test_sources_without_integrals(self):
+        """f is odd in every cell, its integrals are rounding: it is no imbalance, and no constant (2 % of u were)."""
+        steps = ("if(y<0.25, -0.27 + 0.51*(4*y)^2*(3-2*(4*y)), if(y<0.5, 0.24 + 0.69*(4*y-1)^2*(3-2*(4*y-1)), "
+                 "if(y<0.75, 0.93 - 0.72*(4*y-2)^2*(3-2*(4*y-2)), 0.21 - 0.15*(4*y-3)^2*(3-2*(4*y-3)))))")
+        for method in "hdg", "continuous", "condensed":
+            for reaction in "0", "5.5e-14":
+                self.assert_right(box("quad", 4, exact=f"'{steps}'", reaction=reaction, conductivity=2.16,
+                                      boundary=NEUMANN, discretization=f"{{degree: 3, method: {method}}}"),
+                                  f"{method}, {reaction}")
+
     def test_errors_with_a_constant_apart(self):
         """Errors of all fields on boxes are those of mapped cells, where a constant is kept apart from u."""
         text = box("quad", 4, exact="5 + cos(pi*x)*cos(2*pi*y)", reaction=1e-3, boundary=NEUMANN,

@@ -211,6 +211,13 @@ void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *s) 
     add_to_trace(h, by, s->trace);
 }
 
+/* At least the modulus of the integral of f over a cell, and its rounding with it: f may change its sign there. */
+static double modulus(const struct boxhdg *h, const double *loads) {
+    double square = 0.0;
+    for (int64_t i = 0; i < h->cell_size; i++) square += loads[i] * loads[i];
+    return sqrt(square * (double)(1 << h->grid.dim));
+}
+
 /* Neumann data are integrals already: their coefficient of the constant is what the moments make of them. */
 void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
                     double *scale) {
@@ -220,9 +227,8 @@ void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads
     for (int64_t c = 0; c < g->n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
-        double inside = box_weigh(at.extent, at.moments, loads + c * h->cell_size);
-        sum += inside;
-        *scale += fabs(inside);
+        sum += box_weigh(at.extent, at.moments, loads + c * h->cell_size);
+        *scale += modulus(h, loads + c * h->cell_size);
         volume += at.V * (double)(1 << g->dim);
         for (int d = 0; neumann != NULL && d < g->dim; d++)
             for (int side = 0; side < 2; side++) {

@@ -112,6 +112,7 @@ struct boxsem {
     double mean;  /* what the mean of a singular or loose solution is made: of the first that of the exact
                      one, or 0; of the other what its loads say */
     double doubt; /* of the mean of a loose one: rounding in the loads, over the reaction */
+    double rounding; /* of the constant of others that a reaction alone holds, relative: an error at least */
 };
 
 /* The grid's data are copied. Degree 1 .. 15. */

@@ -460,7 +460,7 @@ static facet_status conclude(struct cg *cg, const char *reason, struct solve_rep
 }
 
 /* Of problems with weakly held unknowns: so many steps at least, unless the residual is rounding. */
-#define LIGHT_STEPS 12
+#define LIGHT_STEPS 30
 #define LIGHT_PART  0.1
 #define LIGHT_END   1e-13
 
