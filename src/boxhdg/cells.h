@@ -92,7 +92,8 @@ void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *sol
 void boxhdg_constant(const struct boxhdg *h, double *trace);
 /* Takes off the source the constant *shift with which the integrals of f and of the Neumann data (or NULL)
  * vanish together, as a singular problem needs it. *scale: the sum of the sizes of f in the cells (mean
- * square) and of the moduli of the integrals over faces, divided by the volume like *shift, to judge it by. */
+ * square) and of the moduli of the integrals over faces, divided by the volume like *shift, to judge it by.
+ */
 void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
                     double *scale);
 /* The mean of u over the box. */

@@ -211,7 +211,8 @@ void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *s) 
     add_to_trace(h, by, s->trace);
 }
 
-/* At least the modulus of the integral of f over a cell, and its rounding with it: f may change its sign there. */
+/* At least the modulus of the integral of f over a cell, and its rounding with it: f may change its sign
+ * there. */
 static double modulus(const struct boxhdg *h, const double *loads) {
     double square = 0.0;
     for (int64_t i = 0; i < h->cell_size; i++) square += loads[i] * loads[i];
