@@ -61,7 +61,7 @@ class Check(Mpi):
             path = os.path.join(SOURCE, "examples", case + ".yaml")
             one = self.run_program("check", path).stdout
             many = self.mpi(n, "check", path).stdout
-            for title in ("mesh", "geometry", "quality"):
+            for title in ("mesh", "geometry", "quality", "unknowns"):
                 wanted = re.search(rf"^{title}.*\n(?: .*\n)*", one, re.M).group()
                 self.assertIn(wanted, many)
             for line in re.findall(r"^(?:parts|regions)?  +\w+ +\d+ (?:faces|cells).*$", one, re.M):
