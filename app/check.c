@@ -137,14 +137,6 @@ done:
     return status;
 }
 
-/* The cells or faces of a group, in all parts. */
-static facet_status count_group(const facet_mesh *mesh, const struct mesh_group *group, int64_t *n) {
-    *n = group->count;
-    for (int32_t i = 0; mesh->part != NULL && group->dim < mesh->dim && i < group->count; i++)
-        *n -= !mesh->part->owns_face[group->ids[i]];
-    return team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, n);
-}
-
 /* Boundary faces, or cells, that belong to no group. */
 static facet_status count_rest(const facet_mesh *mesh, int dim, int64_t *n) {
     facet_status status = FACET_OK;
@@ -200,7 +192,7 @@ static facet_status report_groups(const facet_mesh *mesh, int dim, const struct 
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != dim) continue;
-        TRY(count_group(mesh, group, &count));
+        TRY(mesh_count_group(mesh, group, &count));
         text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name, report_number_of(count, thing).text);
         if (dim < mesh->dim && is_on_axis(mesh, group, file))
             text_printf(out, ", on the axis");

@@ -24,7 +24,7 @@ except ImportError:
 
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
 RUNNER = ["mpiexec", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl_vader_single_copy_mechanism",
-          "none"]
+          "none", "--mca", "odls_base_sigkill_timeout", "0"]
 CASE = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [8, 4], shape: triangle}}
 equation: diffusion
 exact: sin(x)*cos(2*y)
@@ -56,12 +56,12 @@ class Mpi(Program):
 
 class Check(Mpi):
     def test_counts(self):
-        """The same mesh as in a serial run, whatever the number of ranks: a box, a curved file, one with all shapes."""
-        for case, n in (("poisson", 4), ("annulus", 3), ("transition", 5)):
+        """The same mesh as in a serial run, whatever the number of ranks: curved, and with all shapes."""
+        for case, n in (("annulus", 3), ("transition", 5)):
             path = os.path.join(SOURCE, "examples", case + ".yaml")
             one = self.run_program("check", path).stdout
             many = self.mpi(n, "check", path).stdout
-            for title in ("mesh", "geometry", "quality"):
+            for title in ("mesh", "geometry", "quality", "unknowns"):
                 wanted = re.search(rf"^{title}.*\n(?: .*\n)*", one, re.M).group()
                 self.assertIn(wanted, many)
             for line in re.findall(r"^(?:parts|regions)?  +\w+ +\d+ (?:faces|cells).*$", one, re.M):
@@ -71,8 +71,8 @@ class Check(Mpi):
     def test_few_cells(self):
         """More ranks than cells: the others have nothing to do, also in a solve."""
         self.write(CASE.replace("[8, 4]", "[2, 1]").replace("triangle", "quad"))
-        self.assertIn("3 ranks without cells", self.mpi(5, "check", "case.yaml").stdout)
-        self.mpi(5, "solve", "case.yaml", "--json", "out.json")
+        self.assertIn("2 ranks without cells", self.mpi(4, "check", "case.yaml").stdout)
+        self.mpi(4, "solve", "case.yaml", "--json", "out.json")
         self.assertEqual(json.loads(self.read("out.json"))["parts"]["count"], 2)
 
 
@@ -124,7 +124,6 @@ class Failure(Mpi):
         self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "sorce", "source")
         self.one_message(self.mpi(3, "solve", "none.yaml", status=2), "rank 0: ", "none.yaml")
         self.write("mesh: {file: none.msh}\nequation: diffusion\nexact: x\n")
-        self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "none.msh")
         self.write("$MeshFormat\n4.1 0 8\n", "none.msh")
         self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "rank 0: ", "none.msh")
 

@@ -381,3 +381,10 @@ done:
     mesh_part_destroy(&part);
     return status;
 }
+
+facet_status mesh_count_group(const struct facet_mesh *mesh, const struct mesh_group *group, int64_t *n) {
+    *n = group->count;
+    for (int32_t i = 0; mesh->part != NULL && group->dim < mesh->dim && i < group->count; i++)
+        *n -= !mesh->part->owns_face[group->ids[i]];
+    return team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, n);
+}

@@ -93,6 +93,9 @@ struct part_input {
 /* Makes mesh->part; mesh->coarse is there. Collective. */
 facet_status mesh_part_create(struct facet_mesh *mesh, const struct part_input *input);
 
+/* The cells or faces of a group, in all parts; of a whole mesh simply its count. Collective. */
+facet_status mesh_count_group(const struct facet_mesh *mesh, const struct mesh_group *group, int64_t *n);
+
 /* NULL: the mesh is whole. */
 static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
     return mesh->part != NULL ? mesh->part->team : NULL;

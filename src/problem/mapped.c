@@ -36,8 +36,7 @@ done:
     return status;
 }
 
-/* Those of all parts of the mesh together. */
-static facet_status count_unknowns(struct facet_solver *s) {
+facet_status mapped_count_unknowns(struct facet_solver *s) {
     const struct seam *seam = s->hdg->trace.seam;
     s->n_unknowns = seam != NULL ? seam_n_owned(seam) : s->system.n_free;
     return team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_unknowns);
@@ -52,7 +51,7 @@ static facet_status make_system(struct facet_solver *s) {
     s->preconditioner = PRECONDITIONER_NONE;
     s->flexible = 0;
     s->assembled_bytes = 0.0;
-    TRY(count_unknowns(s));
+    TRY(mapped_count_unknowns(s));
     if (s->n_unknowns > 0) {
         TRY(trace_matrices_keep(&s->hdg->matrices));
         TRY(solver_choose_method(s));

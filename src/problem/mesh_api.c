@@ -65,7 +65,9 @@ facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
 
 facet_status facet_mesh_scale(facet_mesh *mesh, double factor) {
     REQUIRE(mesh);
-    return mesh_scale(mesh, factor);
+    facet_status status;
+    MESH_CALL(mesh, status, mesh_scale(mesh, factor));
+    return status;
 }
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
@@ -99,8 +101,11 @@ facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group)
     REQUIRE(group);
     if (i < 0 || i >= mesh->n_groups)
         return base_fail(FACET_ERROR_INPUT, "there is no group %d; the mesh has %d", i, mesh->n_groups);
-    facet_group full = {
-        .name = mesh->groups[i].name, .dim = mesh->groups[i].dim, .count = mesh->groups[i].count};
+    int64_t count;
+    facet_status status;
+    MESH_CALL(mesh, status, mesh_count_group(mesh, &mesh->groups[i], &count));
+    if (status != FACET_OK) return status;
+    facet_group full = {.name = mesh->groups[i].name, .dim = mesh->groups[i].dim, .count = count};
     return base_struct_write("facet_group", &full, group, sizeof full);
 }
 

@@ -255,6 +255,11 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     if (unknowns != NULL) {
         unknowns[0] = s->system.n_free;
         unknowns[1] = s->system.n_volume;
+        if (s->problem->mesh->part != NULL) {
+            TRY(mapped_count_unknowns(s));
+            unknowns[0] = s->n_unknowns;
+            TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &unknowns[1]));
+        }
     }
     for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
          i++) /* the solver's copy goes with it */

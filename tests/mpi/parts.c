@@ -138,10 +138,8 @@ static void check_groups(const struct facet_mesh *mesh, const struct facet_mesh 
     CHECK(mesh->n_groups == whole->n_groups, "%d groups", mesh->n_groups);
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
-        int64_t n = group->count;
-        for (int32_t i = 0; group->dim < mesh->dim && i < group->count; i++)
-            n -= !mesh->part->owns_face[group->ids[i]];
-        OK(team_reduce_counts(mesh->part->team, TEAM_SUM, 1, &n));
+        int64_t n;
+        OK(mesh_count_group(mesh, group, &n));
         CHECK(strcmp(group->name, whole->groups[g].name) == 0 && n == whole->groups[g].count,
               "%s has %lld, not %d", group->name, (long long)n, whole->groups[g].count);
     }
