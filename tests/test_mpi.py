@@ -139,13 +139,15 @@ class Failure(Mpi):
 
     def test_signals(self):
         """One rank is asked to stop: all do, soon, and leave the old file."""
-        self.write(CASE.replace("[8, 4]", "[256, 128]").replace("degree: 2", "degree: 4"))
+        self.write(CASE.replace("[8, 4]", "[768, 512]").replace("degree: 2", "degree: 4"))
         self.write("old", "out.vtu")
         run = subprocess.Popen([*RUNNER, "-n", "3", MPI, "solve", "case.yaml"], cwd=self.place.name, env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(1.5)
-        ranks = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
+        ranks, begun = [], time.time()
+        while len(ranks) < 3 and time.time() - begun < 10.0:
+            ranks = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
         self.assertEqual(len(ranks), 3)
+        time.sleep(1.0)  # they have begun
         os.kill(int(ranks[1]), signal.SIGTERM)
         begun = time.time()
         error = run.communicate(timeout=20)[1]
