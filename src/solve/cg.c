@@ -447,15 +447,27 @@ static facet_status accept(struct cg *cg, const char *reason, struct solve_repor
     return status != FACET_OK ? status : solve_accept(cg->control, reason, residual, error, report);
 }
 
-/* The last word on a solve. *stalled: single precision got no further, and double may. */
+/* Where the preconditioner proved indefinite, or the solve burst: smoothers may expect too little. */
+static facet_status widen(struct cg *cg, const char *reason, int *wider) {
+    struct multigrid *mg = cg->M != NULL ? operator_multigrid(cg->M) : NULL;
+    *wider = 0;
+    if (reason == NULL || mg == NULL || (cg->pq > 0.0 && cg->rz > 0.0)) return FACET_OK;
+    return multigrid_widen(mg, wider);
+}
+
+/* The last word on a solve. *stalled: it got no further so, and may in double precision or with wider bounds.
+ */
 static facet_status conclude(struct cg *cg, const char *reason, struct solve_report *report, int *stalled) {
     struct solve_work *w = cg->w;
+    facet_status status;
     if (cg->norm <= cg->control->rtol) return accept(cg, "the tolerance was reached", report);
     *stalled = cg->fast != NULL && report->iterations < cg->control->max_iterations && isfinite(cg->norm);
     if (*stalled) return FACET_OK;
     if (reason == NULL && cg->fast == NULL &&
         solve_is_rounding(cg->A, cg->b, cg->x, cg->control, cg->norm, &w->r, &w->p))
         return accept(cg, solve_rounding_reason, report);
+    status = widen(cg, reason, stalled);
+    if (status != FACET_OK || *stalled) return status;
     return solve_fail(report, cg->M, reason != NULL ? reason : solve_stall_reason(cg->norm), cg->norm);
 }
 
@@ -516,9 +528,14 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
         fast->given_up = 1;
     }
     if (fast != NULL) TRY(fast->exact(fast->data, &M));
-    struct cg cg = state_of(A, M, NULL, control, *work);
-    cg.b = b, cg.x = x, cg.scale = cg.unit = scale;
-    status = iterate(&cg, report, &stalled);
+    do {
+        if (stalled && fast == NULL) vector_fill(x, 0.0); /* nothing of it was right */
+        struct cg cg = state_of(A, M, NULL, control, *work);
+        cg.b = b, cg.x = x, cg.scale = cg.unit = scale;
+        stalled = 0;
+        status = iterate(&cg, report, &stalled);
+        fast = NULL;
+    } while (stalled && status == FACET_OK);
 done:
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     solve_work_destroy(&own);

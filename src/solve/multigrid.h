@@ -82,6 +82,8 @@ struct smoother {
     void (*up)(const struct smoother *s, const struct vector *f, const struct vector *coarse,
                struct vector *x);
     double top; /* of a polynomial: the largest eigenvalue it expects; 0: none */
+    /* Looks for it again, with more steps; NULL: there is none. */
+    facet_status (*widen)(struct smoother *s, const struct operator* A);
     void (*free)(struct smoother *s);
     void *data;
 };
@@ -141,6 +143,9 @@ facet_status multigrid_failure(const struct multigrid *mg);
  * when it gives values that are not finite, or does not reduce the error of the coarse problem P'AP. */
 #define MG_DIAGNOSIS_BYTES 256
 facet_status multigrid_diagnose(struct multigrid *mg, const char **diagnosis);
+/* After that: smoothers whose top was too low (a start that hardly had the mode of the largest eigenvalue)
+ * expect more. *wider: 0 where all of them were right. */
+facet_status multigrid_widen(struct multigrid *mg, int *wider);
 /* Measures the reduction of the residual by every visit of a level, which costs a product each. */
 facet_status multigrid_watch(struct multigrid *mg, int on);
 

@@ -137,6 +137,23 @@ done:
     return status;
 }
 
+/* Less is rounding of the same eigenvalue. */
+#define WIDER 1.01
+
+facet_status multigrid_widen(struct multigrid *mg, int *wider) {
+    facet_status status = FACET_OK;
+    *wider = 0;
+    for (int i = 0; i < mg->n_levels; i++) {
+        struct mg_level *l = &mg->levels[i];
+        double before = l->smoother.top;
+        if (l->smoother.widen == NULL || l->A == NULL) continue;
+        TRY(l->smoother.widen(&l->smoother, l->A));
+        *wider |= l->smoother.top > WIDER * before;
+    }
+done:
+    return status;
+}
+
 facet_status multigrid_diagnose(struct multigrid *mg, const char **diagnosis) {
     facet_status status = FACET_OK;
     mg->diagnosis[0] = '\0';

@@ -9,6 +9,8 @@
 
 struct chebyshev {
     struct operator D;
+    enum polynomial kind;
+    double ratio;
     int degree;
     double a[MG_MAX_DEGREE], b[MG_MAX_DEGREE]; /* d = a D r + b d */
     struct vector r, d, t;
@@ -64,27 +66,50 @@ static void balance_noise(const struct operator* A, const struct operator* D, st
     if (noise > 0.0 && image > 0.0 && isfinite(image / noise)) vector_axpby(noise / image, t, 1.0, r);
 }
 
+/* top: the largest eigenvalue of D A, by so many steps. */
+static facet_status find_top(const struct operator* A, struct chebyshev *c, int steps, double *top) {
+    facet_status status = FACET_OK;
+    struct vector p = {0};
+    struct vector *const vectors[] = {&c->r, &c->d, &c->t, &p};
+    TRY(solve_vector_like(A, &p));
+    TRY(solve_fill_noise(&c->r));
+    balance_noise(A, &c->D, &c->r, &c->d, &c->t);
+    solve_eigenvalue_bounds(A, &c->D, steps, vectors, NULL, top);
+done:
+    vector_destroy(&p);
+    return status;
+}
+
+static facet_status chebyshev_widen(struct smoother *s, const struct operator* A) {
+    struct chebyshev *c = s->data;
+    double top = s->top;
+    facet_status status = find_top(A, c, LANCZOS_ROOM, &top);
+    if (status != FACET_OK || !(top > s->top)) return status;
+    s->top = top;
+    polynomial_coefficients(c->kind, top, c->ratio, c->degree, c->a, c->b);
+    return FACET_OK;
+}
+
 facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
                                        double ratio, int degree, struct smoother *s) {
     facet_status status = FACET_OK;
     struct chebyshev *c = NULL;
-    struct vector p = {0};
-    *s = (struct smoother){.smooth = chebyshev_smooth, .free = chebyshev_free};
+    *s = (struct smoother){.smooth = chebyshev_smooth, .widen = chebyshev_widen, .free = chebyshev_free};
     if (degree < 1 || degree > MG_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree of a smoother must be 1 to %d, not %d", MG_MAX_DEGREE, degree);
     TRY(CALLOC(c, 1));
     s->data = c;
     c->D = *D;
     *D = (struct operator){0};
+    c->kind = kind;
+    c->ratio = ratio;
     c->degree = degree;
-    struct vector *vectors[] = {&c->r, &c->d, &c->t, &p};
-    for (int i = 0; i < 4; i++) TRY(solve_vector_like(A, vectors[i]));
-    TRY(solve_fill_noise(&c->r));
-    balance_noise(A, &c->D, &c->r, &c->d, &c->t);
-    solve_eigenvalue_bounds(A, &c->D, LANCZOS_STEPS, vectors, NULL, &s->top);
+    TRY(solve_vector_like(A, &c->r));
+    TRY(solve_vector_like(A, &c->d));
+    TRY(solve_vector_like(A, &c->t));
+    TRY(find_top(A, c, LANCZOS_STEPS, &s->top));
     polynomial_coefficients(kind, s->top, ratio, degree, c->a, c->b);
 done:
-    vector_destroy(&p);
     operator_destroy(D);
     if (status != FACET_OK) smoother_destroy(s);
     return status;

@@ -74,11 +74,11 @@ static double advance(const struct operator* A, const struct operator* D, double
 void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
                              struct vector *const work[4], double *least, double *top) {
     struct vector *r = work[0], *z = work[1], *q = work[2], *p = work[3];
-    double diagonal[LANCZOS_MAX], below[LANCZOS_MAX], beta = 0.0, previous = 1.0;
+    double diagonal[LANCZOS_ROOM], below[LANCZOS_ROOM], beta = 0.0, previous = 1.0;
     int n = 0;
     vector_fill(q, 0.0);
     double rz = reduce(A, D, 0.0, q, r, z), first = rz;
-    while (n < steps && n < LANCZOS_MAX && rz > LITTLE_LEFT * first) {
+    while (n < steps && n < LANCZOS_ROOM && rz > LITTLE_LEFT * first) {
         double alpha = rz / advance(A, D, beta, r, z, p, q);
         /* Of a singular A only the kernel is left when everything else has been found. */
         if (!(alpha > 0.0) || !isfinite(alpha) || (n > 0 && 1.0 / alpha < KERNEL * diagonal[0])) break;

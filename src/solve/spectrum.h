@@ -11,10 +11,11 @@ void solve_noise(int64_t n, double *x);
 facet_status solve_fill_noise(struct vector *x);
 
 /* Bounds of the spectrum of D A, both symmetric and definite up to a kernel, from the Lanczos matrix of at
- * most LANCZOS_MAX steps of conjugate gradients: the estimates come from inside and are moved out a little.
+ * most LANCZOS_ROOM steps of conjugate gradients: the estimates come from inside and are moved out a little.
  * least: NULL where it is not wanted. D NULL: it is built into the steps of A. work: four vectors like A's,
  * the first one to begin with; the second is for D alone. */
-#define LANCZOS_MAX 12
+#define LANCZOS_MAX  12
+#define LANCZOS_ROOM 40
 void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
                              struct vector *const work[4], double *least, double *top);
 
