@@ -10,7 +10,7 @@ libcmocka-dev python3 python3-numpy python3-vtk9 gmsh gnuplot-nox clang-format"
 lint="clang-tidy cppcheck libomp-dev"
 static="gfortran"
 wheel="python3-venv"
-mpi="libopenmpi-dev openmpi-bin libpetsc-real-dev libmetis-dev"
+mpi="libopenmpi-dev openmpi-bin libpetsc-real-dev libmetis-dev python3-mpi4py"
 
 say() {
     echo "install-packages: $*" >&2

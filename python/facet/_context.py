@@ -75,19 +75,39 @@ def _event(told: Any) -> Event:
     return Event(kind, phase, told.done, told.total, told.iteration, told.residual, told.seconds)
 
 
+def create_over(comm: Any, device: Optional[bytes], made: ctypes.c_void_p) -> None:
+    """made: a context over a communicator of mpi4py (facet_dist.h)."""
+    if not hasattr(lib, "facet_context_create_mpi"):
+        raise InputError("comm: this library is for one process; build that over MPI ('make mpi') and let FACET_LIBRARY "
+                         "name it: build/libfacet_dist.so")
+    try:
+        from mpi4py import MPI
+    except ImportError:
+        raise InputError("comm: mpi4py is not installed") from None
+    if not isinstance(comm, MPI.Comm) or comm == MPI.COMM_NULL:
+        raise InputError(f"comm: {comm!r} is no communicator of mpi4py")
+    handle = ctypes.c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(ctypes.c_void_p) else ctypes.c_int
+    create = lib.facet_context_create_mpi
+    create.restype, create.argtypes = ctypes.c_int, [handle, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]
+    check(create(handle.from_address(MPI._addressof(comm)), device, ctypes.byref(made)))
+
+
 class Context:
     """Where meshes, problems and solvers live.
 
     device: "cpu", "ref", "debug" or "cuda". threads: of each call; 0: as many as the process may use. progress: True
     for bars (tqdm), or a function that is called with each Event; an exception that it raises stops the call and
-    comes out of it. comm: of mpi4py, for a library that was built for many machines; this one is not.
+    comes out of it. comm: a communicator of mpi4py, for the library over MPI (libfacet_dist.so, which FACET_LIBRARY
+    names): every call is collective then, and meshes are parts of the whole.
     """
 
     def __init__(self, device: str = "cpu", threads: int = 0, progress: Progress = None, comm: Any = None) -> None:
-        if comm is not None:
-            raise InputError("comm: this library works on one machine; there is no facet built over MPI yet")
         made = ctypes.c_void_p()
-        check(lib.facet_context_create(encode(device), ctypes.byref(made)))
+        if comm is None:
+            check(lib.facet_context_create(encode(device), ctypes.byref(made)))
+        else:
+            create_over(comm, encode(device), made)
+        self.comm = comm  # lives as long as this
         self.handle = Handle(made, lib.facet_context_destroy)
         self.pending: List[BaseException] = []
         self._monitor: Any = None

@@ -134,6 +134,8 @@ class Mesh:
         return rows
 
     def _adopt(self, made: Any, parents: Sequence[Handle] = (), owned: bool = True) -> None:
+        if not made:
+            raise InputError("this process has no cells: the mesh has fewer than there are processes")
         self.handle = Handle(made, lib.facet_mesh_destroy if owned else None, parents or (self.context.handle,))
         self._owned = owned
         self._look()

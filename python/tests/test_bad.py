@@ -110,7 +110,7 @@ class Refusals(unittest.TestCase):
 
     def test_contexts(self):
         self.refused("cpu", facet.Context, "abacus")
-        self.refused("on one machine", facet.Context, comm=object())
+        self.refused("comm: ", facet.Context, comm=object())
         context = facet.Context(threads=1)
         self.assertEqual(context.threads, 1)
         self.assertIn("'cpu', threads=1", repr(context))
