@@ -24,8 +24,11 @@ static const char *last_part(const char *row) {
     return dot ? dot + 1 : row;
 }
 
+/* What stands under a bad key (one with an anchor, say) has not been checked. */
 const struct tree_node *reader_get(const struct tree_node *map, const char *row) {
     const struct tree_node *node = tree_find(map, last_part(row));
+    for (int i = 0; node && i < map->n; i++)
+        if (map->items[i] == node && map->keys[i]->bad) return NULL;
     return node && !node->bad ? node : NULL;
 }
 
