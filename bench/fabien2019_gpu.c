@@ -35,18 +35,23 @@ static void bodies_destroy(struct bodies *b) {
     fabien2019_destroy(&b->run);
 }
 
+static struct fabien2019_case case_of(const struct bench_options *options, int cells, int degree,
+                                      const char *preconditioner) {
+    return (struct fabien2019_case){.problem = &fabien2019_nearly,
+                                    .lambda = 1.0,
+                                    .cells = cells,
+                                    .degree = degree,
+                                    .split = "five",
+                                    .tau = bench_tau(options),
+                                    .method = "cg",
+                                    .preconditioner = preconditioner,
+                                    .rtol = 1e-7};
+}
+
 static facet_status bodies_create(const struct bench_options *options, int cells, int degree,
                                   struct bodies *b) {
     facet_status status = FACET_OK;
-    const struct fabien2019_case c = {.problem = &fabien2019_nearly,
-                                      .lambda = 1.0,
-                                      .cells = cells,
-                                      .degree = degree,
-                                      .split = "five",
-                                      .tau = bench_tau(options),
-                                      .method = "cg",
-                                      .preconditioner = "block",
-                                      .rtol = 1e-7};
+    const struct fabien2019_case c = case_of(options, cells, degree, "block");
     double *host = NULL;
     int N, n;
     *b = (struct bodies){0};
@@ -191,15 +196,7 @@ static facet_status time_solve(const struct bench_options *options, const char *
                                int cells, int degree, double seconds[2], int *iterations) {
     facet_status status = FACET_OK;
     struct bench_options o = *options;
-    const struct fabien2019_case c = {.problem = &fabien2019_nearly,
-                                      .lambda = 1.0,
-                                      .cells = cells,
-                                      .degree = degree,
-                                      .split = "five",
-                                      .tau = bench_tau(options),
-                                      .method = "cg",
-                                      .preconditioner = "pmg",
-                                      .rtol = 1e-7};
+    const struct fabien2019_case c = case_of(options, cells, degree, "pmg");
     struct fabien2019_run body = {0};
     facet_report report = {.size = sizeof report};
     o.device = device;
