@@ -4,13 +4,6 @@
 namespace facet {
 namespace {
 
-__device__ __forceinline__ int first_thread() {
-    return blockIdx.x * blockDim.x + threadIdx.x;
-}
-__device__ __forceinline__ int all_threads() {
-    return gridDim.x * blockDim.x;
-}
-
 // O of every orientation as a whole matrix, from its blocks.
 __global__ void spread_turns(const __grid_constant__ solid p) {
     const struct affine_tables &t = p.turns;

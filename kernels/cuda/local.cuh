@@ -14,6 +14,14 @@ constexpr int L = CELL_LANES;
 constexpr unsigned ALL = 0xffffffffu;
 constexpr size_t MOST_SHARED = 227 * 1024;
 
+// Of a grid in which every thread goes on by all of them.
+__device__ __forceinline__ int first_thread() {
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ int all_threads() {
+    return gridDim.x * blockDim.x;
+}
+
 __device__ __forceinline__ int triangle_row(int i) {
     return i * (i + 1) / 2;
 }

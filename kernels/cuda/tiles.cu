@@ -9,13 +9,6 @@ namespace {
 
 // ------------------------------------------------------------------------------------ tables
 
-__device__ __forceinline__ int first_thread() {
-    return blockIdx.x * blockDim.x + threadIdx.x;
-}
-__device__ __forceinline__ int all_threads() {
-    return gridDim.x * blockDim.x;
-}
-
 __global__ void make_turns(const __grid_constant__ tables p) {
     const struct affine_tables &t = p.t;
     const int m = t.m;
