@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""Solves every case of examples/ on a device and on `cpu` and prints a table: the largest difference of their errors
-and values, and the seconds of both, from exec to exit.
+"""Solves every case of examples/ on a device, or over MPI, and by one process on `cpu`, and prints a table: the largest
+difference of their errors and values, and the seconds of both, from exec to exit.
 
     tools/examples-on.py [--device cuda] [--program build/facet] [--all] [--repeat N] [CASE ...]
+    tools/examples-on.py --ranks 1,2,3,4,7,8 [--mpi build/facet-mpi] [CASE ...]
 
 Numbers are compared relative to the larger of 1 and themselves. Exit status 1 where some differ by more than 1e-8 or a
 run fails; what the device refuses is told with its sentence, and counts as a failure with --all. --repeat: the least of
-so many times. CASE: files, instead of the examples."""
+so many times. CASE: files, instead of the examples.
+
+--ranks: with rtol 1e-12 on both sides. Numbers, counts of the mesh and unknowns, volume and balance of every number of
+ranks are compared with those of one process: by more than 1e-9 (relative to the largest of a list) is a failure.
+Iterations are compared with those of facet-mpi on one rank, whose levels and coarse solves are the same: more than one
+more or fewer is a failure."""
 
 import argparse
 import json
@@ -17,20 +23,31 @@ import tempfile
 import time
 
 TOLERANCE = 1e-8
+RANKS_TOLERANCE = 1e-9
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+LIMIT = 300  # seconds of a run
 
 
-def solve(program, case, device):
+def solve(command, case, *options):
     """Seconds, exit status, and the result or what was said."""
     with tempfile.TemporaryDirectory() as place:
         begin = time.perf_counter()
-        done = subprocess.run([program, "solve", case, "--device", device, "--quiet", "--json", "result.json"],
-                              cwd=place, capture_output=True, text=True)
+        try:
+            done = subprocess.run([*command, "solve", case, *options, "--quiet", "--json", "result.json"], cwd=place,
+                                  capture_output=True, text=True, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return LIMIT, 124, f"did not end within {LIMIT} s"
         seconds = time.perf_counter() - begin
         if done.returncode != 0:
-            return seconds, done.returncode, (done.stderr or done.stdout).strip()
+            return seconds, done.returncode, said(done.stderr or done.stdout)
         with open(os.path.join(place, "result.json")) as file:
             return seconds, 0, json.load(file)
+
+
+def said(text):
+    """What the program said, without what mpiexec adds."""
+    own = [line for line in text.splitlines() if line.startswith(("facet: ", "facet-mpi: "))]
+    return "\n".join(own) or text.strip()
 
 
 def difference(a, b):
@@ -44,28 +61,33 @@ def difference(a, b):
     return 0.0 if a == b else float("inf")
 
 
+def flat(x):
+    return [z for y in x for z in flat(y)] if isinstance(x, list) else [x]
+
+
+def difference_of_size(a, b):
+    """The same, of lists and numbers relative to the largest of their own numbers."""
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        return max((difference_of_size(a[key], b[key]) for key in a), default=0.0)
+    one, two = flat(a), flat(b)
+    if len(one) != len(two) or not all(isinstance(x, (int, float)) for x in one + two):
+        return difference(a, b)
+    size = max([abs(x) for x in one if x is not None] + [1e-300])
+    return max((abs(x - y) / size for x, y in zip(one, two)), default=0.0)
+
+
 def numbers(result):
     return [{key: one.get(key, {}) for key in ("errors", "values")} for one in result.get("cases", [result])]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--program", default=os.path.join(ROOT, "build", "facet"))
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--repeat", type=int, default=1)
-    arguments = parser.parse_args()
-    program, device = os.path.abspath(arguments.program), arguments.device
-    examples = os.path.join(ROOT, "examples")
-    cases = [os.path.abspath(case) for case in arguments.cases] or sorted(
-        os.path.join(examples, name) for name in os.listdir(examples) if name.endswith(".yaml"))
+def on_device(arguments, cases):
+    program, device = [os.path.abspath(arguments.program)], arguments.device
     failed = False
     print(f"{'case':24} {'difference':>10} {'cpu':>8} {device:>8}")
     for case in cases:
         runs = {}
         for name in ("cpu", device):
-            several = [solve(program, case, name) for _ in range(max(1, arguments.repeat))]
+            several = [solve(program, case, "--device", name) for _ in range(max(1, arguments.repeat))]
             runs[name] = (min(seconds for seconds, _, _ in several), *several[0][1:])
         worst = "-"
         notes = [text for _, status, text in runs.values() if status != 0]
@@ -77,7 +99,77 @@ def main():
         failed |= bool(notes) and (arguments.all or not refused)
         print(f"{os.path.basename(case).removesuffix('.yaml'):24} {worst:>10} {runs['cpu'][0]:8.3f} "
               f"{runs[device][0]:8.3f}{'  ' if notes else ''}{' '.join(notes)}", flush=True)
-    return 1 if failed else 0
+    return failed
+
+
+def what_differs(one, many):
+    """Worst difference of values, errors and balance, and the names of counts that are not the same."""
+    worst, names = 0.0, []
+    for a, b in zip(one.get("cases", [one]), many.get("cases", [many])):
+        names += [key for key in ("mesh", "unknowns") if difference_of_size(a.get(key, {}), b.get(key, {})) > 1e-12]
+        names += ["balance"] * (b.get("balance", 0.0) > max(1e-11, 10 * a.get("balance", 0.0)))
+        found, wanted = numbers(b)[0], numbers(a)[0]
+        worst = max(worst, difference_of_size(wanted["values"], found["values"]))
+        # errors of a solution are what is left of a difference: they have the digits of the solution, not their own
+        worst = max(worst, difference(wanted["errors"], found["errors"]))
+    return worst, names
+
+
+def iterations(result):
+    return [one["solver"].get("iterations", 0) for one in result.get("cases", [result])]
+
+
+def over_ranks(arguments, cases):
+    counts = [int(n) for n in arguments.ranks.split(",")]
+    tight = ("--set", "solver.rtol=1e-12")
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+    os.environ.update({key: value for key, value in environment.items() if key not in os.environ})
+    runner = ["mpiexec", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"]
+    failed = False
+    print("| case | one process: method, iterations | s | " + " | ".join(f"{n} ranks" for n in counts) + " |")
+    print("|---|---|---|" + "---|" * len(counts))
+    for case in cases:
+        name = os.path.basename(case).removesuffix(".yaml")
+        seconds, status, one = solve([os.path.abspath(arguments.program)], case, "--threads", "1", *tight)
+        if status != 0:
+            print(f"| {name} | {one} |")
+            failed = True
+            continue
+        method = " + ".join(str(one["solver"][key]) for key in ("method", "preconditioner") if one["solver"].get(key))
+        row, first = [name, f"{method}, {', '.join(map(str, iterations(one)))}", f"{seconds:.1f}"], None
+        for n in counts:
+            _, status, many = solve([*runner, str(n), os.path.abspath(arguments.mpi)], case, "--threads", "1", *tight)
+            if status != 0:
+                row.append(" ".join(many.split()).replace("|", "/").removeprefix("facet-mpi: "))
+                failed |= status != 2
+                if status == 2 and n == counts[0]:
+                    break  # refused, whatever the number of ranks
+                continue
+            worst, names = what_differs(one, many)
+            first = first or iterations(many)
+            steps = max((abs(a - b) for a, b in zip(iterations(many), first)), default=0)
+            bad = names + [f"{worst:.0e}"] * (not worst <= RANKS_TOLERANCE) + [f"{steps} iterations off"] * (steps > 1)
+            failed |= bool(bad)
+            row.append(f"{worst:.0e}, {', '.join(map(str, iterations(many)))}" +
+                       (" **" + ", ".join(bad) + "**" if bad else ""))
+        print("| " + " | ".join(row + [""] * (3 + len(counts) - len(row))) + " |", flush=True)
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--program", default=os.path.join(ROOT, "build", "facet"))
+    parser.add_argument("--mpi", default=os.path.join(ROOT, "build", "facet-mpi"))
+    parser.add_argument("--ranks")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--repeat", type=int, default=1)
+    arguments = parser.parse_args()
+    examples = os.path.join(ROOT, "examples")
+    cases = [os.path.abspath(case) for case in arguments.cases] or sorted(
+        os.path.join(examples, name) for name in os.listdir(examples) if name.endswith(".yaml"))
+    return 1 if (over_ranks if arguments.ranks else on_device)(arguments, cases) else 0
 
 
 if __name__ == "__main__":

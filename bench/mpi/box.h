@@ -1,4 +1,6 @@
-/* The problems of the benches over MPI: boxes, made in place by every rank. */
+/* The problems of the benches over MPI: boxes, made in place by every rank; and how a solve of one is
+ * measured.
+ */
 #ifndef FACET_BENCH_MPI_BOX_H
 #define FACET_BENCH_MPI_BOX_H
 
@@ -12,7 +14,25 @@ struct box_problem {
 };
 extern const struct box_problem box_problems[];
 extern const int box_n_problems;
+/* cells: of the unit length in each direction; NULL: as many as the kind says, in a cube, for this number of
+ * ranks. */
 facet_status box_problem_create(facet_context *context, const struct box_problem *kind, int quick,
-                                facet_mesh **mesh, facet_problem **problem);
+                                const int *cells, facet_mesh **mesh, facet_problem **problem);
+
+/* Who solves: words of the case file. */
+struct box_solver {
+    const char *name, *method, *preconditioner, *petsc;
+};
+extern const struct box_solver box_pmg;
+
+struct box_outcome {
+    int iterations, converged;
+    double setup, solve;      /* seconds, the most of all ranks; of several solves the least */
+    double coarse;            /* of the last level in all visits of the last solve, likewise the most */
+    double bytes, most_bytes; /* that the processes have more: all together, and the one that has most */
+    int64_t unknowns;
+};
+facet_status box_problem_measure(const facet_context *context, const facet_problem *problem, int degree,
+                                 const struct box_solver *by, int solves, struct box_outcome *outcome);
 
 #endif
