@@ -10,9 +10,10 @@ run fails; what the device refuses is told with its sentence, and counts as a fa
 so many times. CASE: files, instead of the examples.
 
 --ranks: with rtol 1e-12 on both sides. Numbers, counts of the mesh and unknowns, volume and balance of every number of
-ranks are compared with those of one process: by more than 1e-9 (relative to the largest of a list) is a failure.
+ranks are compared with those of one process: by more than 1e-9 (relative to the largest of a list) is a failure, unless
+one process finds as much between a direct solve and conjugate gradients: what cancels has no digits to compare.
 Iterations are compared with those of facet-mpi on one rank, whose levels and coarse solves are the same: more than one
-more or fewer is a failure."""
+more or fewer is a failure, unless the residual came down to rounding (marked ~), where the last steps are chance."""
 
 import argparse
 import json
@@ -24,8 +25,8 @@ import time
 
 TOLERANCE = 1e-8
 RANKS_TOLERANCE = 1e-9
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-LIMIT = 300  # seconds of a run
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT = 60  # seconds of a run
 
 
 def solve(command, case, *options):
@@ -102,14 +103,19 @@ def on_device(arguments, cases):
     return failed
 
 
-def what_differs(one, many):
-    """Worst difference of values, errors and balance, and the names of counts that are not the same."""
+def what_differs(one, other, many):
+    """Worst difference of values and errors, beyond ten times that of `other` (of one process by another method, or None),
+    and the names of counts that are not the same, or balance."""
     worst, names = 0.0, []
-    for a, b in zip(one.get("cases", [one]), many.get("cases", [many])):
+    others = other.get("cases", [other]) if other else one.get("cases", [one])
+    for a, o, b in zip(one.get("cases", [one]), others, many.get("cases", [many])):
         names += [key for key in ("mesh", "unknowns") if difference_of_size(a.get(key, {}), b.get(key, {})) > 1e-12]
-        names += ["balance"] * (b.get("balance", 0.0) > max(1e-11, 10 * a.get("balance", 0.0)))
-        found, wanted = numbers(b)[0], numbers(a)[0]
-        worst = max(worst, difference_of_size(wanted["values"], found["values"]))
+        names += ["balance"] * (b.get("balance", 0.0) > max(1e-11, 10 * max(a.get("balance", 0.0), o.get("balance", 0.0))))
+        found, rest, wanted = numbers(b)[0], numbers(o)[0], numbers(a)[0]
+        for key, value in wanted["values"].items():
+            differ = difference_of_size(value, found["values"].get(key))
+            if differ > 10 * difference_of_size(value, rest["values"].get(key)):
+                worst = max(worst, differ)
         # errors of a solution are what is left of a difference: they have the digits of the solution, not their own
         worst = max(worst, difference(wanted["errors"], found["errors"]))
     return worst, names
@@ -119,6 +125,10 @@ def iterations(result):
     return [one["solver"].get("iterations", 0) for one in result.get("cases", [result])]
 
 
+def is_at_rounding(result):
+    return any("rounding" in one["solver"].get("reason", "") for one in result.get("cases", [result]))
+
+
 def over_ranks(arguments, cases):
     counts = [int(n) for n in arguments.ranks.split(",")]
     tight = ("--set", "solver.rtol=1e-12")
@@ -126,7 +136,7 @@ def over_ranks(arguments, cases):
     os.environ.update({key: value for key, value in environment.items() if key not in os.environ})
     runner = ["mpiexec", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"]
     failed = False
-    print("| case | one process: method, iterations | s | " + " | ".join(f"{n} ranks" for n in counts) + " |")
+    print("| case | one process: method, iterations | s | " + " | ".join(f"{n} rank{'s' if n > 1 else ''}" for n in counts) + " |")
     print("|---|---|---|" + "---|" * len(counts))
     for case in cases:
         name = os.path.basename(case).removesuffix(".yaml")
@@ -135,22 +145,27 @@ def over_ranks(arguments, cases):
             print(f"| {name} | {one} |")
             failed = True
             continue
+        _, status, other = solve([os.path.abspath(arguments.program)], case, "--threads", "1", *tight, "--set",
+                                 "solver.method=" + ("cg" if one["solver"]["method"] == "direct" else "direct"))
+        other = other if status == 0 else None
         method = " + ".join(str(one["solver"][key]) for key in ("method", "preconditioner") if one["solver"].get(key))
         row, first = [name, f"{method}, {', '.join(map(str, iterations(one)))}", f"{seconds:.1f}"], None
         for n in counts:
             _, status, many = solve([*runner, str(n), os.path.abspath(arguments.mpi)], case, "--threads", "1", *tight)
             if status != 0:
-                row.append(" ".join(many.split()).replace("|", "/").removeprefix("facet-mpi: "))
+                row.append(" ".join(many.split()).replace("|", "/").removeprefix("facet-mpi: ").replace(ROOT + "/", ""))
                 failed |= status != 2
-                if status == 2 and n == counts[0]:
-                    break  # refused, whatever the number of ranks
+                if status in (2, 124) and n == counts[0]:
+                    break  # refused, or hopeless, whatever the number of ranks
                 continue
-            worst, names = what_differs(one, many)
+            worst, names = what_differs(one, other, many)
             first = first or iterations(many)
             steps = max((abs(a - b) for a, b in zip(iterations(many), first)), default=0)
-            bad = names + [f"{worst:.0e}"] * (not worst <= RANKS_TOLERANCE) + [f"{steps} iterations off"] * (steps > 1)
+            rounding = is_at_rounding(many)
+            bad = names + [f"{worst:.0e}"] * (not worst <= RANKS_TOLERANCE)
+            bad += [f"{steps} iterations off"] * (steps > 1 and not rounding)
             failed |= bool(bad)
-            row.append(f"{worst:.0e}, {', '.join(map(str, iterations(many)))}" +
+            row.append(f"{worst:.0e}, {', '.join(map(str, iterations(many)))}{'~' * rounding}" +
                        (" **" + ", ".join(bad) + "**" if bad else ""))
         print("| " + " | ".join(row + [""] * (3 + len(counts) - len(row))) + " |", flush=True)
     return failed

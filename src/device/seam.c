@@ -11,6 +11,7 @@ static void seam_free(struct seam *s) {
     base_free(&s->neighbours);
     base_free(&s->offsets);
     base_free(&s->foreign);
+    base_free(&s->names);
     base_free(&s->messages);
     base_free(&s->out);
     base_free(&s->in);
@@ -95,6 +96,13 @@ facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t
     TRY(make_room(s, s->offsets));
 done:
     if (status != FACET_OK) seam_release(seam);
+    return status;
+}
+
+facet_status seam_set_names(struct seam *s, const int64_t *names) {
+    base_free(&s->names);
+    facet_status status = ALLOC(s->names, s->n_blocks);
+    if (status == FACET_OK && s->n_blocks > 0) memcpy(s->names, names, (size_t)s->n_blocks * sizeof *names);
     return status;
 }
 

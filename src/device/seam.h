@@ -31,6 +31,7 @@ struct seam {
     struct seam_neighbour *neighbours; /* a block has one at most; blocks shared with a lower rank are its */
     int64_t n_foreign;
     int64_t *foreign; /* 2 x n_foreign: where runs of entries begin and end that others own */
+    int64_t *names;   /* n_blocks: what a block is called, however the whole is parted; NULL: not known */
     struct team_message *messages;
     void *pending;  /* of the exchange under way */
     void *out, *in; /* room for the largest blocks that were ever sent */
@@ -40,6 +41,8 @@ struct seam {
 /* neighbours: copied, in ascending order of ranks. offsets: copied. */
 facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
                          const struct seam_neighbour *neighbours, struct seam **seam);
+/* names: copied. */
+facet_status seam_set_names(struct seam *seam, const int64_t *names);
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 

@@ -399,6 +399,21 @@ void gmsh_part_destroy(struct gmsh_part **part) {
     base_free(part);
 }
 
+/* The one that all its cells are in. */
+static facet_status find_part(const struct assembly *a, int *part) {
+    *part = 0;
+    for (int64_t r = 0; r < a->file->n_runs.count; r++) {
+        const struct gmsh_run *run = &a->file->runs[r];
+        if (cell_type(a, run) == NULL) continue;
+        if (run->is_seam || (*part != 0 && *part != run->partition))
+            return base_fail(FACET_ERROR_INPUT,
+                             "the file has several parts: let Gmsh write a file for each (-part_split, "
+                             "Mesh.PartitionSplitMeshFiles = 1)");
+        *part = run->partition;
+    }
+    return FACET_OK;
+}
+
 static facet_status list_vertices(const struct assembly *a, struct gmsh_part *part) {
     facet_status status = FACET_OK;
     TRY(ALLOC(part->vertex_tags, a->n_vertices));
@@ -425,8 +440,8 @@ facet_status gmsh_part_read(const char *path, int join, struct gmsh_part **part)
     TRY(file_read_whole(path, &r->bytes, &n));
     TRY(parse_bytes(path, r->bytes, n, &r->file));
     (*part)->n_parts = r->file.n_parts;
-    (*part)->part = r->file.part;
     status = base_wrap(assemble(a, 0, &(*part)->input), "%s", path);
+    if (status == FACET_OK) status = base_wrap(find_part(a, &(*part)->part), "%s", path);
     if (status != FACET_OK) goto done;
     for (int64_t i = 0; join && i < r->file.n_links; i++)
         if (r->file.links[i].dim == a->dim - 1)

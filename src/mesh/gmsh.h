@@ -56,6 +56,7 @@ struct gmsh_entity {
     int dim, tag;
     int64_t first_physical, n_physicals; /* in physicals */
     int is_seam, is_ghost;               /* of a part: it lies between parts; its cells are those of others */
+    int partition;                       /* of a part: the one it is in, or the last of them */
 };
 /* Consecutive elements of one type and one set of physical groups. */
 struct gmsh_run {
@@ -63,7 +64,7 @@ struct gmsh_run {
     int64_t first, count; /* elements */
     int64_t first_node;   /* in nodes */
     int64_t first_physical, n_physicals;
-    int is_seam, is_ghost; /* as their entity */
+    int is_seam, is_ghost, partition; /* as their entity */
 };
 
 /* An entity that repeats another: x = map (x there), node by node. */
@@ -77,7 +78,7 @@ struct gmsh_link {
 struct gmsh_file {
     double version;
     int takes_part; /* wanted is one of the files into which Gmsh splits a partitioned mesh, and no other */
-    int n_parts, part; /* of such a one: how many there are, and which one this is (1 .. n_parts) */
+    int n_parts;    /* of such a one: how many there are */
     int has_entities;
     int64_t n_names, n_entities, n_nodes;
     struct gmsh_name *names;      /* sorted by dim, tag */

@@ -174,8 +174,10 @@ static facet_status parse_element_block(struct gmsh_scanner *s, struct gmsh_file
         TRY(append_run(file, number, entity != NULL ? entity->first_physical : 0,
                        entity != NULL ? entity->n_physicals : 0));
         if (entity != NULL) {
-            file->runs[file->n_runs.count - 1].is_seam = entity->is_seam;
-            file->runs[file->n_runs.count - 1].is_ghost = entity->is_ghost;
+            struct gmsh_run *run = &file->runs[file->n_runs.count - 1];
+            run->is_seam = entity->is_seam;
+            run->is_ghost = entity->is_ghost;
+            run->partition = entity->partition;
         }
     } else
         file->refused[number] += n;

@@ -14,8 +14,7 @@
 /* ---------------------------------------------------------------------------------------- the entities */
 
 /* tag, dimension and tag of the parent, partitions, and what other entities have. */
-static facet_status parse_entity(struct gmsh_scanner *s, struct gmsh_file *file, struct gmsh_entity *entity,
-                                 int *partition) {
+static facet_status parse_entity(struct gmsh_scanner *s, struct gmsh_file *file, struct gmsh_entity *entity) {
     facet_status status = FACET_OK;
     int64_t n;
     int parent_dim, parent;
@@ -26,10 +25,10 @@ static facet_status parse_entity(struct gmsh_scanner *s, struct gmsh_file *file,
     if (n < 1)
         TRY(gmsh_fail(s, s->at, "entity %d of dimension %d has no partition", entity->tag, entity->dim));
     for (int64_t i = 0; i < n; i++) {
-        TRY(gmsh_int(s, "the number of a partition", partition));
-        if (*partition < 1 || *partition > file->n_parts)
+        TRY(gmsh_int(s, "the number of a partition", &entity->partition));
+        if (entity->partition < 1 || entity->partition > file->n_parts)
             TRY(gmsh_fail(s, s->at, "expected the number of a partition, 1 to %d, found %d", file->n_parts,
-                          *partition));
+                          entity->partition));
     }
     entity->is_seam = n > 1;
     TRY(gmsh_parse_entity(s, file, entity));
@@ -60,12 +59,12 @@ done:
     return status;
 }
 
-/* Entities of the largest dimension say which part this is; ghosts are of that dimension, too. */
+/* All parts may stand here; elements are those of one. Ghosts are of the largest dimension. */
 facet_status gmsh_parse_partitioned(struct gmsh_scanner *s, struct gmsh_file *file) {
     facet_status status = FACET_OK;
     struct ghosts ghosts = {0};
     int64_t counts[4], total = 0;
-    int top = 0, partition;
+    int top = 0;
     file->parents = file->entities;
     file->n_parents = file->n_entities;
     file->entities = NULL;
@@ -82,13 +81,7 @@ facet_status gmsh_parse_partitioned(struct gmsh_scanner *s, struct gmsh_file *fi
         for (int64_t i = 0; i < counts[dim]; i++) {
             struct gmsh_entity *entity = &file->entities[file->n_entities++];
             *entity = (struct gmsh_entity){.dim = dim};
-            TRY(parse_entity(s, file, entity, &partition));
-            if (dim < top) continue;
-            if (entity->is_seam || (file->part != 0 && file->part != partition))
-                TRY(gmsh_fail(s, s->at,
-                              "the file has several parts: let Gmsh write a file for each (-part_split, "
-                              "Mesh.PartitionSplitMeshFiles = 1)"));
-            file->part = partition;
+            TRY(parse_entity(s, file, entity));
         }
     for (int64_t i = 0; i < ghosts.n; i++)
         file->entities[file->n_entities++] =
