@@ -114,7 +114,7 @@ def what_differs(one, other, many):
         found, rest, wanted = numbers(b)[0], numbers(o)[0], numbers(a)[0]
         for key, value in wanted["values"].items():
             differ = difference_of_size(value, found["values"].get(key))
-            if differ > 10 * difference_of_size(value, rest["values"].get(key)):
+            if not RANKS_TOLERANCE < differ <= 10 * difference_of_size(value, rest["values"].get(key)):
                 worst = max(worst, differ)
         # errors of a solution are what is left of a difference: they have the digits of the solution, not their own
         worst = max(worst, difference(wanted["errors"], found["errors"]))
