@@ -105,7 +105,8 @@ facet_status box_problem_measure(const facet_context *context, const facet_probl
         double most[] = {report.seconds[FACET_PHASE_SOLVE] - seconds, coarse_seconds(solver) - coarse};
         seconds = report.seconds[FACET_PHASE_SOLVE];
         TRY(team_reduce(context->team, TEAM_MAX, 2, most));
-        if (i == 0 || most[0] < o->solve) o->solve = most[0];
+        if (i > 0 && most[0] >= o->solve) continue;
+        o->solve = most[0];
         o->coarse = most[1];
     }
     o->setup = report.seconds[FACET_PHASE_ASSEMBLE] + report.seconds[FACET_PHASE_SETUP];

@@ -28,7 +28,7 @@ extern const struct box_solver box_pmg;
 struct box_outcome {
     int iterations, converged;
     double setup, solve;      /* seconds, the most of all ranks; of several solves the least */
-    double coarse;            /* of the last level in all visits of the last solve, likewise the most */
+    double coarse;            /* of the last level, in that solve; likewise the most */
     double bytes, most_bytes; /* that the processes have more: all together, and the one that has most */
     int64_t unknowns;
 };
