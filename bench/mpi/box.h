@@ -7,7 +7,7 @@
 #include <facet.h>
 
 struct box_problem {
-    const char *name, *shape;
+    const char *word, *name, *shape;
     facet_equation equation;
     const char *conductivity; /* of diffusion */
     int degree, cells[2];     /* in each direction: for --quick, and for two ranks */
@@ -23,7 +23,8 @@ facet_status box_problem_create(facet_context *context, const struct box_problem
 struct box_solver {
     const char *name, *method, *preconditioner, *petsc;
 };
-extern const struct box_solver box_pmg;
+extern const struct box_solver box_pmg,
+    box_nobody; /* nobody: what stands there before a preconditioner is made */
 
 struct box_outcome {
     int iterations, converged;
