@@ -21,9 +21,9 @@ run() {
 }
 
 for ranks in "$cores" $((cores / 2)) $((cores / 4)) 1; do
-    run 40 "$ranks" $((cores / ranks)) bench whole
+    run 30 "$ranks" $((cores / ranks)) bench whole
 done
-run 80 "$cores" 1 bench scaling
-run 40 "$cores" 1 bench traffic
+run 60 "$cores" 1 bench scaling
+run 30 "$cores" 1 bench traffic
 run 90 "$cores" 1 bench petsc
-run 70 $((cores / 2)) 1 bench petsc
+run 90 $((cores / 2)) 1 bench petsc

@@ -28,8 +28,9 @@ extern const struct box_solver box_pmg,
 
 struct box_outcome {
     int iterations, converged;
-    double setup, solve;      /* seconds, the most of all ranks; of several solves the least */
-    double coarse;            /* of the last level, in that solve; likewise the most */
+    double setup, solve; /* seconds, the most of all ranks; of several solves the least */
+    double coarse; /* below the levels of traces, in that solve: the least of all ranks, who do not wait for
+                      others there */
     double bytes, most_bytes; /* that the processes have more: all together, and the one that has most */
     int64_t unknowns;
 };

@@ -4,12 +4,15 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "solve/amg.h"
 #include "solve/elsewhere.h"
 
-/* A factor may take this part of the bytes of the finest level, or so many bytes. */
-#define FACTOR_SHARE 1.0
-#define SMALL_FACTOR 3.2e7
+/* A factor may take this part of the bytes of the finest level, or so many bytes. One thread passes it,
+ * however many share the finest level: beyond so many of these it may take less. */
+#define FACTOR_SHARE   1.0
+#define SMALL_FACTOR   3.2e7
+#define FACTOR_THREADS 2
 /* On the vertices of a solid a factor saves one or two of a dozen iterations: so many operations for each
  * byte that a product on the finest level passes, and no more. Few are always worth it. The factor of n
  * vertices takes so many times n^2 of them at least. */
@@ -69,7 +72,8 @@ int coarse_is_worth_ordering(const struct coarse_options *o, int64_t n, double e
 static int is_cheap(const struct coarse_options *o, double bytes, double operations) {
     if (!has_few_operations(o, operations)) return 0;
     if (o->locking) return bytes <= FACTOR_MEMORY_SHARE * base_available_bytes();
-    return o->fine_bytes == 0.0 || bytes <= fmax(FACTOR_SHARE * o->fine_bytes, SMALL_FACTOR);
+    const double shared = fmax((double)base_threads() / FACTOR_THREADS, 1.0);
+    return o->fine_bytes == 0.0 || bytes <= fmax(FACTOR_SHARE * o->fine_bytes / shared, SMALL_FACTOR);
 }
 
 /* M stays empty where the options do not allow a factor. */
@@ -143,7 +147,7 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
     facet_status status = FACET_OK;
     struct operator solve = {0};
     int done;
-    if (m->team != NULL) {
+    if (team_size(m->team) > 1) {
         if (options->elsewhere == NULL)
             FAIL(FACET_ERROR_INPUT, "a multigrid over several processes needs the library facet_dist");
         int64_t entries = m->csr.offsets[m->csr.n];
