@@ -53,7 +53,7 @@ facet_status trace_number_vertices(const struct trace_space *space, const struct
     const struct mesh_part *part = space->mesh->part;
     const int nc = space->n_components;
     int64_t *values = NULL;
-    if (part == NULL) return FACET_OK;
+    if (part == NULL || part->team->size == 1) return FACET_OK; /* nobody shares them */
     l->team = part->team;
     TRY(ALLOC(values, (int64_t)space->mesh->n_vertices * nc));
     TRY(ALLOC(l->numbers, nodes->offsets[nodes->n]));
