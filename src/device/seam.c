@@ -99,13 +99,6 @@ done:
     return status;
 }
 
-facet_status seam_set_names(struct seam *s, const int64_t *names) {
-    base_free(&s->names);
-    facet_status status = ALLOC(s->names, s->n_blocks);
-    if (status == FACET_OK && s->n_blocks > 0) memcpy(s->names, names, (size_t)s->n_blocks * sizeof *names);
-    return status;
-}
-
 /* ------------------------------------------------------------------------------ exchange */
 
 /* All shared blocks, of numbers of so many bytes, go out and come in. */
@@ -219,4 +212,11 @@ double seam_dot(const struct seam *s, const struct vector *x, const struct vecto
     double sum = here - (x->precision == F64 ? foreign_dot_double(s, x->data, y->data)
                                              : foreign_dot_float(s, x->numbers, y->numbers));
     return team_reduce(s->team, TEAM_SUM, 1, &sum) == FACET_OK ? sum : NAN;
+}
+
+facet_status seam_set_names(struct seam *s, const int64_t *names) {
+    base_free(&s->names);
+    facet_status status = ALLOC(s->names, s->n_blocks);
+    if (status == FACET_OK && s->n_blocks > 0) memcpy(s->names, names, (size_t)s->n_blocks * sizeof *names);
+    return status;
 }

@@ -31,18 +31,16 @@ struct seam {
     struct seam_neighbour *neighbours; /* a block has one at most; blocks shared with a lower rank are its */
     int64_t n_foreign;
     int64_t *foreign; /* 2 x n_foreign: where runs of entries begin and end that others own */
-    int64_t *names;   /* n_blocks: what a block is called, however the whole is parted; NULL: not known */
     struct team_message *messages;
     void *pending;  /* of the exchange under way */
     void *out, *in; /* room for the largest blocks that were ever sent */
     size_t bytes;
+    int64_t *names; /* n_blocks: what a block is called, however the whole is parted; NULL: not known */
 };
 
 /* neighbours: copied, in ascending order of ranks. offsets: copied. */
 facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
                          const struct seam_neighbour *neighbours, struct seam **seam);
-/* names: copied. */
-facet_status seam_set_names(struct seam *seam, const int64_t *names);
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 
@@ -65,5 +63,7 @@ void seam_clear_foreign(const struct seam *seam, double *values);
 int64_t seam_n_owned(const struct seam *seam);
 /* The sum over all processes of what is owned, `here` being the dot product of all entries of x and y. */
 double seam_dot(const struct seam *seam, const struct vector *x, const struct vector *y, double here);
+/* names: copied. */
+facet_status seam_set_names(struct seam *seam, const int64_t *names);
 
 #endif

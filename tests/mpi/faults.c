@@ -27,6 +27,11 @@ static const char *const cases[] = {
     "boundary: [{on: clamped, displacement: [0, 0]}, {on: rest, traction: [0, 0]}]\n"
     "discretization: {degree: 1}\n"
     "values: [{name: most, field: u, take: max}]\n",
+    "mesh: {file: 'tests/meshes/parts-solid_*.msh'}\n"
+    "equation: diffusion\n"
+    "exact: sin(x)*y\n"
+    "boundary: [{on: rest, dirichlet: exact}]\n"
+    "discretization: {degree: 1}\n",
 };
 
 static facet_status solve(facet_context *context, const char *text, char *message, size_t bytes) {
