@@ -69,8 +69,8 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
                                                                  : measure_taken(solver, value);
 }
 
-/* A flux that may be nothing but the error of u is none: beside the largest flux that is asked for. */
-#define MOST_DOUBT 1.0
+/* A flux of which the error of u may be a good part is none: beside the largest flux that is asked for. */
+#define MOST_DOUBT 0.3
 
 static int is_flux(const struct run_value *value) {
     return value->wanted->take == CASE_INTEGRAL && strcmp(value->wanted->field, "flux") == 0;
