@@ -101,42 +101,6 @@ template <class T> __device__ __forceinline__ void prepare(const work<T> &w) {
 
 // ------------------------------------------------------------------------------------ elimination
 
-// put(i, j, value) of base(i, j) - V'V for j <= i < n; V: rows of ld, zeros up to a multiple of four.
-template <class T, class Base, class Put>
-__device__ __forceinline__ void subtract_gram(const T &team, int rows, int n, int ld, const double *V,
-                                              Base base, Put put) {
-    constexpr int WIDE = 4;
-    const int g = team.lane / 4, t = team.lane % 4;
-    const double *from = V + t * ld + g;
-    int job = 0;
-    for (int i0 = 0; i0 < n; i0 += 8)
-        for (int j0 = 0; j0 <= i0; j0 += 8 * WIDE, job++) {
-            if (T::THREADS > 32 && job % (T::THREADS / 32) != team.warp) continue;
-            double sum[WIDE][2];
-            const int i = i0 + g;
-#pragma unroll
-            for (int q = 0; q < WIDE; q++)
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const int j = j0 + 8 * q + 2 * t + r;
-                    sum[q][r] = i < n && j <= i ? base(i, j) : 0.0;
-                }
-            for (int k = 0; k < rows; k += 4) {
-                const double a = -from[k * ld + i0];
-#pragma unroll
-                for (int q = 0; q < WIDE; q++)
-                    if (j0 + 8 * q <= i0) multiply_add(sum[q], a, from[k * ld + j0 + 8 * q]);
-            }
-#pragma unroll
-            for (int q = 0; q < WIDE; q++)
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const int j = j0 + 8 * q + 2 * t + r;
-                    if (i < n && j <= i) put(i, j, sum[q][r]);
-                }
-        }
-}
-
 // The stabilization of one component with the high functions eliminated: P, low functions first, then those
 // of the faces, one triangle. Returns whether it is positive definite.
 template <class T> __device__ __forceinline__ bool scalar_stage(const work<T> &w) {
@@ -399,40 +363,27 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 
 using namespace facet;
 
-// The larger of both uses: solves inside ask with condense = 0. Of cells that do not fit into shared memory
-// only tets are worked on here: the room that others take is more than there is, so that the host condenses
-// them.
+// The larger of both uses: solves inside ask with condense = 0.
 int64_t elastic_scratch_cuda(const struct elastic_tables *t, int condense) {
     const int64_t solve = elastic_solve_scratch(t);
     if (!condense) return solve;
     const places at = places_of(solid_of(t, true, nullptr));
-    if (solid_slices(at.size) > 0 && !(t->dim == 3 && t->n_faces == 4)) return INT64_MAX / 64;
     const int64_t all = solid_size(t, true) + solid_slices(at.size) * at.size;
     return all > solve ? all : solve;
 }
 
 int64_t condense_elastic_cuda(const struct elastic_tables *t, int64_t n_batches, const double *coefficients,
                               double *K, double *scratch) {
-    const char *what = "condense_elastic";
     const int64_t n_cells = n_batches * L;
-    if (n_cells == 0 || !may_launch()) return -1;
-    unsigned long long *failed = first_failure();
-    if (failed == nullptr) return -1;
-    const solid p = solid_of(t, true, scratch);
-    const places at = places_of(p);
-    const size_t bytes = at.size * sizeof(double);
-    const int64_t slices = solid_slices(at.size);
-    double *rest = scratch + solid_size(t, true);
-    make_solid(p, true);
-    if (slices > 0)
-        launch(condense<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at, n_cells,
-               coefficients, K, rest, failed);
-    else if (at.size <= FEW_NUMBERS)
-        launch(condense<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at, n_cells,
-               coefficients, K, rest, failed);
-    else if (at.size <= MANY_NUMBERS)
-        launch(condense<4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, K, rest, failed);
-    else
-        launch(condense<8, true>, what, n_cells, 256, bytes, p, at, n_cells, coefficients, K, rest, failed);
-    return failure_found(failed);
+    return find_failure(n_batches, [&](unsigned long long *failed) {
+        const solid p = solid_of(t, true, scratch);
+        const places at = places_of(p);
+        make_solid(p, true);
+        by_size<true>(
+            at.size, solid_slices(at.size), FEW_NUMBERS, MANY_NUMBERS, TEAMS, n_cells, [&](const auto &way) {
+                using W = std::decay_t<decltype(way)>;
+                launch(condense<W::WARPS, W::SHARED>, "condense_elastic", way.blocks, way.threads, way.bytes,
+                       p, at, n_cells, coefficients, K, scratch + solid_size(t, true), failed);
+            });
+    });
 }
