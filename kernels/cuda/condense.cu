@@ -167,7 +167,8 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
         if (!eliminate<false>(team, p.N(), p.N() + p.n() + 1, at.ld, C) && thread == 0)
             atomicMin(failed, (unsigned long long)batch);
         subtract_gram(
-            team, p.N(), p.n(), at.ld, C + p.N(), [&](int i, int j) { return H_of(p, c, extra, j, i); },
+            team, p.N(), p.n(), at.ld, C + p.N(),
+            [&](int i) { return [&, i](int j) { return H_of(p, c, extra, j, i); }; },
             [&](int i, int j, double x) { own[triangle_row(i) + j] = x; });
         team.sync();
         restore(p, team, c, at.ld, C, d, own);

@@ -106,7 +106,7 @@ template <class T> __device__ __forceinline__ void prepare(const work<T> &w) {
 template <class T> __device__ __forceinline__ bool scalar_stage(const work<T> &w) {
     const solid &p = w.p;
     const T &team = w.team;
-    const int Nu = p.t.Nu, m = p.t.m, high = p.high, low = p.low, ld = w.at.scalar_ld;
+    const int Nu = p.t.Nu, m = p.t.m, faces = p.t.n_faces, high = p.high, low = p.low, ld = w.at.scalar_ld;
     const double *c = w.c(), *weight = c + p.at.weight;
     double *A = w.C(), *P = w.P();
     for (int i = team.warp; i < high; i += T::THREADS / 32) {
@@ -122,11 +122,19 @@ template <class T> __device__ __forceinline__ bool scalar_stage(const work<T> &w
     const bool good = eliminate<false>(team, high, Nu + p.n_face, ld, A);
     subtract_gram(
         team, high, low + p.n_face, ld, A + high,
-        [&](int i, int j) {
-            const int f = (i - low) / m;
-            if (i < low) return mass_entry(p, weight, i, j);
-            if (j < low) return weight[f] * __ldg(p.FU + (face_at(p, c, f) * Nu + j) * m + i - low - f * m);
-            return i == j ? weight[f] : 0.0;
+        [&](int i) {
+            const int f = i < low ? 0 : (i - low) / m;
+            const double *from =
+                i < low ? p.t.mass + i * Nu : p.FU + face_at(p, c, f) * Nu * m + i - low - f * m;
+            return [=](int j) {
+                if (i < low) {
+                    double sum = 0.0;
+                    for (int face = 0; face < faces; face++)
+                        sum += weight[face] * __ldg(from + face * Nu * Nu + j);
+                    return sum;
+                }
+                return j < low ? weight[f] * __ldg(from + j * m) : i == j ? weight[f] : 0.0;
+            };
         },
         [&](int i, int j, double value) { P[triangle_row(i) + j] = value; });
     team.sync();
@@ -288,13 +296,17 @@ template <class T> __device__ __forceinline__ void make_K(const work<T> &w, doub
     const int *order = w.order();
     subtract_gram(
         w.team, p.N, p.n, w.at.ld, w.C() + p.N,
-        [&](int i, int j) {
-            const int4 a = extra[i], b = extra[j];
-            const int c = component_of(a), d = component_of(b), x = scalar_of(a), y = scalar_of(b);
-            const double H =
-                products[((face_of(a) * faces + face_of(b)) * dim + c) * dim + d] * __ldg(p.FF + a.y + b.z);
-            return c == d ? H + P[x >= y ? triangle_row(low + x) + low + y : triangle_row(low + y) + low + x]
-                          : H;
+        [&](int i) {
+            const int4 a = extra[i];
+            const int c = component_of(a), x = low + scalar_of(a), row = triangle_row(x) + low;
+            const double *product = products + face_of(a) * faces * dim * dim + c * dim, *FF = p.FF + a.y;
+            return [=](int j) {
+                const int4 b = extra[j];
+                const int d = component_of(b), y = scalar_of(b);
+                const double H = product[face_of(b) * dim * dim + d] * __ldg(FF + b.z);
+                if (c != d) return H;
+                return H + P[low + y <= x ? row + y : triangle_row(low + y) + x];
+            };
         },
         [&](int i, int j, double value) {
             if (i == j) diagonal[i] = value;
@@ -311,16 +323,27 @@ template <class T> __device__ __forceinline__ void put_first(const work<T> &w, d
     const solid &p = w.p;
     const double *first = w.own + w.at.first, *of = w.own + w.at.motions, *D = w.own + w.at.D;
     const int *order = w.order();
-    for (int q = w.team.warp; q < p.n; q += T::THREADS / 32)
-        for (int j = w.team.lane; j <= q && j < p.n_linear; j += 32) {
-            double sum = first[first_at(p, q, j)];
+    // A thread has a row, or every so many-th entry of one.
+    const int sharing = T::THREADS > p.n ? T::THREADS / p.n : 1;
+    for (int e = w.team.thread; e < p.n * sharing; e += T::THREADS) {
+        const int q = e % p.n, end = q < p.n_linear ? q + 1 : p.n_linear;
+        const double *row = first + first_at(p, q, 0);
+        double lack[MOTIONS], motion[MOTIONS];
 #pragma unroll
-            for (int r = 0; r < MOTIONS; r++) {
-                sum += D[q * MOTIONS + r] * of[j * MOTIONS + r];
-                if (q < p.n_linear) sum += of[q * MOTIONS + r] * D[j * MOTIONS + r];
-            }
+        for (int r = 0; r < MOTIONS; r++) {
+            lack[r] = D[q * MOTIONS + r];
+            motion[r] = q < p.n_linear ? of[q * MOTIONS + r] : 0.0;
+        }
+        for (int j = e / p.n; j < end; j += sharing) {
+            double sum = row[j];
+#pragma unroll
+            for (int r = 0; r < MOTIONS; r++) sum += lack[r] * of[j * MOTIONS + r];
+            if (q < p.n_linear)
+#pragma unroll
+                for (int r = 0; r < MOTIONS; r++) sum += motion[r] * D[j * MOTIONS + r];
             K[entry_place(order[q], order[j])] = sum;
         }
+    }
 }
 
 template <int WARPS, bool SHARED>

@@ -65,6 +65,21 @@ void by_records(const struct integrals &list, int64_t n_batches, int64_t size, d
     }
 }
 
+// n numbers, even, into shared memory, which come while the team does something else; and the wait for those
+// of this thread.
+template <class T>
+__device__ __forceinline__ void fetch(const T &team, const double *from, int n, double *to) {
+    for (int e = 2 * team.thread; e < n; e += 2 * T::THREADS)
+        asm volatile(
+            "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to + e)),
+            "l"(from + e)
+            : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_fetched() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 // ------------------------------------------------------------------------------------ W
 
 __host__ __device__ inline int triangle_tiles(int blocks) {
@@ -84,7 +99,7 @@ __device__ __forceinline__ bool invert_mass(const shape &s, const T &team, const
             work[i * ld + rows + j] = i == j ? 1.0 : 0.0;
         }
     team.sync();
-    const bool good = eliminate<false>(team, rows, 2 * rows, ld, work);
+    const bool good = eliminate<false, true>(team, rows, 2 * rows, ld, work);
     const double *W = work + rows;
     int tile = 0;
     for (int i = 0; i < s.blocks; i++)
@@ -106,27 +121,40 @@ __device__ __forceinline__ bool invert_mass(const shape &s, const T &team, const
 template <class T, class X>
 __device__ __forceinline__ void half_solve(const T &team, int blocks, const double *W, int tiles, const X &x,
                                            double *V) {
-    constexpr int ROWS = 4; // tiles of a column that are made at once; the next one of X is on its way
+    constexpr int ROWS = 4; // tiles of a column that are made at once
     for (int j = team.warp; j < tiles; j += T::THREADS / 32)
         for (int i0 = 0; i0 < blocks; i0 += ROWS) {
-            const int end = i0 + ROWS < blocks ? i0 + ROWS : blocks;
+            const int count = blocks - i0;
+            const double2 *rows[ROWS];
             double v[ROWS][2] = {};
-            double2 next = x(0, j);
-            for (int k = 0; k < end; k++) {
-                const double2 column = next;
-                if (k + 1 < end) next = x(k + 1, j);
-                const double2 *of = (const double2 *)W + k * 32 + team.lane;
+#pragma unroll
+            for (int e = 0; e < ROWS; e++)
+                rows[e] = (const double2 *)W + triangle_tiles(i0 + e) * 32 + team.lane;
+            for (int k = 0; k < i0; k++) {
+                const double2 above = x(k, j);
 #pragma unroll
                 for (int e = 0; e < ROWS; e++)
-                    if (k <= i0 + e && i0 + e < end) {
-                        const double2 w = of[triangle_tiles(i0 + e) * 32];
-                        multiply_add(v[e], column.x, w.x);
-                        multiply_add(v[e], column.y, w.y);
+                    if (e < count) {
+                        const double2 w = rows[e][k * 32];
+                        multiply_add(v[e], above.x, w.x);
+                        multiply_add(v[e], above.y, w.y);
+                    }
+            }
+#pragma unroll
+            for (int q = 0; q < ROWS; q++) {
+                if (q >= count) break;
+                const double2 here = x(i0 + q, j);
+#pragma unroll
+                for (int e = q; e < ROWS; e++)
+                    if (e < count) {
+                        const double2 w = rows[e][(i0 + q) * 32];
+                        multiply_add(v[e], here.x, w.x);
+                        multiply_add(v[e], here.y, w.y);
                     }
             }
 #pragma unroll
             for (int e = 0; e < ROWS; e++)
-                if (i0 + e < end)
+                if (e < count)
                     ((double2 *)(V + ((int64_t)(i0 + e) * tiles + j) * 64))[team.lane] =
                         make_double2(v[e][0], v[e][1]);
         }
@@ -214,6 +242,58 @@ template <int SIDE, bool ALONE = false> struct square {
             }
     }
 };
+
+// ------------------------------------------------------------------------------------ turns
+
+// Tiles of a face's functions, no more than so many.
+constexpr int MOST_FACE_TILES = 4;
+__host__ __device__ inline int face_tiles(int m) {
+    return (m + 7) / 8;
+}
+
+// `to` = O'K O, both one triangle; O: whole matrices of all orientations, 8 face_tiles(m) numbers a side. A
+// warp takes eight columns of a pair of faces.
+template <class T>
+__device__ __forceinline__ void turn_tiles(const T &team, int faces, int m, const double *O, const double *o,
+                                           double *K, double *to) {
+    const int tiles = face_tiles(m), side = 8 * tiles, g = team.lane / 4, t = team.lane % 4;
+    int job = 0;
+    for (int f = 0; f < faces; f++)
+        for (int h = 0; h <= f; h++)
+            for (int j = 0; j < tiles; j++) {
+                if (T::THREADS > 32 && job++ % (T::THREADS / 32) != team.warp) continue;
+                const double *first = O + (int)o[f] * side * side + 2 * t * side + g,
+                             *second = O + (int)o[h] * side * side + t * side + 8 * j + g;
+                double half[MOST_FACE_TILES][2] = {}; // K_fh O_h
+                for (int k = 0; k < m; k += 4) {
+                    const double a = __ldg(second + k * side);
+#pragma unroll
+                    for (int i = 0; i < MOST_FACE_TILES; i++)
+                        if (i < tiles) {
+                            const int row = 8 * i + g, column = k + t;
+                            multiply_add(half[i], a,
+                                         row < m && column < m ? entry_of(K, f * m + row, h * m + column)
+                                                               : 0.0);
+                        }
+                }
+#pragma unroll 1
+                for (int i = 0; i < tiles; i++) {
+                    double sum[2] = {0.0, 0.0};
+#pragma unroll
+                    for (int k = 0; k < MOST_FACE_TILES; k++)
+                        if (k < tiles) {
+                            multiply_add(sum, half[k][0], __ldg(first + 8 * k * side + 8 * i));
+                            multiply_add(sum, half[k][1], __ldg(first + (8 * k + 1) * side + 8 * i));
+                        }
+#pragma unroll
+                    for (int r = 0; r < 2; r++) {
+                        const int row = 8 * i + 2 * t + r, column = 8 * j + g;
+                        if (row < m && column < m && (h < f || column <= row))
+                            to[triangle_row(f * m + row) + h * m + column] = sum[r];
+                    }
+                }
+            }
+}
 
 // turns.cuh: the orientations are all that a cell says of itself.
 struct oriented {

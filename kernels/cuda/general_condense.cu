@@ -8,10 +8,11 @@ constexpr int SIDE = 4;        // a warp of several has a square of 4 x 4 tiles 
 constexpr int SIDE_ALONE = 5;  // and one that has a cell of its own all of them
 constexpr int MOST_TILES = 20; // columns of tiles, of which 15 warps have the squares
 
-// Where the numbers of a cell stand, all of them even: orientations, the sums of rows, K; then W in tiles and
-// V, in whose place A is eliminated. C takes the place of all that, unless V of all parts is kept.
+// Where the numbers of a cell stand, all of them even: orientations, the sums of rows, K; then W in tiles, V,
+// in whose place A is eliminated, and X of the next part. C, and K as it is turned, take the place of all
+// that, unless V of all parts is kept.
 struct places {
-    int ld_A, ld, o, d, K, W, V, C, size;
+    int ld_A, ld, o, d, K, W, V, X, C, size;
 };
 
 places places_of(const shape &s, bool kept) {
@@ -23,10 +24,11 @@ places places_of(const shape &s, bool kept) {
     at.K = at.d + even(s.n);
     at.W = at.K + even((int64_t)s.n * (s.n + 1) / 2);
     at.V = at.W + triangle_tiles(s.blocks) * 64;
-    const int n_V = (kept ? s.parts : 1) * s.blocks * s.tiles * 64, n_A = even(padded_rows(s.rows) * at.ld_A),
-              end = at.V + (n_V > n_A ? n_V : n_A);
+    const int n_V = (kept ? s.parts : 1) * s.blocks * s.tiles * 64, n_A = even(padded_rows(s.rows) * at.ld_A);
+    at.X = at.V + (n_V > n_A ? n_V : n_A);
+    const int end = at.X + (kept ? 0 : n_V), n_K = at.W - at.K, n_groups = even(s.n * s.t.m);
     at.C = kept ? end : at.W;
-    const int last = at.C + even(padded_rows(s.N) * at.ld), work = at.W + even(s.n * s.t.m);
+    const int last = at.C + even(padded_rows(s.N) * at.ld), work = at.W + (n_K > n_groups ? n_K : n_groups);
     at.size = last > end ? last : end;
     at.size = at.size > work ? at.size : work;
     return at;
@@ -54,16 +56,16 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
                 K[triangle_row(j - trace) + i - trace] = x;
         });
     };
-    auto make = [&](int part) {
-        const double2 *X = (const double2 *)(record + s.X + (int64_t)part * n_V) + team.lane;
+    auto make = [&](const double *X, double *to) {
+        const double2 *from = (const double2 *)X + team.lane;
         half_solve(
-            team, s.blocks, own + at.W, s.tiles,
-            [&](int k, int j) { return __ldg(X + (k * s.tiles + j) * 32); }, V + (KEPT ? part * n_V : 0));
+            team, s.blocks, own + at.W, s.tiles, [&](int k, int j) { return from[(k * s.tiles + j) * 32]; },
+            to);
     };
     bool good;
     if (KEPT) {
         good = invert_mass(s, team, record + s.A, at.ld_A, V, own + at.W);
-        for (int part = 0; part < s.parts; part++) make(part);
+        for (int part = 0; part < s.parts; part++) make(record + s.X + part * n_V, V + part * n_V);
         team.sync();
         for (int number = team.warp; number < squares_of<TILES>(s.tiles); number += T::THREADS / 32) {
             square<TILES> mine(s.tiles, number);
@@ -72,15 +74,19 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
             give(mine);
         }
     } else {
+        fetch(team, record + s.X, n_V, own + at.X);
         good = invert_mass(s, team, record + s.A, at.ld_A, V, own + at.W);
         square<TILES, T::THREADS == 32> mine(s.tiles, team.warp); // one that does not exist has no tile
         begin(mine);
         for (int part = 0; part < s.parts; part++) {
-            make(part);
+            wait_for_fetched();
             team.sync();
+            make(own + at.X, V);
+            team.sync();
+            if (part + 1 < s.parts) fetch(team, record + s.X + (part + 1) * n_V, n_V, own + at.X);
             mine.add(team.lane, s.blocks, V);
-            team.sync();
         }
+        team.sync();
         give(mine);
     }
     for (int i = team.thread; i < N; i += T::THREADS) C[i * at.ld + N + n] = s.reacts ? record[s.b + i] : 0.0;
@@ -91,14 +97,14 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
 
 // Blocks of a multiprocessor that the registers shall leave room for.
 constexpr int blocks_together(int warps) {
-    return warps <= 3 ? 5 : warps <= 10 ? 2 : 1;
+    return warps == 1 ? 3 : warps == 3 ? 5 : warps <= 10 ? 2 : 1;
 }
 
 template <int WARPS, int TILES, bool SHARED>
 __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, SHARED ? blocks_together(WARPS) : 1)
     condense(const __grid_constant__ shape s, const __grid_constant__ places at, int64_t first_batch,
-             int64_t n_cells, const double *records, const double *orientations, double *K, double *slices,
-             unsigned long long *failed) {
+             int64_t n_cells, const double *records, const double *orientations, const double *O, double *K,
+             double *slices, unsigned long long *failed) {
     extern __shared__ __align__(16) double room[];
     constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
     const int mine = WARPS == 1 ? threadIdx.x / 32 : 0;
@@ -116,7 +122,8 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, SHARED ?
         good = eliminate<false>(team, N, width + 1, at.ld, C) && good;
         if (!good && thread == 0) atomicMin(failed, (unsigned long long)batch);
         subtract_gram(
-            team, N, n, at.ld, C + N, [&](int i, int j) { return own_K[triangle_row(i) + j]; },
+            team, N, n, at.ld, C + N,
+            [&](int i) { return [row = own_K + triangle_row(i)](int j) { return row[j]; }; },
             [&](int i, int j, double x) { own_K[triangle_row(i) + j] = x; });
         for (int j = thread; j < n; j += team.THREADS) {
             double sum = 0.0;
@@ -125,17 +132,21 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, SHARED ?
         }
         team.sync();
         restore_sums(team, n, faces, m, sqrt(s.turns.face), d, own_K);
-        turn(oriented{s.turns, n, {0}}, team, o, own_K, own + at.W);
+        if (O != nullptr)
+            turn_tiles(team, faces, m, O, o, own_K, own + at.W);
+        else
+            turn(oriented{s.turns, n, {0}}, team, o, own_K, own + at.W);
+        const int from = O != nullptr ? at.W : at.K;
         if (WARPS == 1) { // four neighbours in lanes
             __syncthreads();
             double *to = K + batch * n_K * L + first % L;
             for (int e = threadIdx.x; e < n_K * CELLS; e += 32 * TEAMS)
-                to[(int64_t)(e / CELLS) * L + e % CELLS] = room[e % CELLS * at.size + at.K + e / CELLS];
+                to[(int64_t)(e / CELLS) * L + e % CELLS] = room[e % CELLS * at.size + from + e / CELLS];
             __syncthreads();
         } else {
             team.sync();
             double *to = K + batch * n_K * L + lane;
-            for (int e = thread; e < n_K; e += team.THREADS) to[(int64_t)e * L] = own_K[e];
+            for (int e = thread; e < n_K; e += team.THREADS) to[(int64_t)e * L] = own[from + e];
             team.sync();
         }
     }
@@ -163,7 +174,14 @@ condense_way way_of(const shape &s) {
     return way;
 }
 
-// The slices of both uses stand in front of the records.
+// Numbers of O of all orientations, with which K is turned; 0: it is turned by groups of functions, or signs.
+int64_t turns_size(const struct general_tables *t) {
+    const int64_t side = 8 * face_tiles(t->m);
+    if (t->affine->n_groups == t->m || face_tiles(t->m) > MOST_FACE_TILES) return 0;
+    return orientations_of(t->dim, t->n_faces) * side * side;
+}
+
+// In scratch: O, the slices of both uses, and the records.
 int64_t slices_before(const struct general_tables *t, bool full) {
     const condense_way way = way_of(shape_of(t, full, true, true));
     const int64_t first = way.slices * way.at.size,
@@ -174,16 +192,17 @@ int64_t slices_before(const struct general_tables *t, bool full) {
 int64_t scratch_of(const struct general_tables *t, bool full) {
     const int64_t a = shape_of(t, full, true, true).size, b = shape_of(t, full, true, false).size;
     const int64_t records = batches_of(a) * a, more = batches_of(b) * b;
-    return slices_before(t, full) + (records > more ? records : more) * L;
+    return turns_size(t) + slices_before(t, full) + (records > more ? records : more) * L;
 }
 
 void launch_condense(const shape &s, const condense_way &way, int64_t first, int64_t n, const double *records,
-                     const double *orientations, double *K, double *slices, unsigned long long *failed) {
+                     const double *orientations, const double *O, double *K, double *slices,
+                     unsigned long long *failed) {
     const int64_t n_cells = n * L;
     const size_t bytes = way.at.size * sizeof(double);
     auto go = [&](auto kernel, int64_t blocks, int threads, size_t shared) {
         launch(kernel, "condense_general", blocks, threads, shared, s, way.at, first, n_cells, records,
-               orientations, K, slices, failed);
+               orientations, O, K, slices, failed);
     };
     if (way.slices > 0)
         go(condense<8, SIDE, false>, way.slices < n_cells ? way.slices : n_cells, 256, 0);
@@ -202,7 +221,7 @@ void launch_condense(const shape &s, const condense_way &way, int64_t first, int
 } // namespace
 
 double *general_records(const struct general_tables *t, bool full, double *scratch) {
-    return scratch + slices_before(t, full);
+    return scratch + turns_size(t) + slices_before(t, full);
 }
 
 } // namespace facet
@@ -219,10 +238,13 @@ int64_t condense_general_cuda(const struct general_tables *t, const struct gener
     const shape s = shape_of(t, g->full, g->reaction != nullptr, true);
     const condense_way way = way_of(s);
     return find_failure(n_batches, [&](unsigned long long *failed) {
-        double *records = general_records(t, g->full, scratch);
-        by_records(general_integrals(s, g), n_batches, s.size, records, "condense_general",
-                   [&](int64_t first, int64_t n) {
-                       launch_condense(s, way, first, n, records, g->orientations, K, scratch, failed);
-                   });
+        const char *what = "condense_general";
+        double *records = general_records(t, g->full, scratch), *O = turns_size(t) > 0 ? scratch : nullptr;
+        if (O != nullptr)
+            make_turns(*t->affine, orientations_of(t->dim, t->n_faces), 8 * face_tiles(t->m), O, what);
+        by_records(general_integrals(s, g), n_batches, s.size, records, what, [&](int64_t first, int64_t n) {
+            launch_condense(s, way, first, n, records, g->orientations, O, K, scratch + turns_size(t),
+                            failed);
+        });
     });
 }

@@ -29,21 +29,30 @@ __device__ __forceinline__ void run_at(const struct integral &a, int run, int *b
     *block = left % (whole + 1);
 }
 
-// sum += the integrals of a part; left, right: row and column of lane / 4 of each run. Points beyond the last
-// have the weight 0. ALONE: right is NULL; MIXED: mix is not.
-template <bool ALONE, bool MIXED>
-__device__ __forceinline__ void add_part(const struct integral_part &p, int columns, int64_t batch, int lane,
-                                         const int (&left)[TILES], const int (&right)[TILES],
-                                         double (&sum)[TILES][TILES][2]) {
-    const int g = lane / 4, t = lane % 4, last = p.n - 1;
-    const double *in = p.in + batch * p.batch + g, *mix = MIXED ? p.mix + batch * p.mix_batch + g : nullptr;
-    int at[TILES];
+// What a lane needs at four points: weights of four groups of cells, and both functions.
+struct factors {
+    double w[TILES], left[TILES], right[TILES];
+};
+
+// ALONE: right is NULL; MIXED: mix is not. Points beyond the last have the weight 0. left, right: row and
+// column of lane / 4 of each run.
+template <bool ALONE, bool MIXED> struct integrand {
+    const struct integral_part &p;
+    const double *in, *mix;
+    int t, at[TILES];
+    const int (&right)[TILES];
+
+    __device__ __forceinline__ integrand(const struct integral_part &part, int columns, int64_t batch,
+                                         int lane, const int (&rows)[TILES], const int (&runs)[TILES])
+        : p(part), in(part.in + batch * part.batch + lane / 4),
+          mix(MIXED ? part.mix + batch * part.mix_batch + lane / 4 : nullptr), t(lane % 4), right(runs) {
 #pragma unroll
-    for (int e = 0; e < TILES; e++) at[e] = ALONE ? left[e] * columns + right[e] : left[e];
-#pragma unroll 2
-    for (int q0 = 0; q0 < p.n; q0 += 4) {
-        const int q = q0 + t < p.n ? q0 + t : last;
-        double w[TILES], f[TILES];
+        for (int e = 0; e < TILES; e++) at[e] = ALONE ? rows[e] * columns + runs[e] : rows[e];
+    }
+    __device__ __forceinline__ void load(int q0, factors *to) const {
+        const bool there = q0 + t < p.n;
+        const int q = there ? q0 + t : p.n - 1;
+        const double *left = p.left + (int64_t)q * p.ld_left;
 #pragma unroll
         for (int m = 0; m < TILES; m++) {
             const double *from = in + (int64_t)q * p.step + 8 * m;
@@ -53,17 +62,33 @@ __device__ __forceinline__ void add_part(const struct integral_part &p, int colu
             } else {
                 x = *from;
             }
-            w[m] = q0 + t < p.n ? x : 0.0;
+            to->w[m] = there ? x : 0.0;
         }
-        const double *of_left = p.left + (int64_t)q * p.ld_left,
-                     *of_right = ALONE ? nullptr : p.right + (int64_t)q * p.ld_right;
 #pragma unroll
-        for (int e = 0; e < TILES; e++)
-            f[e] = ALONE ? __ldg(of_left + at[e]) : __ldg(of_left + at[e]) * __ldg(of_right + right[e]);
+        for (int e = 0; e < TILES; e++) {
+            to->left[e] = __ldg(left + at[e]);
+            to->right[e] = ALONE ? 1.0 : __ldg(p.right + (int64_t)q * p.ld_right + right[e]);
+        }
+    }
+};
+
+// sum += the integrals of a part; the numbers of the next four points are on their way.
+template <bool ALONE, bool MIXED>
+__device__ __forceinline__ void add_part(const struct integral_part &p, int columns, int64_t batch, int lane,
+                                         const int (&left)[TILES], const int (&right)[TILES],
+                                         double (&sum)[TILES][TILES][2]) {
+    const integrand<ALONE, MIXED> f(p, columns, batch, lane, left, right);
+    factors next;
+    f.load(0, &next);
+    for (int q0 = 0; q0 < p.n; q0 += 4) {
+        const factors here = next;
+        f.load(q0 + 4 < p.n ? q0 + 4 : q0, &next);
 #pragma unroll
-        for (int m = 0; m < TILES; m++)
+        for (int e = 0; e < TILES; e++) {
+            const double value = ALONE ? here.left[e] : here.left[e] * here.right[e];
 #pragma unroll
-            for (int e = 0; e < TILES; e++) multiply_add(sum[m][e], w[m], f[e]);
+            for (int m = 0; m < TILES; m++) multiply_add(sum[m][e], here.w[m], value);
+        }
     }
 }
 

@@ -86,7 +86,29 @@ bool condense_tiles(const struct affine_tables *t, int64_t n_batches, const doub
 bool condense_columns(const struct affine_tables *t, int64_t n_batches, const double *coefficients, double *K,
                       double *scratch, int64_t *first_bad);
 
+// O of every orientation of a face as a whole matrix, `side` x side numbers each, those beyond m zero
+// (turns.cu).
+int orientations_of(int dim, int n_faces);
+void make_turns(const struct affine_tables &t, int orientations, int side, double *O, const char *what);
+
 namespace {
+
+// Entry (a, b) of O as the cell meets a face in orientation o.
+__device__ double turn_entry(const struct affine_tables &t, int o, int a, int b) {
+    const double *block = t.turns + o * t.n_turn;
+    for (int g = 0; g < t.n_groups; g++) {
+        const int32_t *modes = t.modes + t.group_starts[g];
+        const int size = t.group_starts[g + 1] - t.group_starts[g];
+        int row = -1, column = -1;
+        for (int k = 0; k < size; k++) {
+            if (modes[k] == a) row = k;
+            if (modes[k] == b) column = k;
+        }
+        if (row >= 0 || column >= 0) return row >= 0 && column >= 0 ? block[row * size + column] : 0.0;
+        block += size * size;
+    }
+    return 0.0;
+}
 
 // ------------------------------------------------------------------------------------ matrices of a cell
 
@@ -252,13 +274,14 @@ struct corner {
 };
 
 // S = U'U in the first N columns, U^-T applied to the others (columns in all). KEEP: U is wanted, its
-// diagonal inverted. Returns whether S is positive definite.
-template <bool KEEP, class T>
-__device__ __forceinline__ bool eliminate(const T &team, int N, int columns, int ld, double *C) {
+// diagonal inverted. UNIT: the others are the unit matrix, whose columns are zero before their turn comes.
+// Returns whether S is positive definite.
+template <bool KEEP, bool UNIT = false, class T>
+__device__ __forceinline__ bool eliminate(const T &team, int N, int all_columns, int ld, double *C) {
     constexpr int WARPS = T::THREADS / 32, TOGETHER = 4; // tiles that a warp has on their way
     bool good = true;
     for (int k0 = 0; k0 < N; k0 += 4) {
-        const int rows = N - k0 < 4 ? N - k0 : 4;
+        const int rows = N - k0 < 4 ? N - k0 : 4, columns = UNIT ? N + k0 + rows : all_columns;
         const corner u(C, ld, k0, rows);
         good = good && u.good;
         team.sync();
@@ -313,7 +336,7 @@ __device__ __forceinline__ bool eliminate(const T &team, int N, int columns, int
     return good;
 }
 
-// put(i, j, value) of base(i, j) - V'V for j <= i < n, tiles of 8 x 8, up to four of a row at a time; V: rows
+// put(i, j, value) of base(i)(j) - V'V for j <= i < n, tiles of 8 x 8, up to four of a row at a time; V: rows
 // of ld, zeros up to a multiple of four.
 template <class T, class Base, class Put>
 __device__ __forceinline__ void subtract_gram(const T &team, int rows, int n, int ld, const double *V,
@@ -327,12 +350,13 @@ __device__ __forceinline__ void subtract_gram(const T &team, int rows, int n, in
             if (T::THREADS > 32 && job % (T::THREADS / 32) != team.warp) continue;
             double sum[WIDE][2];
             const int i = i0 + g;
+            const auto row = base(i < n ? i : n - 1);
 #pragma unroll
             for (int q = 0; q < WIDE; q++)
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int j = j0 + 8 * q + 2 * t + r;
-                    sum[q][r] = i < n && j <= i ? base(i, j) : 0.0;
+                    sum[q][r] = i < n && j <= i ? row(j) : 0.0;
                 }
             for (int k = 0; k < rows; k += 4) {
                 const double a = -from[k * ld + i0];
