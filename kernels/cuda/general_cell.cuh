@@ -36,10 +36,18 @@ struct integral_part plain_part(int n, const double *left, int ld_left, const do
                                 const double *in, int64_t batch, int step);
 // The integrals of all its records.
 struct integrals general_integrals(const shape &s, const struct general_cells *g);
-// Numbers of the slices of solves inside cells (general_solve.cu), and the place of the records in scratch,
-// behind those of all uses (general_condense.cu).
+
+// Scratch of a call: O of all orientations, the table D of kernels/general.h by columns (both NULL: there is
+// none), slices, and records. begin: makes what the tables need, and puts D into the shape.
+struct general_room {
+    double *O, *D, *slices, *records;
+    void begin(shape *s, const char *what) const;
+};
+general_room general_room_of(const struct general_tables *t, bool full, double *scratch);
+int64_t general_room_size(const struct general_tables *t, bool full);
+// Numbers of the slices of either use.
+int64_t general_condense_slices(const shape &s);
 int64_t general_solve_slices(const shape &s);
-double *general_records(const struct general_tables *t, bool full, double *scratch);
 
 namespace {
 

@@ -174,27 +174,6 @@ condense_way way_of(const shape &s) {
     return way;
 }
 
-// Numbers of O of all orientations, with which K is turned; 0: it is turned by groups of functions, or signs.
-int64_t turns_size(const struct general_tables *t) {
-    const int64_t side = 8 * face_tiles(t->m);
-    if (t->affine->n_groups == t->m || face_tiles(t->m) > MOST_FACE_TILES) return 0;
-    return orientations_of(t->dim, t->n_faces) * side * side;
-}
-
-// In scratch: O, the slices of both uses, and the records.
-int64_t slices_before(const struct general_tables *t, bool full) {
-    const condense_way way = way_of(shape_of(t, full, true, true));
-    const int64_t first = way.slices * way.at.size,
-                  second = general_solve_slices(shape_of(t, full, true, false));
-    return first > second ? first : second;
-}
-
-int64_t scratch_of(const struct general_tables *t, bool full) {
-    const int64_t a = shape_of(t, full, true, true).size, b = shape_of(t, full, true, false).size;
-    const int64_t records = batches_of(a) * a, more = batches_of(b) * b;
-    return turns_size(t) + slices_before(t, full) + (records > more ? records : more) * L;
-}
-
 void launch_condense(const shape &s, const condense_way &way, int64_t first, int64_t n, const double *records,
                      const double *orientations, const double *O, double *K, double *slices,
                      unsigned long long *failed) {
@@ -220,8 +199,9 @@ void launch_condense(const shape &s, const condense_way &way, int64_t first, int
 
 } // namespace
 
-double *general_records(const struct general_tables *t, bool full, double *scratch) {
-    return scratch + turns_size(t) + slices_before(t, full);
+int64_t general_condense_slices(const shape &s) {
+    const condense_way way = way_of(s);
+    return way.slices * way.at.size;
 }
 
 } // namespace facet
@@ -229,22 +209,22 @@ double *general_records(const struct general_tables *t, bool full, double *scrat
 using namespace facet;
 
 int64_t condense_general_scratch_cuda(const struct general_tables *t, int full) {
-    const int64_t plain = scratch_of(t, false), other = full ? scratch_of(t, true) : 0;
+    const int64_t plain = general_room_size(t, false), other = full ? general_room_size(t, true) : 0;
     return plain > other ? plain : other;
 }
 
 int64_t condense_general_cuda(const struct general_tables *t, const struct general_cells *g,
                               int64_t n_batches, double *K, double *scratch) {
-    const shape s = shape_of(t, g->full, g->reaction != nullptr, true);
+    const char *what = "condense_general";
+    shape s = shape_of(t, g->full, g->reaction != nullptr, true);
     const condense_way way = way_of(s);
+    const general_room room = general_room_of(t, g->full, scratch);
     return find_failure(n_batches, [&](unsigned long long *failed) {
-        const char *what = "condense_general";
-        double *records = general_records(t, g->full, scratch), *O = turns_size(t) > 0 ? scratch : nullptr;
-        if (O != nullptr)
-            make_turns(*t->affine, orientations_of(t->dim, t->n_faces), 8 * face_tiles(t->m), O, what);
-        by_records(general_integrals(s, g), n_batches, s.size, records, what, [&](int64_t first, int64_t n) {
-            launch_condense(s, way, first, n, records, g->orientations, O, K, scratch + turns_size(t),
-                            failed);
-        });
+        room.begin(&s, what);
+        by_records(general_integrals(s, g), n_batches, s.size, room.records, what,
+                   [&](int64_t first, int64_t n) {
+                       launch_condense(s, way, first, n, room.records, g->orientations, room.O, K,
+                                       room.slices, failed);
+                   });
     });
 }

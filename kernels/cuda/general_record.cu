@@ -104,7 +104,59 @@ struct record {
     }
 };
 
+// `to` = `count` matrices of N x N by columns.
+__global__ void turn_over(int64_t count, int N, const double *from, double *to) {
+    for (int64_t e = first_thread(); e < count * N * N; e += all_threads()) {
+        const int64_t matrix = e / N / N;
+        const int i = (int)(e % N), j = (int)(e / N % N);
+        to[e] = from[(matrix * N + i) * N + j];
+    }
+}
+
+// Numbers of O; 0: K is turned by signs, or by groups of functions.
+int64_t turns_size(const struct general_tables *t) {
+    const int64_t side = 8 * face_tiles(t->m);
+    if (t->affine->n_groups == t->m || face_tiles(t->m) > MOST_FACE_TILES) return 0;
+    return orientations_of(t->dim, t->n_faces) * side * side;
+}
+
+int64_t table_size(const struct general_tables *t) {
+    return t->D != nullptr ? even((int64_t)t->n_metric * t->dim * t->N * t->N) : 0;
+}
+
+int64_t slices_size(const struct general_tables *t, bool full) {
+    const int64_t a = general_condense_slices(shape_of(t, full, true, true)),
+                  b = general_solve_slices(shape_of(t, full, true, false));
+    return a > b ? a : b;
+}
+
 } // namespace
+
+general_room general_room_of(const struct general_tables *t, bool full, double *scratch) {
+    general_room room;
+    room.O = turns_size(t) > 0 ? scratch : nullptr;
+    room.D = t->D != nullptr ? scratch + turns_size(t) : nullptr;
+    room.slices = scratch + turns_size(t) + table_size(t);
+    room.records = room.slices + slices_size(t, full);
+    return room;
+}
+
+int64_t general_room_size(const struct general_tables *t, bool full) {
+    const int64_t a = shape_of(t, full, true, true).size, b = shape_of(t, full, true, false).size;
+    const int64_t first = batches_of(a) * a, second = batches_of(b) * b;
+    return turns_size(t) + table_size(t) + slices_size(t, full) + (first > second ? first : second) * L;
+}
+
+void general_room::begin(shape *s, const char *what) const {
+    const struct general_tables &t = s->t;
+    if (!may_launch()) return;
+    if (O != nullptr && s->faces)
+        make_turns(s->turns, orientations_of(t.dim, t.n_faces), 8 * face_tiles(t.m), O, what);
+    if (D == nullptr) return;
+    turn_over<<<2 * multiprocessors(), 256>>>((int64_t)t.n_metric * t.dim, t.N, t.D, D);
+    launched(what);
+    s->t.D = D;
+}
 
 shape shape_of(const struct general_tables *t, bool full, bool reacts, bool faces) {
     shape s = {};

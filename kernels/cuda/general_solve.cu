@@ -253,19 +253,21 @@ using namespace facet;
 
 int64_t general_solve_cuda(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
                            const double *uhat, double *u, double *q, double *load, double *scratch) {
-    const shape s = shape_of(t, g->full, g->reaction != nullptr, false);
+    const char *what = "general_solve";
+    shape s = shape_of(t, g->full, g->reaction != nullptr, false);
     const places at = places_of(s);
     const solution x = {uhat, u, q, load};
     const struct general_cells cells = *g;
+    const general_room room = general_room_of(t, g->full, scratch);
     return find_failure(n_batches, [&](unsigned long long *failed) {
-        double *records = general_records(t, g->full, scratch);
         auto work = [&](int64_t first, int64_t n) {
             by_size<false>(at.size, general_slices(at.size), SMALL, 0, TEAMS, n * L, [&](const auto &way) {
                 using W = std::decay_t<decltype(way)>;
-                launch(solve<W::WARPS, W::SHARED>, "general_solve", way.blocks, way.threads, way.bytes, s, at,
-                       first, n * L, (const double *)records, cells, x, scratch, failed);
+                launch(solve<W::WARPS, W::SHARED>, what, way.blocks, way.threads, way.bytes, s, at, first,
+                       n * L, (const double *)room.records, cells, x, room.slices, failed);
             });
         };
-        by_records(general_integrals(s, g), n_batches, s.size, records, "general_solve", work);
+        room.begin(&s, what);
+        by_records(general_integrals(s, g), n_batches, s.size, room.records, what, work);
     });
 }

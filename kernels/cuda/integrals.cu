@@ -42,12 +42,12 @@ template <bool ALONE, bool MIXED> struct integrand {
     int t, at[TILES];
     const int (&right)[TILES];
 
-    __device__ __forceinline__ integrand(const struct integral_part &part, int columns, int64_t batch,
+    __device__ __forceinline__ integrand(const struct integral_part &part, int n_rows, int64_t batch,
                                          int lane, const int (&rows)[TILES], const int (&runs)[TILES])
         : p(part), in(part.in + batch * part.batch + lane / 4),
           mix(MIXED ? part.mix + batch * part.mix_batch + lane / 4 : nullptr), t(lane % 4), right(runs) {
 #pragma unroll
-        for (int e = 0; e < TILES; e++) at[e] = ALONE ? rows[e] * columns + runs[e] : rows[e];
+        for (int e = 0; e < TILES; e++) at[e] = ALONE ? runs[e] * n_rows + rows[e] : rows[e];
     }
     __device__ __forceinline__ void load(int q0, factors *to) const {
         const bool there = q0 + t < p.n;
@@ -74,10 +74,10 @@ template <bool ALONE, bool MIXED> struct integrand {
 
 // sum += the integrals of a part; the numbers of the next four points are on their way.
 template <bool ALONE, bool MIXED>
-__device__ __forceinline__ void add_part(const struct integral_part &p, int columns, int64_t batch, int lane,
+__device__ __forceinline__ void add_part(const struct integral_part &p, int n_rows, int64_t batch, int lane,
                                          const int (&left)[TILES], const int (&right)[TILES],
                                          double (&sum)[TILES][TILES][2]) {
-    const integrand<ALONE, MIXED> f(p, columns, batch, lane, left, right);
+    const integrand<ALONE, MIXED> f(p, n_rows, batch, lane, left, right);
     factors next;
     f.load(0, &next);
     for (int q0 = 0; q0 < p.n; q0 += 4) {
@@ -118,13 +118,13 @@ __global__ void __launch_bounds__(32 * WARPS)
     for (int part = a.first_part; part < a.first_part + a.n_parts; part++) {
         const struct integral_part &p = list.parts[part];
         if (p.right == nullptr && p.mix == nullptr)
-            add_part<true, false>(p, a.columns, batch, lane, left, right, sum);
+            add_part<true, false>(p, a.rows, batch, lane, left, right, sum);
         else if (p.right == nullptr)
-            add_part<true, true>(p, a.columns, batch, lane, left, right, sum);
+            add_part<true, true>(p, a.rows, batch, lane, left, right, sum);
         else if (p.mix == nullptr)
-            add_part<false, false>(p, a.columns, batch, lane, left, right, sum);
+            add_part<false, false>(p, a.rows, batch, lane, left, right, sum);
         else
-            add_part<false, true>(p, a.columns, batch, lane, left, right, sum);
+            add_part<false, true>(p, a.rows, batch, lane, left, right, sum);
     }
     out += here * L * size;
 #pragma unroll

@@ -10,7 +10,7 @@ namespace facet {
 
 // Points with weights: sum over q < n of in[q step + lane] left[q ld_left + i] right[q ld_right + j].
 struct integral_part {
-    const double *left, *right; // right NULL: left[q ld_left + i columns + j]
+    const double *left, *right; // right NULL: left[q ld_left + j rows + i]
     const double *in;           // of the first batch
     const double *mix; // NULL: in; else in times mix[0], the next in L further times mix[mix_step], ..
     int64_t batch;     // numbers of a batch of in
