@@ -300,6 +300,12 @@ facet_status mapped_count_unknowns(struct facet_solver *solver);
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);
 facet_status solver_choose_method(struct facet_solver *solver);
+/* Whether `auto` may take a factor instead of conjugate gradients when it has seen them; the factor, where so
+ * many more steps would take longer. Multigrid in double precision, where the program was free to take a
+ * lesser one. */
+int solver_may_rethink(const struct facet_solver *solver);
+facet_status solver_turn_direct(struct facet_solver *solver, double steps, int *done);
+facet_status solver_turn_double(struct facet_solver *solver, int *done);
 facet_status solver_make_judge(struct facet_solver *solver);
 facet_status solver_make_exact_judge(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */

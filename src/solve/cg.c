@@ -368,7 +368,7 @@ done:
  * rounding. */
 #define ROUNDING         1e-14
 #define ROUGH_TOLERANCE  1e-12
-#define LARGEST_RESIDUAL 1e-6
+#define LARGEST_RESIDUAL 1e-2
 const char solve_rounding_reason[] = "the residual is rounding against the matrix times the solution";
 
 /* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
