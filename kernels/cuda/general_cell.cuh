@@ -130,14 +130,13 @@ template <class T, class X>
 __device__ __forceinline__ void half_solve(const T &team, int blocks, const double *W, int tiles, const X &x,
                                            double *V) {
     constexpr int ROWS = 4; // tiles of a column that are made at once
-    for (int j = team.warp; j < tiles; j += T::THREADS / 32)
-        for (int i0 = 0; i0 < blocks; i0 += ROWS) {
-            const int count = blocks - i0;
-            const double2 *rows[ROWS];
-            double v[ROWS][2] = {};
+    for (int i0 = 0; i0 < blocks; i0 += ROWS) {
+        const int count = blocks - i0;
+        const double2 *rows[ROWS];
 #pragma unroll
-            for (int e = 0; e < ROWS; e++)
-                rows[e] = (const double2 *)W + triangle_tiles(i0 + e) * 32 + team.lane;
+        for (int e = 0; e < ROWS; e++) rows[e] = (const double2 *)W + triangle_tiles(i0 + e) * 32 + team.lane;
+        for (int j = team.warp; j < tiles; j += T::THREADS / 32) {
+            double v[ROWS][2] = {};
             for (int k = 0; k < i0; k++) {
                 const double2 above = x(k, j);
 #pragma unroll
@@ -163,9 +162,10 @@ __device__ __forceinline__ void half_solve(const T &team, int blocks, const doub
 #pragma unroll
             for (int e = 0; e < ROWS; e++)
                 if (e < count)
-                    ((double2 *)(V + ((int64_t)(i0 + e) * tiles + j) * 64))[team.lane] =
+                    ((double2 *)(V + ((i0 + e) * tiles + j) * 64))[team.lane] =
                         make_double2(v[e][0], v[e][1]);
         }
+    }
 }
 
 // ------------------------------------------------------------------------------------ V'V
@@ -259,48 +259,60 @@ __host__ __device__ inline int face_tiles(int m) {
     return (m + 7) / 8;
 }
 
-// `to` = O'K O, both one triangle; O: whole matrices of all orientations, 8 face_tiles(m) numbers a side. A
-// warp takes eight columns of a pair of faces.
-template <class T>
+// `to` = O'K O, both one triangle; O: whole matrices of all orientations, 8 TILES numbers a side, zero beyond
+// m, so that any numbers of K will do there. A warp takes eight columns of a pair of faces.
+template <int TILES, class T>
 __device__ __forceinline__ void turn_tiles(const T &team, int faces, int m, const double *O, const double *o,
-                                           double *K, double *to) {
-    const int tiles = face_tiles(m), side = 8 * tiles, g = team.lane / 4, t = team.lane % 4;
-    int job = 0;
-    for (int f = 0; f < faces; f++)
-        for (int h = 0; h <= f; h++)
-            for (int j = 0; j < tiles; j++) {
-                if (T::THREADS > 32 && job++ % (T::THREADS / 32) != team.warp) continue;
-                const double *first = O + (int)o[f] * side * side + 2 * t * side + g,
-                             *second = O + (int)o[h] * side * side + t * side + 8 * j + g;
-                double half[MOST_FACE_TILES][2] = {}; // K_fh O_h
-                for (int k = 0; k < m; k += 4) {
-                    const double a = __ldg(second + k * side);
+                                           const double *K, double *to) {
+    constexpr int SIDE = 8 * TILES, WARPS = T::THREADS / 32;
+    const int g = team.lane / 4, t = team.lane % 4, jobs = faces * (faces + 1) / 2 * TILES;
+    for (int job = team.warp; job < jobs; job += WARPS) {
+        const int j = job % TILES;
+        int f = 0, h = job / TILES;
+        while (h > f) h -= ++f; // the pair: f >= h
+        const double *first = O + (int)o[f] * SIDE * SIDE + 2 * t * SIDE + g,
+                     *second = O + (int)o[h] * SIDE * SIDE + t * SIDE + 8 * j + g;
+        int row[TILES];
+        double half[TILES][2] = {}; // K_fh O_h
 #pragma unroll
-                    for (int i = 0; i < MOST_FACE_TILES; i++)
-                        if (i < tiles) {
-                            const int row = 8 * i + g, column = k + t;
-                            multiply_add(half[i], a,
-                                         row < m && column < m ? entry_of(K, f * m + row, h * m + column)
-                                                               : 0.0);
-                        }
-                }
-#pragma unroll 1
-                for (int i = 0; i < tiles; i++) {
-                    double sum[2] = {0.0, 0.0};
+        for (int i = 0; i < TILES; i++) row[i] = f * m + (8 * i + g < m ? 8 * i + g : m - 1);
+        for (int k = 0; k < m; k += 4) {
+            const double a = __ldg(second + k * SIDE);
+            const int column = h * m + (k + t < m ? k + t : m - 1);
 #pragma unroll
-                    for (int k = 0; k < MOST_FACE_TILES; k++)
-                        if (k < tiles) {
-                            multiply_add(sum, half[k][0], __ldg(first + 8 * k * side + 8 * i));
-                            multiply_add(sum, half[k][1], __ldg(first + (8 * k + 1) * side + 8 * i));
-                        }
+            for (int i = 0; i < TILES; i++)
+                multiply_add(
+                    half[i], a,
+                    K[row[i] >= column ? triangle_row(row[i]) + column : triangle_row(column) + row[i]]);
+        }
 #pragma unroll
-                    for (int r = 0; r < 2; r++) {
-                        const int row = 8 * i + 2 * t + r, column = 8 * j + g;
-                        if (row < m && column < m && (h < f || column <= row))
-                            to[triangle_row(f * m + row) + h * m + column] = sum[r];
-                    }
-                }
+        for (int i = 0; i < TILES; i++) {
+            const int above = 8 * i + 2 * t, column = 8 * j + g;
+            double sum[2] = {0.0, 0.0};
+#pragma unroll
+            for (int k = 0; k < TILES; k++) {
+                multiply_add(sum, half[k][0], __ldg(first + 8 * k * SIDE + 8 * i));
+                multiply_add(sum, half[k][1], __ldg(first + (8 * k + 1) * SIDE + 8 * i));
             }
+            double *there = to + triangle_row(f * m + above) + h * m + column;
+            const int least = h < f ? 0 : column; // of rows of a face with itself
+            if (column < m && above < m && above >= least) there[0] = sum[0];
+            if (column < m && above + 1 < m && above + 1 >= least) there[f * m + above + 1] = sum[1];
+        }
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void turn_faces(const T &team, int faces, int m, const double *O, const double *o,
+                                           const double *K, double *to) {
+    if (face_tiles(m) == 1)
+        turn_tiles<1>(team, faces, m, O, o, K, to);
+    else if (face_tiles(m) == 2)
+        turn_tiles<2>(team, faces, m, O, o, K, to);
+    else if (face_tiles(m) == 3)
+        turn_tiles<3>(team, faces, m, O, o, K, to);
+    else
+        turn_tiles<MOST_FACE_TILES>(team, faces, m, O, o, K, to);
 }
 
 // turns.cuh: the orientations are all that a cell says of itself.

@@ -97,7 +97,7 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
 
 // Blocks of a multiprocessor that the registers shall leave room for.
 constexpr int blocks_together(int warps) {
-    return warps == 1 ? 3 : warps == 3 ? 5 : warps <= 10 ? 2 : 1;
+    return warps == 1 || warps == 6 ? 3 : warps == 3 ? 6 : warps == 10 ? 2 : 1;
 }
 
 template <int WARPS, int TILES, bool SHARED>
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, SHARED ?
         team.sync();
         restore_sums(team, n, faces, m, sqrt(s.turns.face), d, own_K);
         if (O != nullptr)
-            turn_tiles(team, faces, m, O, o, own_K, own + at.W);
+            turn_faces(team, faces, m, O, o, own_K, own + at.W);
         else
             turn(oriented{s.turns, n, {0}}, team, o, own_K, own + at.W);
         const int from = O != nullptr ? at.W : at.K;
