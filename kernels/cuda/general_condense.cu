@@ -97,7 +97,7 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
 
 // Blocks of a multiprocessor that the registers shall leave room for.
 constexpr int blocks_together(int warps) {
-    return warps == 1 || warps == 6 ? 3 : warps == 3 ? 6 : warps == 10 ? 2 : 1;
+    return warps == 1 || warps == 6 ? 3 : warps == 3 ? 5 : warps == 10 ? 2 : 1;
 }
 
 template <int WARPS, int TILES, bool SHARED>
