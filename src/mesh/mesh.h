@@ -151,6 +151,12 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 static inline int mesh_is_box(const struct facet_mesh *mesh) {
     return mesh->box.cells[0] > 0;
 }
+/* The box that a mesh of quads or hexes is, or the block of a box that it has as a part (part.h), whose cells
+ * run in the same order; NULL: neither. */
+static inline const struct mesh_box *mesh_bricks(const struct facet_mesh *mesh) {
+    if (mesh_is_box(mesh)) return &mesh->box;
+    return mesh->part != NULL && mesh->cut.cells[0] > 0 && mesh->split == NULL ? &mesh->cut : NULL;
+}
 /* Bricks first .. first + count - 1 of a box, in every direction, as a mesh by itself; cells and vertices run
  * as in the whole. It is no box, also of quads or hexes; `cut` is the block. Its sides inside of the whole,
  * or at a side that is joined to another block's, are a seam: of each of its faces
@@ -169,7 +175,7 @@ facet_status mesh_create_box_block(const facet_box *box, const int first[3], con
 void mesh_box_seam_free(struct mesh_box_seam *seam); /* safe on a zeroed struct, and twice */
 /* Cells into which it cuts a brick; what is wrong with the box, whatever its size. */
 facet_status mesh_check_box(const facet_box *box, int *cells_per_brick);
-/* Where a cell of a mesh that is a box lies: its index in every direction. */
+/* Where a cell of a mesh that is a box, or a block of one, lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. join: whether the sides that $Periodic pairs become one, or stay
  * parts of the boundary. */

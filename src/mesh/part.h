@@ -47,6 +47,11 @@ struct part_neighbour {
     int32_t *items; /* count local numbers of faces, or of vertices */
 };
 
+/* The box that a mesh is a block of, and where the block begins. */
+struct part_box {
+    int cells[3], first[3], periodic[3]; /* cells[0] == 0: there is none */
+};
+
 /* mesh->part; owned by its mesh. */
 struct mesh_part {
     struct base_team *team; /* of the ranks that have cells */
@@ -63,6 +68,7 @@ struct mesh_part {
     struct part_neighbour *vertex_neighbours;
     uint8_t *owns_vertex; /* mesh->n_vertices: 0 where a lower rank has the vertex too */
 
+    struct part_box box;     /* of mesh->cut */
     int is_turned;           /* somewhere in the whole, sides are joined by a rotation */
     int64_t *cell_numbers;   /* mesh->n_cells */
     int64_t *face_numbers;   /* mesh->n_faces; owned ones: first_face, first_face + 1, ... */
@@ -81,6 +87,7 @@ void mesh_part_destroy(struct mesh_part **part);
 struct part_input {
     struct base_team *team;
     const int64_t *cell_numbers;
+    const struct part_box *box; /* or NULL */
     int is_turned;
     int n_neighbours; /* by faces, in ascending order of their ranks */
     const int *ranks;

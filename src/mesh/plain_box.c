@@ -138,8 +138,9 @@ facet_status mesh_need_lists(const struct facet_mesh *mesh) {
 /* ------------------------------------------------------------------------------------------ questions */
 
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]) {
+    const struct mesh_box *bricks = mesh_bricks(mesh);
     for (int a = 0; a < 3; a++) {
-        int n = a < mesh->dim ? mesh->box.cells[a] : 1;
+        int n = a < mesh->dim ? bricks->cells[a] : 1;
         index[a] = cell % n;
         cell /= n;
     }
