@@ -106,24 +106,39 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
     }
 }
 
-/* Says which parts have no condition; n: how many faces. */
-static void report_unnamed(const struct problem *p, struct problem_resolved *r, int64_t n,
-                           struct text *errors) {
+/* Whether a part has faces here without a condition. */
+static int lacks_condition(const struct facet_mesh *mesh, struct problem_resolved *r,
+                           const struct mesh_group *group) {
+    if (group->dim != mesh->dim - 1 || group->count == 0) return 0;
+    if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) return 0;
+    return !lies_on_axis(r, group);
+}
+
+/* Says which parts have no condition; n: how many faces, of all processes. */
+static facet_status report_unnamed(const struct problem *p, struct problem_resolved *r, int64_t n,
+                                   struct text *errors) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
     char names[NAMES_BYTES] = "";
+    int64_t *lacking = NULL;
+    TRY(ALLOC(lacking, mesh->n_groups));
+    for (int g = 0; g < mesh->n_groups; g++) lacking[g] = lacks_condition(mesh, r, &mesh->groups[g]);
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, mesh->n_groups, lacking));
     for (int g = 0; g < mesh->n_groups; g++) {
-        const struct mesh_group *group = &mesh->groups[g];
-        if (group->dim != mesh->dim - 1 || group->count == 0) continue;
-        if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) continue;
-        if (lies_on_axis(r, group)) continue;
         size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
+        if (lacking[g])
+            snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
+                     mesh->groups[g].name);
     }
     PROBLEM_ERROR(
         errors,
-        "boundary: %lld of %d boundary faces have no condition (%s%s); name them, or add {on: rest, ...} "
+        "boundary: %lld of %lld boundary faces have no condition (%s%s); name them, or add {on: rest, ...} "
         "for all others",
-        (long long)n, mesh->n_boundary_faces, names[0] != '\0' ? "parts: " : "they belong to no part", names);
+        (long long)n, (long long)mesh_count(mesh).boundary_faces,
+        names[0] != '\0' ? "parts: " : "they belong to no part", names);
+done:
+    base_free(&lacking);
+    return status;
 }
 
 /* Loads and springs on components that are held would do nothing. held: how many are. */
@@ -215,7 +230,8 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
         if (*condition < 0 && !is_on_axis(r, &mesh->groups[g], 0))
             unnamed += rest < 0 ? mesh->groups[g].count : 0, *condition = rest;
     }
-    if (unnamed > 0 && errors->length == 0) report_unnamed(p, r, unnamed, errors);
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &unnamed));
+    if (unnamed > 0 && errors->length == 0) TRY(report_unnamed(p, r, unnamed, errors));
 done:
     return status;
 }
