@@ -112,6 +112,7 @@ facet_status dist_vectors_create(MPI_Comm comm, const struct coarse_matrix *m, s
     for (int64_t i = 0; i < m->csr.n; i++) TRY(dist_petsc_number(m->numbers[i], &list[i]));
     TRY(dist_petsc_number(m->csr.n, &n));
     TRY(dist_petsc_number(m->n_owned, &owned));
+    TRY(team_agree(m->team, FACET_OK));
     PETSC(VecCreateMPI(comm, owned, PETSC_DETERMINE, &v->all));
     PETSC(VecCreateSeq(PETSC_COMM_SELF, n, &v->here));
     PETSC(ISCreateGeneral(comm, n, list, PETSC_COPY_VALUES, &numbers));
