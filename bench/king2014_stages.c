@@ -7,7 +7,8 @@
  * fresh pages, which a caller who solves again does not pay.
  *
  * On a GPU the system is solved by conjugate gradients with p-multigrid, the source is given as an expression
- * that it evaluates, and there are meshes up to 640^2.
+ * that it evaluates, and there are meshes up to 640^2. That needs no assembled matrix: the time of assembly,
+ * into rows of equal length on the GPU as in the paper, is one of its own and no part of the total.
  */
 #include <math.h>
 #include <stdio.h>
@@ -107,6 +108,7 @@ struct stages {
     double stored;     /* bytes: K, U and factor of all cells, K assembled, and its Cholesky factor */
     double resident;   /* bytes: the most that was resident, less what was before */
     int64_t n_unknowns;
+    int apart; /* assembly: no part of the total */
 };
 
 struct king_problem {
@@ -170,6 +172,22 @@ done:
     return status;
 }
 
+/* K into rows of equal length, where it is. */
+static facet_status assemble(const struct hdg *hdg, double *best) {
+    facet_status status = FACET_OK;
+    struct trace_entries entries = {0};
+    for (int pass = 0; pass < 2; pass++) {
+        double last, begin = base_seconds();
+        TRY(trace_entries_create(&hdg->trace, &hdg->matrices, 1, &entries));
+        TRY(device_download(hdg->device, &last, entries.values + entries.count - 1, sizeof last));
+        *best = fmin(*best, base_seconds() - begin);
+        trace_entries_destroy(&entries);
+    }
+done:
+    trace_entries_destroy(&entries);
+    return status;
+}
+
 /* One complete solve; keeps the best of every stage. */
 static facet_status run_once(const struct king_problem *p, const facet_options *options, int passes,
                              struct stages *s) {
@@ -189,7 +207,7 @@ static facet_status run_once(const struct king_problem *p, const facet_options *
                                       report.seconds[FACET_PHASE_RECOVER]};
     double total = 0.0;
     for (int i = 0; i < N_STAGES; i++) {
-        s->seconds[i] = fmin(s->seconds[i], seconds[i]);
+        if (i != ASSEMBLY || !is_gpu(p)) s->seconds[i] = fmin(s->seconds[i], seconds[i]);
         total += seconds[i];
     }
     s->total = fmin(s->total, total);
@@ -197,6 +215,8 @@ static facet_status run_once(const struct king_problem *p, const facet_options *
     s->operations = operations(solver->hdg);
     s->stored = stored_bytes(solver);
     TRY(again(solver->hdg, passes, &s->again));
+    s->apart = is_gpu(p);
+    if (s->apart) TRY(assemble(solver->hdg, &s->seconds[ASSEMBLY]));
 done:
     facet_solver_destroy(&solver);
     return status;
@@ -257,7 +277,7 @@ static facet_status emit_stages(const struct bench_options *options, int mesh, c
                                 int n_rows) {
     facet_status status = FACET_OK;
     struct table *table = NULL;
-    char name[64], title[256];
+    char name[64], title[384];
     static const char *const headers[] = {
         "P",    "unknowns",       "local paper", "ours",        "assembly paper", "ours", "solve paper",
         "ours", "recovery paper", "ours",        "total paper", "CPU paper",      "ours", "GPU paper/ours"};
@@ -278,8 +298,10 @@ static facet_status emit_stages(const struct bench_options *options, int mesh, c
     snprintf(
         title, sizeof title,
         "king2014, Tables 2 and %d%s: milliseconds of the stages, %d x %d quads split in two; the paper's "
-        "stages are its GPU's.",
-        4 + mesh < 6 ? 4 + mesh : 6, mesh < N_MESHES ? "" : ", beyond the paper", meshes[mesh], meshes[mesh]);
+        "stages are its GPU's.%s",
+        4 + mesh < 6 ? 4 + mesh : 6, mesh < N_MESHES ? "" : ", beyond the paper", meshes[mesh], meshes[mesh],
+        rows[0].apart ? " Ours solves without the assembled matrix, whose time is no part of the total."
+                      : "");
     TRY(bench_emit(options, name, title, table));
 done:
     table_destroy(&table);

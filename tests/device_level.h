@@ -54,6 +54,78 @@ static void run_faces(struct arena *a, int64_t size) {
     test_free(maps);
 }
 
+/* Whole numbers that came out. */
+static void take_columns(struct arena *a, const int32_t *from, int64_t n) {
+    int32_t *host = test_malloc(((size_t)n + 1) * sizeof *host);
+    double *out = room(a, n);
+    ok(device_download(a->device, host, from, (size_t)n * sizeof *from));
+    for (int64_t i = 0; i < n; i++) out[i] = host[i];
+    test_free(host);
+}
+
+/* Rows of the same, compressed and of equal length, in two passes: the second takes in what sides the other
+ * way round have. The faces of a cell differ. */
+static void run_face_rows(struct arena *a, int64_t size) {
+    static const int shapes[][2] = {{3, 2}, {4, 3}, {4, 6}, {6, 4}, {3, 1}, {4, 10}, {6, 9}};
+    const int lanes = device_lanes(a->device), n_faces = shapes[size % 7][0], m = shapes[size % 7][1];
+    const int width = 2 * n_faces;
+    int64_t n_cells = 1 + 2 * size, n_blocks = 6 * size, n = (int64_t)n_faces * m, count = 0;
+    int64_t n_maps = n_batches_on(a->device, n_cells) * n_faces * lanes, all = n_blocks * m * width * m;
+    uint32_t seed = 3;
+    int64_t *sides = test_malloc(((size_t)n_blocks * 4 + 1) * sizeof *sides),
+            *maps = test_malloc(((size_t)n_maps + 1) * sizeof *maps),
+            *starts = test_malloc(((size_t)n_blocks + 1) * sizeof *starts);
+    int32_t *lengths = test_malloc(((size_t)n_blocks + 1) * sizeof *lengths);
+    for (int64_t i = 0; i < 2 * n_blocks; i++) {
+        sides[i] = i % 5 == 3 ? -1 : random_below(n_cells * n_faces, &seed);
+        sides[2 * n_blocks + i] = i % 5 == 3 ? random_below(n_cells * n_faces, &seed) : -1;
+    }
+    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
+    for (int64_t cell = 0; cell < n_cells && n_blocks > 0; cell++)
+        for (int f = 0; f < n_faces; f++)
+            maps[lane_of(a->device, n_faces, cell) + f * lanes] =
+                (cell + f) % 7 == 4 ? -1 : m * ((5 * cell + f) % n_blocks);
+    const int64_t *there = put(a, sides, 4 * n_blocks, sizeof *sides),
+                  *maps_there = put(a, maps, n_maps, sizeof *maps);
+    const double *K = put_random_lanes(a, n_cells, n * (n + 1) / 2, 6);
+    int32_t *counts = (int32_t *)put_nan(a, n_blocks), *columns;
+    int64_t *coupled = (int64_t *)put_nan(a, n_blocks * width), *offsets, *starts_there;
+    for (int pass = 0; pass < 2; pass++)
+        device_face_couple(a->device, lanes, n_blocks, n_faces, there + pass * 2 * n_blocks, maps_there,
+                           width, pass == 0, counts, coupled);
+    ok(device_download(a->device, lengths, counts, (size_t)n_blocks * sizeof *lengths));
+    for (int64_t b = 0; b < n_blocks; b++) {
+        starts[b] = count;
+        count += (int64_t)lengths[b] * m * m;
+    }
+    starts[n_blocks] = count;
+    starts_there = put(a, starts, n_blocks + 1, sizeof *starts);
+    offsets = (int64_t *)put_nan(a, n_blocks * m + 1);
+    for (int form = 0; form < 2; form++) {
+        const int64_t entries = form == 0 ? count : all;
+        double *values = put_nan(a, entries);
+        columns = (int32_t *)put_nan(a, entries);
+        device_face_columns(a->device, n_blocks, m, width, coupled, form == 0 ? starts_there : NULL, offsets,
+                            columns);
+        for (int pass = 0; pass < 2; pass++)
+            device_face_rows(a->device, lanes, n_blocks, n_faces, m, there + pass * 2 * n_blocks, K, width,
+                             pass == 0, coupled, form == 0 ? starts_there : NULL, values);
+        take(a, values, entries);
+        take_columns(a, columns, entries);
+    }
+    if (n_blocks > 0) {
+        int64_t *host = test_malloc((size_t)(n_blocks * m + 1) * sizeof *host);
+        double *out = room(a, n_blocks * m + 1);
+        ok(device_download(a->device, host, offsets, (size_t)(n_blocks * m + 1) * sizeof *host));
+        for (int64_t i = 0; i <= n_blocks * m; i++) out[i] = (double)host[i];
+        test_free(host);
+    }
+    test_free(sides);
+    test_free(maps);
+    test_free(starts);
+    test_free(lengths);
+}
+
 /* Lower degrees, sums over the diagonal, and every other cell backwards. */
 static void run_cell_lower(struct arena *a, int64_t size) {
     static const int shapes[][4] = {/* faces, components, functions of a face: all, fewer */

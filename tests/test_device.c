@@ -394,6 +394,8 @@ static const struct check {
     {"lane_invert", NULL, run_lane_invert, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 31, -1}},
     {"face_blocks", "face_sums", run_faces, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 16, 33, -1}},
     {"cell_gather", NULL, run_faces, 1e-14, {21, -1}},
+    {"face_rows", "face_columns", run_face_rows, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 16, -1}},
+    {"face_couple", NULL, run_face_rows, 1e-14, {21, -1}},
     {"part_prolong", "part_restrict", run_parts, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 10007, -1}},
     {"part_prolong_single",
      "part_restrict_single",

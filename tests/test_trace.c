@@ -233,6 +233,31 @@ static void same_entries(const struct work *w, const struct sums *s, const struc
     test_free(rest);
 }
 
+/* Rows of equal length, where the matrices are: the same entries, and zeros. */
+static void equal_rows(const struct work *w, const struct sums *s) {
+    struct trace_entries e;
+    double difference = 0.0;
+    if (!trace_entries_can(&w->space, &w->matrices)) return;
+    ok(trace_entries_create(&w->space, &w->matrices, 1, &e));
+    assert_int_equal(e.count, e.width * s->n);
+    double *values = test_malloc((size_t)(e.count + 1) * sizeof *values),
+           *rest = test_malloc((size_t)(s->n * s->n + 1) * sizeof *rest);
+    int32_t *columns = test_malloc((size_t)(e.count + 1) * sizeof *columns);
+    ok(device_download(e.device, values, e.values, (size_t)e.count * sizeof *values));
+    ok(device_download(e.device, columns, e.columns, (size_t)e.count * sizeof *columns));
+    memcpy(rest, s->K, (size_t)(s->n * s->n) * sizeof *rest);
+    for (int64_t k = 0; k < e.count; k++) {
+        if (columns[k] >= 0) rest[k % s->n * s->n + columns[k]] -= values[k];
+        if (columns[k] < 0) difference = fmax(difference, fabs(values[k]));
+    }
+    for (int64_t i = 0; i < s->n * s->n; i++) difference = fmax(difference, fabs(rest[i]));
+    near(difference, 0.0, 1e-14);
+    test_free(values);
+    test_free(rest);
+    test_free(columns);
+    trace_entries_destroy(&e);
+}
+
 static void assembly(const struct work *w, const struct sums *s) {
     double *found = test_calloc((size_t)s->n + 1, sizeof *found);
     struct csr csr;
@@ -242,6 +267,7 @@ static void assembly(const struct work *w, const struct sums *s) {
     ok(trace_block_diagonal(&w->space, &w->matrices, &csr));
     same_entries(w, s, &csr, 1);
     csr_destroy(&csr);
+    equal_rows(w, s);
     ok(trace_lift(&w->space, &w->matrices, w->eliminated, found));
     for (int64_t i = 0; i < s->n; i++) near(found[i], s->lift[i], 1e-13);
     trace_assemble_vector(&w->space, w->matrices.lanes, w->locals, found);

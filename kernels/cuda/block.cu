@@ -7,10 +7,6 @@ namespace {
 constexpr int THREADS = 128;
 constexpr int TEAM = 8; // threads of a block of unknowns, whatever its size
 
-unsigned blocks_of(int64_t threads, int per_block) {
-    return (unsigned)((threads + per_block - 1) / per_block);
-}
-
 // y_b = B_b x_b, or a step of a smoother where f is given: see kernels.def.
 template <typename R> struct smooth {
     R a, b, c;

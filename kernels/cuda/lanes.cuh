@@ -25,6 +25,13 @@ inline int warps_for(size_t bytes) {
     return bytes > 6 * 1024 ? 1 : 4;
 }
 
+__device__ __forceinline__ int64_t number_of_thread() {
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+inline unsigned blocks_of(int64_t threads, int per_block) {
+    return (unsigned)((threads + per_block - 1) / per_block);
+}
+
 // The place of row i of one triangle.
 __device__ __forceinline__ int64_t row_of(int i) {
     return (int64_t)i * (i + 1) / 2;

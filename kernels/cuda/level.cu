@@ -8,12 +8,6 @@ namespace {
 
 constexpr int THREADS = 128;
 
-unsigned blocks_of(int64_t threads) {
-    return (unsigned)((threads + THREADS - 1) / THREADS);
-}
-__device__ __forceinline__ int64_t number_of_thread() {
-    return (int64_t)blockIdx.x * THREADS + threadIdx.x;
-}
 // Entry (i, j) of a triangle, or the other one.
 __device__ __forceinline__ int64_t entry(int i, int j) {
     return i >= j ? row_of(i) + j : row_of(j) + i;
@@ -122,14 +116,14 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <int M> void launch_small(int64_t n_blocks, double *matrices, unsigned long long *failed) {
-    invert_small<M><<<blocks_of(n_blocks), THREADS>>>(n_blocks, matrices, failed);
+    invert_small<M><<<blocks_of(n_blocks, THREADS), THREADS>>>(n_blocks, matrices, failed);
 }
 
 void launch_large(int64_t n_blocks, int m, double *matrices, unsigned long long *failed) {
     const int together = blocks_together(m);
     const size_t bytes = together * ((size_t)m * (m + 1) / 2 + m) * sizeof(double);
     if (together == 0)
-        invert_large<<<blocks_of(n_blocks), THREADS>>>(n_blocks, m, matrices, failed);
+        invert_large<<<blocks_of(n_blocks, THREADS), THREADS>>>(n_blocks, m, matrices, failed);
     else if (allow_shared(invert_blocks, bytes, "lane_invert"))
         invert_blocks<<<(unsigned)((n_blocks + together - 1) / together), ROOMY, bytes>>>(
             n_blocks, m, together, matrices, failed);
@@ -279,7 +273,7 @@ void prolong_from_corners(int64_t n_faces, int dim, const int32_t *corners, cons
                           const R *coarse, R *fine) {
     const int64_t n = n_faces * dim;
     if (n == 0 || !may_launch()) return;
-    (dim == 2 ? prolong_corners<R, 2> : prolong_corners<R, 3>)<<<blocks_of(n), THREADS>>>(
+    (dim == 2 ? prolong_corners<R, 2> : prolong_corners<R, 3>)<<<blocks_of(n, THREADS), THREADS>>>(
         n, corners, hats_of(dim, hats), coarse, fine);
     launched("corner_prolong");
 }
@@ -288,7 +282,8 @@ template <typename R>
 void restrict_to_corners(int64_t n_vertices, int dim, const int64_t *starts, const int32_t *places,
                          const double *hats, const R *fine, R *coarse) {
     if (n_vertices == 0 || !may_launch()) return;
-    (dim == 2 ? restrict_corners<R, 2> : restrict_corners<R, 3>)<<<blocks_of(n_vertices * SHARE), THREADS>>>(
+    (dim == 2 ? restrict_corners<R, 2>
+              : restrict_corners<R, 3>)<<<blocks_of(n_vertices * SHARE, THREADS), THREADS>>>(
         n_vertices, starts, places, hats_of(dim, hats), fine, coarse);
     launched("corner_restrict");
 }
@@ -334,14 +329,14 @@ __global__ void corner_matrices(int64_t n_cells, int nc, int m, const uint8_t *_
 template <typename R> void prolong(int64_t n_parts, int m, int low, const R *coarse, R *fine) {
     const int64_t n = n_parts * low;
     if (n == 0 || !may_launch()) return;
-    prolong_parts<R><<<blocks_of(n), THREADS>>>(n, (unsigned)m, (unsigned)low, coarse, fine);
+    prolong_parts<R><<<blocks_of(n, THREADS), THREADS>>>(n, (unsigned)m, (unsigned)low, coarse, fine);
     launched("part_prolong");
 }
 
 template <typename R> void restrict_to(int64_t n_parts, int m, int low, const R *fine, R *coarse) {
     const int64_t n = n_parts * low;
     if (n == 0 || !may_launch()) return;
-    restrict_parts<R><<<blocks_of(n), THREADS>>>(n, (unsigned)m, (unsigned)low, fine, coarse);
+    restrict_parts<R><<<blocks_of(n, THREADS), THREADS>>>(n, (unsigned)m, (unsigned)low, fine, coarse);
     launched("part_restrict");
 }
 
@@ -411,7 +406,7 @@ void face_blocks_cuda(int lanes, int64_t n_blocks, int n_faces, int m, const int
     const int64_t threads = (n_blocks + L - 1) / L * L * m;
     (void)lanes;
     if (threads == 0 || !may_launch()) return;
-    add_blocks<<<blocks_of(threads), THREADS>>>(n_blocks, n_faces, m, sides, matrices, blocks);
+    add_blocks<<<blocks_of(threads, THREADS), THREADS>>>(n_blocks, n_faces, m, sides, matrices, blocks);
     launched("face_blocks");
 }
 
@@ -419,7 +414,7 @@ void face_sums_cuda(int lanes, int64_t n_blocks, int n_faces, int m, const int64
                     const double *locals, double *y) {
     (void)lanes;
     if (n_blocks * m == 0 || !may_launch()) return;
-    add_sums<<<blocks_of(n_blocks * m), THREADS>>>(n_blocks * m, n_faces, m, sides, locals, y);
+    add_sums<<<blocks_of(n_blocks * m, THREADS), THREADS>>>(n_blocks * m, n_faces, m, sides, locals, y);
     launched("face_sums");
 }
 
@@ -428,7 +423,7 @@ void cell_gather_cuda(int lanes, int64_t n_batches, int n_faces, int m, const in
     const int64_t n = n_batches * n_faces * m * L;
     (void)lanes;
     if (n == 0 || !may_launch()) return;
-    gather_traces<<<blocks_of(n), THREADS>>>(n, m, maps, x, locals);
+    gather_traces<<<blocks_of(n, THREADS), THREADS>>>(n, m, maps, x, locals);
     launched("cell_gather");
 }
 
@@ -437,7 +432,7 @@ void cell_lower_cuda(int lanes, int64_t n_batches, int n_parts, int from, int to
     const int64_t n = n_batches * n_parts * to * L;
     (void)lanes;
     if (n == 0 || !may_launch()) return;
-    lower_matrices<<<blocks_of(n), THREADS>>>(n, n_parts, from, to, matrices, lower);
+    lower_matrices<<<blocks_of(n, THREADS), THREADS>>>(n, n_parts, from, to, matrices, lower);
     launched("cell_lower");
 }
 
@@ -447,7 +442,7 @@ void cell_corners_cuda(int lanes, int64_t n_batches, int dim, int n_components, 
     const int64_t threads = n_batches * L * n_components * n_components;
     (void)lanes;
     if (n_batches == 0 || !may_launch()) return;
-    (dim == 2 ? corner_matrices<2> : corner_matrices<3>)<<<blocks_of(threads), THREADS>>>(
+    (dim == 2 ? corner_matrices<2> : corner_matrices<3>)<<<blocks_of(threads, THREADS), THREADS>>>(
         n_batches * L, n_components, m, orientations, hats, matrices, corners);
     launched("cell_corners");
 }
@@ -456,7 +451,8 @@ void cell_summary_cuda(int lanes, int64_t n_batches, int n_faces, int n_componen
                        const double *matrices, double *summary) {
     (void)lanes;
     if (n_batches == 0 || n_faces == 0 || n == 0 || !may_launch()) return;
-    summarize<<<blocks_of(n_batches * L), THREADS>>>(n_batches, n_faces, n_components, n, matrices, summary);
+    summarize<<<blocks_of(n_batches * L, THREADS), THREADS>>>(n_batches, n_faces, n_components, n, matrices,
+                                                              summary);
     launched("cell_summary");
 }
 
@@ -464,6 +460,6 @@ void cell_extract_cuda(int lanes, int64_t n, const int64_t *cells, int64_t size,
                        double *to) {
     (void)lanes;
     if (n * size == 0 || !may_launch()) return;
-    extract<<<blocks_of(n * size), THREADS>>>(n, cells, size, from, to);
+    extract<<<blocks_of(n * size, THREADS), THREADS>>>(n, cells, size, from, to);
     launched("cell_extract");
 }

@@ -185,6 +185,9 @@ struct kernels make_table() {
     ONE(lane_invert);
     ONE(face_blocks);
     ONE(face_sums);
+    ONE(face_couple);
+    ONE(face_columns);
+    ONE(face_rows);
     ONE(cell_gather);
     BOTH(part_prolong);
     BOTH(part_restrict);

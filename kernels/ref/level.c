@@ -61,6 +61,78 @@ void face_sums_ref(int lanes, int64_t n_blocks, int n_faces, int m, const int64_
         }
 }
 
+/* Takes in a face that a cell has as number `slot`; which: of the two cells of the row. */
+static int couple(int64_t *list, int count, int64_t first, int slot, int which) {
+    const int64_t bits = (int64_t)(slot + 1) << 4 * which;
+    int k = count;
+    while (k > 0 && list[k - 1] >> 8 > first) k--;
+    if (k > 0 && list[k - 1] >> 8 == first) {
+        list[k - 1] |= bits;
+        return count;
+    }
+    for (int i = count; i > k; i--) list[i] = list[i - 1];
+    list[k] = first * 256 + bits;
+    return count + 1;
+}
+
+void face_couple_ref(int lanes, int64_t n_blocks, int n_faces, const int64_t *sides, const int64_t *maps,
+                     int width, int first, int32_t *counts, int64_t *coupled) {
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int64_t *list = coupled + b * width;
+        int count = first ? 0 : counts[b];
+        for (int which = 0; which < 2; which++) {
+            if (sides[2 * b + which] < 0) continue;
+            int64_t cell = sides[2 * b + which] / n_faces;
+            for (int f = 0; f < n_faces; f++) {
+                int64_t unknown = maps[(cell / lanes * n_faces + f) * lanes + cell % lanes];
+                if (unknown >= 0) count = couple(list, count, unknown, f, which);
+            }
+        }
+        for (int i = count; i < width; i++) list[i] = -1;
+        counts[b] = count;
+    }
+}
+
+void face_columns_ref(int64_t n_blocks, int m, int width, const int64_t *coupled, const int64_t *starts,
+                      int64_t *offsets, int32_t *columns) {
+    for (int64_t b = 0; b < n_blocks; b++) {
+        const int64_t length = starts != NULL ? (starts[b + 1] - starts[b]) / m : (int64_t)width * m;
+        for (int i = 0; i < m; i++) {
+            if (starts != NULL) offsets[b * m + i] = starts[b] + i * length;
+            for (int64_t c = 0; c < length; c++) {
+                const int64_t face = coupled[b * width + c / m];
+                columns[starts != NULL ? starts[b] + i * length + c : c * n_blocks * m + b * m + i] =
+                    face >= 0 ? (int32_t)((face >> 8) + c % m) : -1;
+            }
+        }
+    }
+    if (starts != NULL) offsets[n_blocks * m] = starts[n_blocks];
+}
+
+void face_rows_ref(int lanes, int64_t n_blocks, int n_faces, int m, const int64_t *sides,
+                   const double *matrices, int width, int first, const int64_t *coupled,
+                   const int64_t *starts, double *values) {
+    const int64_t size = at(n_faces * m, 0);
+    for (int64_t b = 0; b < n_blocks; b++) {
+        const int64_t length = starts != NULL ? (starts[b + 1] - starts[b]) / m : (int64_t)width * m;
+        for (int i = 0; i < m; i++)
+            for (int64_t c = 0; c < length; c++) {
+                const int64_t face = coupled[b * width + c / m], place = starts != NULL
+                                                                             ? starts[b] + i * length + c
+                                                                             : c * n_blocks * m + b * m + i;
+                double sum = first ? 0.0 : values[place];
+                for (int which = 0; which < 2 && face >= 0; which++) {
+                    const int64_t side = sides[2 * b + which], slot = (face >> 4 * which & 15) - 1;
+                    if (side < 0 || slot < 0) continue;
+                    const double *K =
+                        matrices + side / n_faces / lanes * size * lanes + side / n_faces % lanes;
+                    sum += K[at((int)(side % n_faces) * m + i, (int)(slot * m + c % m)) * lanes];
+                }
+                values[place] = sum;
+            }
+    }
+}
+
 void cell_gather_ref(int lanes, int64_t n_batches, int n_faces, int m, const int64_t *maps, const double *x,
                      double *locals) {
     for (int64_t k = 0; k < n_batches * n_faces; k++)

@@ -332,11 +332,7 @@ static facet_status put_maps(const struct hdg *h, int block, const int64_t *firs
     int64_t *host = NULL;
     int simple;
     TRY(ALLOC(host, n * n_faces));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        for (int f = 0; f < n_faces; f++)
-            host[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                i < count ? first[faces[i * n_faces + f]] : -1;
+    trace_fill_maps(lanes, count, n_faces, faces, first, host);
     TRY(device_copy(h->device, &to->maps, host, (size_t)(n * n_faces), sizeof *host));
     TRY(trace_sides_create(&h->trace, &h->matrices, block, &to->sides, &simple));
 done:

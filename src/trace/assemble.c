@@ -161,8 +161,30 @@ done:
     return status;
 }
 
+/* From where the matrices are. */
+static facet_status fetch(const struct trace_space *space, const struct trace_matrices *matrices,
+                          struct csr *csr) {
+    facet_status status = FACET_OK;
+    const struct device *device = matrices->device;
+    struct trace_entries there = {0};
+    *csr = (struct csr){.n = space->n_free};
+    TRY(trace_entries_create(space, matrices, 0, &there));
+    TRY(ALLOC(csr->offsets, csr->n + 1));
+    TRY(ALLOC(csr->columns, there.count));
+    TRY(ALLOC(csr->values, there.count));
+    TRY(device_download(device, csr->offsets, there.offsets, (size_t)(csr->n + 1) * sizeof *csr->offsets));
+    TRY(device_download(device, csr->columns, there.columns, (size_t)there.count * sizeof *csr->columns));
+    TRY(device_download(device, csr->values, there.values, (size_t)there.count * sizeof *csr->values));
+done:
+    trace_entries_destroy(&there);
+    if (status != FACET_OK) csr_destroy(csr);
+    return status;
+}
+
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr) {
+    if (!device_is_host(matrices->device) && trace_entries_can(space, matrices))
+        return fetch(space, matrices, csr);
     return assemble(space, matrices, 0, csr);
 }
 

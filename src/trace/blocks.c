@@ -73,6 +73,17 @@ done:
     return status;
 }
 
+void trace_fill_maps(int lanes, int64_t count, int n_slots, const int32_t *entities, const int64_t *first,
+                     int64_t *maps) {
+    const int64_t all = (count + lanes - 1) / lanes * lanes;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t cell = 0; cell < all; cell++) {
+        int64_t *map = maps + cell / lanes * n_slots * lanes + cell % lanes;
+        for (int s = 0; s < n_slots; s++, map += lanes)
+            *map = cell < count ? first[entities[cell * n_slots + s]] : -1;
+    }
+}
+
 facet_status trace_lane_blocks(const struct trace_space *space, const struct trace_matrices *matrices, int m,
                                double **blocks) {
     facet_status status = FACET_OK;

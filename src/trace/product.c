@@ -116,17 +116,6 @@ static int slot_size(const struct trace_slots *slots, const struct trace_matrice
     return slots->n_slots[block] > 0 ? matrices->n[block] / slots->n_slots[block] : 0;
 }
 
-/* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
-static void fill_maps(const struct trace_slots *slots, int lanes, int block, int64_t *maps) {
-    int n_slots = slots->n_slots[block];
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t cell = 0; cell < n_batches_of(slots, lanes, block) * lanes; cell++) {
-        int64_t *map = maps + cell / lanes * n_slots * lanes + cell % lanes;
-        for (int s = 0; s < n_slots; s++, map += lanes)
-            *map = cell < slots->count[block] ? slots->first[slots->entities[block][cell * n_slots + s]] : -1;
-    }
-}
-
 /* Batches of a run, whatever the number of threads: a product must not depend on it. */
 static int64_t choose_run(const struct trace_matrices *matrices, int block) {
     const int lanes = matrices->lanes;
@@ -302,7 +291,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
         TRY(CALLOC(starts, 1));
     }
     TRY(ALLOC(maps, n_maps));
-    fill_maps(slots, lanes, block, maps);
+    trace_fill_maps(lanes, slots->count[block], (int)n_slots, slots->entities[block], slots->first, maps);
     if (slots->starts[block] != NULL) {
         TRY(ALLOC(sizes, n_slots + 1));
         memcpy(sizes, slots->starts[block], (size_t)(n_slots + 1) * sizeof *sizes);

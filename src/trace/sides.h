@@ -21,6 +21,11 @@ int trace_side(const struct trace_space *space, int32_t face, int which, struct 
 facet_status trace_sides_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                 int block, int64_t **sides, int *simple);
 
+/* maps (batch x n_slots x LANES, on the host) = where the unknowns of every slot of every cell begin: first
+ * of its entity. -1: the lane has no cell. */
+void trace_fill_maps(int lanes, int64_t count, int n_slots, const int32_t *entities, const int64_t *first,
+                     int64_t *maps);
+
 /* The element matrices as the host can read them. */
 struct trace_view {
     const struct trace_matrices *matrices;

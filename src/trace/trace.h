@@ -161,6 +161,22 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
 /* K in compressed rows on the host, assembled face by face from the cells around: no locks, no atomics. */
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr);
+/* K in rows on the device of its matrices, without atomics too: compressed, or of equal length (ELL), entry c
+ * of row i being number c n + i, column -1: none. */
+struct trace_entries {
+    const struct device *device;
+    int64_t n, count; /* rows; entries, with those that are none */
+    int64_t width;    /* of rows of equal length; 0: compressed */
+    int64_t *offsets; /* n + 1, of compressed ones */
+    int32_t *columns;
+    double *values;
+};
+/* Whether kernels know these: symmetric matrices, one number of unknowns on all faces, no cell that is its
+ * own neighbour, and the whole mesh. */
+int trace_entries_can(const struct trace_space *space, const struct trace_matrices *matrices);
+facet_status trace_entries_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  int equal, struct trace_entries *entries);
+void trace_entries_destroy(struct trace_entries *entries); /* safe on a zeroed struct, and twice */
 /* Which free faces share a cell: rows of numbers of free faces, no values. */
 facet_status trace_graph(const struct trace_space *space, struct csr *graph);
 /* The same with the coupling between different faces left out: all that a (block) Jacobi preconditioner

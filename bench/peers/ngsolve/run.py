@@ -171,7 +171,8 @@ def run_facet(path, threads):
     errors = run["errors"]
     result = {"seconds": seconds["total"] - seconds["mesh"], "iterations": run["solver"]["iterations"],
               "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-              "unknowns": run["unknowns"]["trace"], "bytes": run["memory_bytes"], "version": run["facet"],
+              "unknowns": run["unknowns"].get("trace", run["unknowns"]["volume"]), "bytes": run["memory_bytes"],
+              "version": run["facet"],
               "solve": seconds["solve"] + seconds.get("setup", 0) + seconds.get("assemble", 0),
               "solver": run["solver"].get("preconditioner", run["solver"]["method"])}
     result["error"] = errors.get("u_star", errors["u"])["L2"]
