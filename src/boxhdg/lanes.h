@@ -23,9 +23,11 @@ struct boxhdg_lanes {
     int n_owned;
     void *staged[32]; /* while lanes of single precision are made: the doubles of these arrays */
     int n_staged;
-    struct seam *seam;      /* of vectors, where the box is a block; else NULL */
-    double *foreign_scales; /* (b b)^2 of all entries at the seam that others own, in its order */
-    int64_t n_foreign;      /* faces of these */
+    struct seam *seam; /* of vectors, where the box is a block; else NULL */
+    /* Of all entries at the seam that others own, in its order: (b b)^2, and the inverse diagonal; so many
+     * faces. */
+    double *foreign_scales, *foreign_diagonal;
+    int64_t n_foreign;
 };
 /* The place of a cell by directions, from that by axes. */
 static inline void boxhdg_lanes_place(const struct boxhdg_lanes *lanes, const int at[3], int cell[3]) {
@@ -42,8 +44,8 @@ facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, i
                                const float **f32);
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
 facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes);
-/* Of a block: inverses of a diagonal become those of the sums at the seam. */
-void boxhdg_lanes_join_inverses(const struct boxhdg_lanes *lanes, double *inverses);
+/* Of a block: the inverse diagonal, of double precision, becomes that of the sums at the seam. */
+facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diagonal);
 static inline const void *boxhdg_lanes_diagonal(const struct boxhdg_lanes *lanes) {
     return lanes->precision == F32 ? (const void *)lanes->plan.f32.diagonal : lanes->plan.f64.diagonal;
 }

@@ -170,7 +170,7 @@ static facet_status make_diagonal(struct boxhdg_lanes *lanes, const struct kinds
     TRY(device_copy(device, &diagonals, all->diagonals, (size_t)(all->n * all->size), sizeof *diagonals));
     TRY(device_alloc(device, &sum, (size_t)p->size, sizeof *sum));
     device_box_diagonal(device, p, diagonals, sum);
-    boxhdg_lanes_join_inverses(lanes, sum);
+    TRY(boxhdg_lanes_join_diagonal(lanes, sum));
     if (lanes->precision == F32) {
         TRY(device_copy_rounded(device, F32, &rounded, sum, p->size));
         lanes->owned[lanes->n_owned++] = rounded;
@@ -186,28 +186,6 @@ done:
     return status;
 }
 
-/* Cells are alike where those of all blocks are. */
-static facet_status compare_blocks(struct boxhdg_lanes *lanes, const struct kinds *all) {
-    facet_status status = FACET_OK;
-    enum { N = 7 };
-    double least[N + 1] = {0.0}, most[N];
-    struct box_plan *p = &lanes->plan;
-    const struct box_part *part = lanes->hdg->grid.part;
-    if (part == NULL) return FACET_OK;
-    for (int i = 0; p->alike && i < 4; i++) least[i] = all->kinds[0].metric[i];
-    for (int axis = 0; p->alike && axis < 3; axis++)
-        if (all->kinds[0].line[axis] >= 0) least[4 + axis] = lanes->hdg->lines[all->kinds[0].line[axis]].rho;
-    least[N] = p->alike;
-    memcpy(most, least, sizeof most);
-    TRY(team_reduce(part->team, TEAM_MIN, N + 1, least));
-    TRY(team_reduce(part->team, TEAM_MAX, N, most));
-    p->alike = least[N] > 0.0;
-    for (int i = 0; i < N; i++)
-        if (most[i] - least[i] > SAME_SIZE * most[i]) p->alike = 0;
-done:
-    return status;
-}
-
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
@@ -219,8 +197,7 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     TRY(ALLOC(all.tables, n_packs));
     TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
     TRY(make_packs(lanes, n_packs, &all));
-    p->alike = all.n == 1 && !p->own_weights && lanes->hdg->grid.separable;
-    TRY(compare_blocks(lanes, &all));
+    p->alike = all.n == 1 && !p->own_weights && lanes->hdg->grid.separable && lanes->hdg->grid.part == NULL;
     TRY(ALLOC(weights, all.n * volume));
     for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
     TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));

@@ -85,12 +85,20 @@ static void invert(const struct seam *s, double *values) {
         }
 }
 
-void boxhdg_lanes_join_inverses(const struct boxhdg_lanes *lanes, double *inverses) {
-    struct vector v = {.device = lanes->device, .n = lanes->plan.size, .data = inverses};
-    if (lanes->seam == NULL) return;
-    invert(lanes->seam, inverses);
-    seam_add(lanes->seam, &v);
-    invert(lanes->seam, inverses);
+facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diagonal) {
+    facet_status status = FACET_OK;
+    const struct seam *s = lanes->seam;
+    struct vector v = {.device = lanes->device, .n = lanes->plan.size, .data = diagonal};
+    if (s == NULL) return FACET_OK;
+    invert(s, diagonal);
+    seam_add(s, &v);
+    invert(s, diagonal);
+    TRY(ALLOC(lanes->foreign_diagonal, lanes->n_foreign * lanes->hdg->face_size));
+    for (int64_t k = 0, n = 0; k < s->n_foreign; k++)
+        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride)
+            lanes->foreign_diagonal[n++] = diagonal[i];
+done:
+    return status;
 }
 
 static double number(enum precision precision, const void *numbers, int64_t i) {
@@ -100,14 +108,14 @@ static double number(enum precision precision, const void *numbers, int64_t i) {
 void boxhdg_lanes_join_sums(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                             const struct vector *x, double sums[2]) {
     const struct seam *s = lanes->seam;
-    const void *diagonal = boxhdg_lanes_diagonal(lanes);
-    const double *scale = lanes->foreign_scales;
+    int64_t n = 0;
     if (s == NULL) return;
     for (int64_t k = 0; k < s->n_foreign; k++)
-        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride, scale++) {
-            const double square = pow(number(x->precision, x->numbers, i), 2);
-            sums[0] -= square * number(lanes->precision, diagonal, i);
-            sums[1] -= scaling == BOXHDG_UNKNOWN ? square * *scale : square / *scale;
+        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride, n++) {
+            const double square = pow(number(x->precision, x->numbers, i), 2),
+                         scale = lanes->foreign_scales[n];
+            sums[0] -= square * lanes->foreign_diagonal[n];
+            sums[1] -= scaling == BOXHDG_UNKNOWN ? square * scale : square / scale;
         }
     if (team_reduce(s->team, TEAM_SUM, 2, sums) != FACET_OK) sums[0] = sums[1] = NAN;
 }

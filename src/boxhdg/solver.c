@@ -45,6 +45,8 @@ static facet_status forget_diagonal(struct boxhdg_lanes *lanes) {
     TRY(boxhdg_lanes_pack(lanes, BOXHDG_UNKNOWN, ones, &v));
     device_multiply(lanes->device, lanes->precision, v.n, v.numbers, v.numbers,
                     (void *)boxhdg_lanes_diagonal(lanes));
+    for (int64_t i = 0; i < lanes->n_foreign * lanes->hdg->face_size; i++)
+        lanes->foreign_diagonal[i] = 1.0 / lanes->foreign_scales[i];
 done:
     base_free(&ones);
     vector_destroy(&v);
