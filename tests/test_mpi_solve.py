@@ -133,6 +133,15 @@ values: [{name: most, field: u, take: max}, {name: mean, field: u, take: mean}]
 """
         self.compare(case, (3,))
 
+    def test_weak_constants(self):
+        """A reaction holds the constant so weakly that it is found anew, or is as good as none; one that varies."""
+        for data in ("reaction: 1.0e-9\nsource: 1 + x\n", "reaction: 1.0e-14\nsource: 1 + x\n",
+                     'reaction: "1.0e-6*(1 + x)"\nsource: x - 1\n'):
+            self.compare(box("triangle", 2, 3) + "equation: diffusion\n" + data + "boundary: [{on: rest, neumann: 0}]\n"
+                         "discretization: {degree: 2}\nsolver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"
+                         "values: [{name: most, field: u, take: max}, {name: flux, field: q, take: integral}]\n",
+                         (3,), iterations=1)
+
     def test_refined(self):
         """Geometric multigrid over meshes that were refined in place."""
         case = diffusion("triangle", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 2}\n", 1)

@@ -101,11 +101,18 @@ static void *numbers(const struct vector *v) {
     return v != NULL ? v->numbers : NULL;
 }
 
+/* What this block makes of a step. */
+static double take_step(const struct boxhdg_lanes *lanes, const struct box_step *step, const struct vector *f,
+                        struct vector *r, const struct vector *e, struct vector *d, struct vector *x,
+                        struct vector *y) {
+    return device_box_step(lanes->device, lanes->precision, &lanes->plan, step, numbers(f), numbers(r),
+                           numbers(e), d->numbers, numbers(x), numbers(y));
+}
+
 double boxhdg_lanes_step(const struct boxhdg_lanes *lanes, const struct box_step *step,
                          const struct vector *f, struct vector *r, const struct vector *e, struct vector *d,
                          struct vector *x, struct vector *y) {
-    const double dot = device_box_step(lanes->device, lanes->precision, &lanes->plan, step, numbers(f),
-                                       numbers(r), numbers(e), d->numbers, numbers(x), numbers(y));
+    const double dot = take_step(lanes, step, f, r, e, d, x, y);
     if (step->product) seam_add(lanes->seam, y);
     return dot;
 }
@@ -139,13 +146,17 @@ static facet_status box_to_single(const struct operator* A, struct operator* S) 
     return FACET_OK;
 }
 
+/* The sum of p . q goes round while the messages are on their way. */
 static double box_advance(const struct operator* A, double alpha, double beta, const struct vector *r,
                           const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
     const struct boxhdg_lanes *lanes = A->data;
     struct box_step step = {.direction = r != NULL, .product = 1, .x_old = alpha, .a = 1.0, .b = beta};
-    const double dot =
-        boxhdg_lanes_step(lanes, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
-    return box_all(&lanes->hdg->grid, TEAM_SUM, dot);
+    double dot = take_step(lanes, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
+    if (lanes->seam == NULL) return dot;
+    facet_status begun = seam_add_begin(lanes->seam, q);
+    dot = box_all(&lanes->hdg->grid, TEAM_SUM, dot);
+    seam_add_end(lanes->seam, begun, q);
+    return dot;
 }
 
 static void box_reduce(const struct operator* A, double alpha, const struct vector *q, struct vector *r,

@@ -128,30 +128,31 @@ done:
     return status;
 }
 
-/* Of a mesh in parts, without a Dirichlet part: refuses what is weak, whose constants are not found anew. */
-static facet_status check_part(const struct hdg *h, const int32_t *piece, const struct held *held) {
+/* A mesh in parts, without a Dirichlet part, is one piece; held: of the cells, its first becomes that of all.
+ */
+static facet_status join_parts(const struct hdg *h, int32_t *piece, struct held *held) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    struct mesh_quality quality;
-    double square = 0.0, sums[2] = {0.0}, stiffest = 0.0;
+    struct held all = {.softest = INFINITY};
     int64_t n_pieces;
-    TRY(mesh_measure_size(mesh, &quality));
     TRY(mesh_count_pieces(mesh, piece, &n_pieces));
-    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        sums[0] += held[c].hold;
-        sums[1] += held[c].volume;
-        stiffest = fmax(stiffest, held[c].stiffness);
-    }
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
-    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &stiffest));
-    if (n_pieces > 1 || !(sums[0] * square >= WEAK * stiffest * sums[1]))
+    if (n_pieces > 1)
         FAIL(FACET_ERROR_INPUT,
-             "%s is not distributed yet: give a Dirichlet part to every piece, or use the program facet",
-             n_pieces > 1
-                 ? "a mesh of several pieces of which one has no Dirichlet part"
-                 : "a problem that a reaction or Robin's a holds so weakly that rounding decides about "
-                   "its constant");
+             "a mesh of several pieces of which one has no Dirichlet part is not distributed "
+             "yet: give a Dirichlet part to every piece, or use the program facet");
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        all.hold += held[c].hold;
+        all.volume += held[c].volume;
+        all.stiffness = fmax(all.stiffness, held[c].stiffness);
+        all.softest = fmin(all.softest, held[c].softest);
+        held[c] = (struct held){.softest = INFINITY};
+        piece[c] = 0;
+    }
+    double sums[2] = {all.hold, all.volume};
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &all.stiffness));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 1, &all.softest));
+    held[0] = (struct held){sums[0], sums[1], all.stiffness, all.softest};
 done:
     return status;
 }
@@ -175,10 +176,7 @@ facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
     if (!loose) goto done;
     TRY(ALLOC(held, mesh->n_cells));
     TRY(local_for_all_cells(h, hold_work, held));
-    if (mesh->part != NULL) {
-        TRY(check_part(h, piece, held));
-        goto done;
-    }
+    if (mesh->part != NULL) TRY(join_parts(h, piece, held));
     TRY(choose(h, piece, fixed, held, weak));
     if (weak->n == 0) goto done;
     TRY(ALLOC(weak->face_piece, h->trace.n_faces));
@@ -197,13 +195,15 @@ done:
 /* ------------------------------------------------------------------------------ their constants */
 
 /* Whether all sources are those of the exact solution, boundary data included. */
-static int is_exact(const struct hdg *h) {
-    if (h->data.exact == NULL) return 0;
-    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) {
+static facet_status is_exact(const struct hdg *h, int *exact) {
+    int64_t own = h->data.exact == NULL;
+    for (int32_t f = 0; f < h->data.mesh->n_faces && !own; f++) {
         int32_t c = h->data.face_condition[f];
-        if (c >= 0 && h->data.conditions[c].g != NULL) return 0;
+        if (c >= 0 && h->data.conditions[c].g != NULL) own = 1;
     }
-    return 1;
+    facet_status status = team_reduce_counts(mesh_team(h->data.mesh), TEAM_MAX, 1, &own);
+    *exact = !own;
+    return status;
 }
 
 /* What the reaction and Robin parts take of u, or of the exact solution, in every cell; and the size of u. */
@@ -283,6 +283,12 @@ static facet_status take(const struct hdg *h, const struct hdg_solution *s, stru
         p->mean += job.cells[c].mean;
         p->square += job.cells[c].square;
     }
+    for (int i = 0; i < h->weak.n && mesh_team(h->data.mesh) != NULL; i++) {
+        struct taken *p = &(*pieces)[i];
+        double sums[4] = {p->taken, p->volume, p->mean, p->square};
+        TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 4, sums));
+        *p = (struct taken){sums[0], sums[1], sums[2], sums[3]};
+    }
 done:
     base_free(&job.cells);
     return status;
@@ -301,7 +307,7 @@ static void add_supply(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
         double part = h->data.equation->one_on(h, face) * h->boundary[h->trace.free_offsets[b]];
-        if (p < 0) continue;
+        if (p < 0) continue; /* between parts there is no data */
         supply[2 * p] += part;
         supply[2 * p + 1] += fabs(part);
     }
@@ -313,15 +319,18 @@ facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *
     const struct hdg_weak *weak = &h->weak;
     struct taken *pieces = NULL;
     double reaction = 0.0;
+    int exact;
     base_free(&s->supply);
     s->offset = s->offset_source = 0.0;
     if (weak->n == 0) return FACET_OK;
     TRY(CALLOC(s->supply, 2 * weak->n));
-    if (source == NULL && is_exact(h)) {
+    TRY(is_exact(h, &exact));
+    if (source == NULL && exact) {
         TRY(take(h, NULL, &pieces));
         for (int i = 0; i < weak->n; i++) s->supply[2 * i] = pieces[i].taken;
     } else {
         add_supply(h, totals, s->supply);
+        TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2 * weak->n, s->supply));
     }
     if (!weak->whole || h->largest_robin > 0.0 || !local_constant_reaction(&h->data, -1, &reaction))
         goto done;
@@ -358,6 +367,12 @@ done:
     return status;
 }
 
+/* Whether a face counts here: faces between parts do in one of them. */
+static int owns_face(const struct hdg *h, int32_t face) {
+    const struct mesh_part *part = h->data.mesh->part;
+    return part == NULL || part->owns_face[face];
+}
+
 facet_status hdg_weak_forget(const struct hdg *h, double *free) {
     facet_status status = FACET_OK;
     const struct hdg_weak *weak = &h->weak;
@@ -368,10 +383,11 @@ facet_status hdg_weak_forget(const struct hdg *h, double *free) {
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
         double one = h->data.equation->one_on(h, face);
-        if (p < 0) continue;
+        if (p < 0 || !owns_face(h, face)) continue;
         dots[2 * p] += one * free[h->trace.free_offsets[b]];
         dots[2 * p + 1] += one * one;
     }
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2 * weak->n, dots));
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
