@@ -142,6 +142,26 @@ values: [{name: most, field: u, take: max}, {name: mean, field: u, take: mean}]
                          "values: [{name: most, field: u, take: max}, {name: flux, field: q, take: integral}]\n",
                          (3,), iterations=1)
 
+    def test_bodies_that_nothing_holds(self):
+        """Loads that balance; those that do not are refused with what is left of them."""
+        case = box("triangle", 2, 3) + """equation: elasticity
+material: {E: 1, nu: 0.3}
+boundary: [{on: xmin, traction: [-0.01, 0]}, {on: xmax, traction: [0.01, 0]}, {on: rest, traction: [0, 0]}]
+discretization: {degree: 2}
+solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
+values: [{name: most, field: u, take: max}, {name: here, field: u, at: [0.31, 0.47]}]
+"""
+        self.compare(case, (2, 5), iterations=1)
+        self.compare(box("tet", 3, 2) + """equation: elasticity
+material: {E: 1, nu: 0.3}
+exact: [0.1*x*y, 0.1*x^2 + z, 0.2*z*x]
+boundary: [{on: rest, traction: exact}]
+discretization: {degree: 1}
+solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
+""", (3,), iterations=3)
+        error = self.mpi(3, case.replace("xmax, traction: [0.01", "xmax, traction: [0.02"), status=2)
+        self.assertIn("a force of (0.01, 0) and a moment of 0 about (1, 0.5) are left", error)
+
     def test_refined(self):
         """Geometric multigrid over meshes that were refined in place."""
         case = diffusion("triangle", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 2}\n", 1)

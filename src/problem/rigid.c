@@ -558,10 +558,6 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
     TRY(gather_demands(&job));
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
-    if (problem->mesh->part != NULL && resolved->n_adrift > 0)
-        FAIL(FACET_ERROR_INPUT,
-             "a body that nothing holds is not distributed yet; give it supports, or use the "
-             "program facet");
     TRY(finish_adrift(&job));
 done:
     for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&job.face_nodes[shape]);
