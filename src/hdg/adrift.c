@@ -88,7 +88,7 @@ static facet_status gram_work(struct local *l, int block, int32_t cell, void *us
     return FACET_OK;
 }
 
-/* Totals of all parts of a mesh, which is one piece then. */
+/* Totals of all parts of a mesh. */
 static facet_status join_parts(const struct hdg *h, int count, double *totals) {
     return team_reduce(mesh_team(h->data.mesh), TEAM_SUM, h->data.n_adrift * count, totals);
 }
@@ -281,7 +281,7 @@ static void add_boundary(const struct hdg *h, double *totals) {
 }
 
 static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, const double *all) {
-    char force[96], moment[96], center[96], place[96];
+    char force[96], moment[96], center[96];
     int dim = h->data.mesh->dim;
     double works[WORKS], turning[3];
     for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[ADRIFT_MOTIONS] ? all[i] : 0.0;
@@ -299,8 +299,7 @@ static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, cons
     const char *whose = "the body";
     char text[160];
     if (!p->alone) {
-        snprintf(text, sizeof text, "the piece with the cell at %s",
-                 mesh_middle_text(h->data.mesh, p->cell, -1, place, sizeof place));
+        snprintf(text, sizeof text, "the piece with the cell at %s", p->place);
         whose = text;
     }
     return base_fail(
@@ -312,13 +311,12 @@ static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, cons
 }
 
 /* One of several pieces without any load: it was meant to touch another. */
-static facet_status refuse_idle(const struct hdg *h, const struct hdg_adrift *p) {
-    char place[96];
+static facet_status refuse_idle(const struct hdg_adrift *p) {
     return base_fail(FACET_ERROR_INPUT,
                      "boundary: the mesh falls into unconnected pieces, and the one with the cell at %s can "
                      "still %s, and carries no load; give displacements that prevent this, or let the mesh "
                      "join the pieces",
-                     mesh_middle_text(h->data.mesh, p->cell, -1, place, sizeof place), p->text);
+                     p->place, p->text);
 }
 
 /* n numbers by motions of a piece: those of the canonical ones become the combination c of its own with
@@ -348,7 +346,7 @@ facet_status adrift_balance(const struct hdg *h, const double *source, double *s
     for (int i = 0; i < h->data.n_adrift; i++) {
         const struct hdg_adrift *p = &h->data.adrift[i];
         const double *works = totals + i * WORKS;
-        if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(h, p));
+        if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(p));
         for (int j = 0; j < p->n; j++)
             if (!(fabs(cblas_ddot(ADRIFT_MOTIONS, p->motions[j], 1, works, 1)) <=
                   BALANCED * works[ADRIFT_MOTIONS]))

@@ -23,7 +23,6 @@
 #define WEAK            1e-3
 #define NEARLY_SINGULAR 1e-9
 #define INVISIBLE       1e-12
-#define PLACE_BYTES     80
 
 void hdg_weak_destroy(struct hdg_weak *weak) {
     base_free(&weak->cell_piece);
@@ -70,8 +69,8 @@ done:
     return status;
 }
 
-/* Flags of the pieces (by their first cells) that a Dirichlet part holds. */
-static void mark_fixed(const struct hdg *h, const int32_t *piece, uint8_t *fixed) {
+/* Flags of the pieces that a Dirichlet part holds. */
+static void mark_fixed(const struct hdg *h, const int32_t *piece, int64_t *fixed) {
     const struct facet_mesh *mesh = h->data.mesh;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
@@ -80,104 +79,95 @@ static void mark_fixed(const struct hdg *h, const int32_t *piece, uint8_t *fixed
     }
 }
 
-/* The weak ones among the pieces, numbered; held: of the cells, becomes that of the pieces at their first
- * cells. */
-static facet_status choose(const struct hdg *h, const int32_t *piece, const uint8_t *fixed, struct held *held,
-                           struct hdg_weak *weak) {
+/* What holds the pieces, from that of their cells (sum), over all parts of the mesh. */
+static facet_status sum_up(const struct hdg *h, const int32_t *piece, int n, const struct held *cells,
+                           struct held *pieces) {
+    facet_status status = FACET_OK;
+    struct base_team *team = mesh_team(h->data.mesh);
+    for (int i = 0; i < n; i++) pieces[i] = (struct held){.softest = INFINITY};
+    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) {
+        struct held *p = &pieces[piece[c]];
+        p->hold += cells[c].hold;
+        p->volume += cells[c].volume;
+        p->stiffness = fmax(p->stiffness, cells[c].stiffness);
+        p->softest = fmin(p->softest, cells[c].softest);
+    }
+    for (int i = 0; team != NULL && i < n; i++) {
+        double sums[2] = {pieces[i].hold, pieces[i].volume},
+               most[2] = {pieces[i].stiffness, -pieces[i].softest};
+        TRY(team_reduce(team, TEAM_SUM, 2, sums));
+        TRY(team_reduce(team, TEAM_MAX, 2, most));
+        pieces[i] = (struct held){sums[0], sums[1], most[0], -most[1]};
+    }
+done:
+    return status;
+}
+
+/* The weak ones among n pieces, numbered. */
+static facet_status choose(const struct hdg *h, const int32_t *piece, int n, const int64_t *fixed,
+                           const struct held *held, struct hdg_weak *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct mesh_quality quality;
     double square = 0.0;
-    int n_pieces = 0;
+    int *numbers = NULL;
     TRY(mesh_measure_size(mesh, &quality));
     for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        n_pieces += piece[c] == c;
-        if (piece[c] == c) continue;
-        held[piece[c]].hold += held[c].hold;
-        held[piece[c]].volume += held[c].volume;
-        held[piece[c]].stiffness = fmax(held[piece[c]].stiffness, held[c].stiffness);
-        held[piece[c]].softest = fmin(held[piece[c]].softest, held[c].softest);
-    }
+    TRY(ALLOC(numbers, n));
     TRY(ALLOC(weak->cell_piece, mesh->n_cells));
-    TRY(ALLOC(weak->hold, n_pieces));
-    TRY(ALLOC(weak->ratio, n_pieces));
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        const struct held *p = &held[c];
-        weak->cell_piece[c] = piece[c] == c ? -1 : weak->cell_piece[piece[c]];
-        if (piece[c] != c || fixed[c]) continue;
+    TRY(ALLOC(weak->hold, n));
+    TRY(ALLOC(weak->ratio, n));
+    for (int i = 0; i < n; i++) {
+        const struct held *p = &held[i];
+        numbers[i] = -1;
+        if (fixed[i]) continue;
         if (p->hold == 0.0) {
-            char place[PLACE_BYTES];
+            char place[MESH_PLACE_BYTES];
+            TRY(mesh_piece_text(mesh, piece, i, place));
             FAIL(FACET_ERROR_INPUT,
                  "the mesh falls into %d unconnected pieces, and the one with the cell at %s is held by "
                  "nothing: it has no Dirichlet part, and the reaction and Robin's a are zero there",
-                 n_pieces, mesh_middle_text(mesh, c, -1, place, sizeof place));
+                 n, place);
         }
         double ratio = p->hold * square / (p->stiffness * p->volume);
         if (!(ratio < WEAK)) continue;
-        weak->whole = n_pieces == 1;
+        weak->whole = n == 1;
         weak->nearly_singular = weak->whole && ratio < NEARLY_SINGULAR;
         weak->softest = ratio * p->stiffness / p->softest;
         weak->negligible = weak->nearly_singular && (weak->softest < NEARLY_SINGULAR || ratio < INVISIBLE);
         weak->hold[weak->n] = p->hold;
         weak->ratio[weak->n] = ratio;
-        weak->cell_piece[c] = weak->n++;
+        numbers[i] = weak->n++;
     }
+    for (int32_t c = 0; c < mesh->n_cells; c++) weak->cell_piece[c] = numbers[piece[c]];
     if (weak->n == 0) hdg_weak_destroy(weak);
 done:
-    return status;
-}
-
-/* A mesh in parts, without a Dirichlet part, is one piece; held: of the cells, its first becomes that of all.
- */
-static facet_status join_parts(const struct hdg *h, int32_t *piece, struct held *held) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct held all = {.softest = INFINITY};
-    int64_t n_pieces;
-    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
-    if (n_pieces > 1)
-        FAIL(FACET_ERROR_INPUT,
-             "a mesh of several pieces of which one has no Dirichlet part is not distributed "
-             "yet: give a Dirichlet part to every piece, or use the program facet");
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        all.hold += held[c].hold;
-        all.volume += held[c].volume;
-        all.stiffness = fmax(all.stiffness, held[c].stiffness);
-        all.softest = fmin(all.softest, held[c].softest);
-        held[c] = (struct held){.softest = INFINITY};
-        piece[c] = 0;
-    }
-    double sums[2] = {all.hold, all.volume};
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
-    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &all.stiffness));
-    TRY(team_reduce(mesh_team(mesh), TEAM_MIN, 1, &all.softest));
-    held[0] = (struct held){sums[0], sums[1], all.stiffness, all.softest};
-done:
+    base_free(&numbers);
     return status;
 }
 
 facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    int32_t *piece = NULL;
-    uint8_t *fixed = NULL;
-    struct held *held = NULL;
-    int64_t loose = 0;
+    int32_t *piece = NULL, n = 0;
+    int64_t *fixed = NULL;
+    struct held *cells = NULL, *held = NULL;
+    int loose = 0;
     hdg_weak_destroy(weak);
     if (!h->data.equation->floats || h->singular) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
-    TRY(CALLOC(fixed, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
+    TRY(mesh_number_pieces(mesh, piece, &n));
+    TRY(CALLOC(fixed, n));
     mark_fixed(h, piece, fixed);
-    TRY(mesh_spread_marks(mesh, piece, fixed));
-    for (int32_t c = 0; c < mesh->n_cells; c++) loose |= piece[c] == c && !fixed[c];
-    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &loose));
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, n, fixed));
+    for (int i = 0; i < n; i++) loose |= !fixed[i];
     if (!loose) goto done;
-    TRY(ALLOC(held, mesh->n_cells));
-    TRY(local_for_all_cells(h, hold_work, held));
-    if (mesh->part != NULL) TRY(join_parts(h, piece, held));
-    TRY(choose(h, piece, fixed, held, weak));
+    TRY(ALLOC(cells, mesh->n_cells));
+    TRY(ALLOC(held, n));
+    TRY(local_for_all_cells(h, hold_work, cells));
+    TRY(sum_up(h, piece, n, cells, held));
+    TRY(choose(h, piece, n, fixed, held, weak));
     if (weak->n == 0) goto done;
     TRY(ALLOC(weak->face_piece, h->trace.n_faces));
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -188,6 +178,7 @@ done:
     if (status != FACET_OK) hdg_weak_destroy(weak);
     base_free(&piece);
     base_free(&fixed);
+    base_free(&cells);
     base_free(&held);
     return status;
 }

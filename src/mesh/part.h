@@ -112,10 +112,12 @@ static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
  * largest of all copies. Of a whole mesh nothing happens. Collective, as all that follows. */
 facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values);
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
-/* piece: of mesh_find_pieces. marks (by the first cell of a piece) become the largest of those of all pieces
- * of other parts that are connected with it. */
-facet_status mesh_spread_marks(const struct facet_mesh *mesh, const int32_t *piece, uint8_t *marks);
-/* The pieces into which the whole mesh falls. */
-facet_status mesh_count_pieces(const struct facet_mesh *mesh, const int32_t *piece, int64_t *n_pieces);
+/* piece: of mesh_find_pieces, becomes the number of each cell's among all pieces of all parts, which are in
+ * ascending order of their smallest cells. And where the smallest cell of a piece lies, for messages, the
+ * same on all parts. */
+#define MESH_PLACE_BYTES 96
+facet_status mesh_number_pieces(const struct facet_mesh *mesh, int32_t *piece, int32_t *n_pieces);
+facet_status mesh_piece_text(const struct facet_mesh *mesh, const int32_t *numbers, int32_t number,
+                             char text[MESH_PLACE_BYTES]);
 
 #endif
