@@ -247,6 +247,7 @@ void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
 }
 
 void report_results(const struct run *run, struct text *out) {
+    char note[RUN_NOTE_BYTES];
     put_solver(&run->report, out);
     put_levels(run, out);
     if (run->report.converged) {
@@ -258,6 +259,7 @@ void report_results(const struct run *run, struct text *out) {
         if (run->has_errors) put_errors(&run->errors, out);
         put_potentials(run, out);
         put_values(run, out);
+        if (run_note(run, RUN_NOTE_FLUX, note)) text_printf(out, "note      %s\n", note);
     }
     put_times(run, out);
     if (run->output && run->report.converged)

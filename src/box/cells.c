@@ -150,6 +150,9 @@ static facet_status side_values(const struct box_grid *g, int64_t cell, const st
                               d == 2 ? 2 * side - 1 : 0};
     work += count * g->dim;
     expr_grid_points(grid, points);
+    for (int i = 0; i < count && !plain; i++)
+        field_point_inside(g->dim, points + i * g->dim, normal, g->widths[d][side ? g->cells[d] - 1 : 0],
+                           points + i * g->dim);
     facet_status status =
         plain ? field_eval_on(field != NULL ? field : given->exact, count, g->dim, points, 0, normal, values)
               : field_eval_jet(given->exact, 0, count, g->dim, points, values, work, NULL);

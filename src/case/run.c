@@ -819,7 +819,24 @@ const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYT
     return text;
 }
 
+/* Of the flux that has the fewest digits. */
+static const char *flux_note(const struct run *run, char text[RUN_NOTE_BYTES]) {
+    const struct run_value *worst = NULL;
+    for (int i = 0; i < run->n_values; i++)
+        if (run->values[i].doubt > 0.0 &&
+            (worst == NULL ||
+             run->values[i].doubt * fabs(worst->numbers[0]) > worst->doubt * fabs(run->values[i].numbers[0])))
+            worst = &run->values[i];
+    if (worst == NULL) return NULL;
+    snprintf(
+        text, RUN_NOTE_BYTES,
+        "the flux '%s' may be off by %.1g: an error of u of %.1g, relative, times the conductivity there",
+        worst->wanted->name, worst->doubt, run->report.error);
+    return text;
+}
+
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
+    if (which == RUN_NOTE_FLUX) return flux_note(run, text);
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
     if (run->solver == NULL) return NULL;

@@ -22,6 +22,7 @@ struct run_value {
     int64_t n_points; /* along a line; 0: not a line */
     int n_components; /* 1: a scalar */
     double *numbers;  /* (n_points or 1) x n_components */
+    double doubt;     /* of a flux: how much of it may be the error of u; 0: little */
 };
 
 struct run_options {
@@ -114,6 +115,7 @@ enum run_note {
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
+    RUN_NOTE_FLUX,     /* a flux has few digits */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512

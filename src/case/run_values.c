@@ -69,6 +69,33 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
                                                                  : measure_taken(solver, value);
 }
 
+/* A flux of which the error of u may be a good part is none: beside the largest flux that is asked for. */
+#define MOST_DOUBT 0.3
+
+static int is_flux(const struct run_value *value) {
+    return value->wanted->take == CASE_INTEGRAL && strcmp(value->wanted->field, "flux") == 0;
+}
+
+static facet_status doubt_fluxes(struct run *run) {
+    facet_status status = FACET_OK;
+    double largest = 0.0;
+    for (int i = 0; i < run->n_values; i++)
+        if (is_flux(&run->values[i])) largest = fmax(largest, fabs(run->values[i].numbers[0]));
+    for (int i = 0; i < run->n_values; i++) {
+        struct run_value *value = &run->values[i];
+        if (!is_flux(value)) continue;
+        TRY(sample_flux_doubt(run->solver, value->wanted->n_on, value->wanted->on, largest, &value->doubt));
+        if (value->doubt > MOST_DOUBT * largest && largest > 0.0)
+            FAIL(FACET_NOT_CONVERGED,
+                 "%s: the flux '%s' cannot be trusted: an error of u of %.1g, relative, times the "
+                 "conductivity "
+                 "there is %.2g, and the flux is %.2g; ask for it where the conductivity is small",
+                 run->file->path, value->wanted->name, run->solver->report.error, value->doubt, value->numbers[0]);
+    }
+done:
+    return status;
+}
+
 facet_status run_measure_values(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
@@ -86,6 +113,7 @@ facet_status run_measure_values(struct run *run) {
         }
         TRY(base_check_interrupt());
     }
+    TRY(doubt_fluxes(run));
 done:
     return status;
 }

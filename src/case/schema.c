@@ -67,7 +67,8 @@ static const struct schema_entry table[] = {
         "The exact solution, when known (of elasticity a list): the source is derived from it, errors are "
         "measured against it, boundary data may be the word `exact`, and parts not named get `dirichlet: "
         "exact` or `displacement: exact`. It must be smooth inside every cell; kinks may lie along the "
-        "borders of cells only."),
+        "borders of cells only, where its flux (or traction) must be the same on both sides: where the "
+        "coefficient jumps, a smooth function is no solution."),
     ROW("boundary", SCHEMA_LIST,
         "The boundary conditions. Without `exact`, every part of the boundary needs one."),
     ROW("interfaces", SCHEMA_LIST,

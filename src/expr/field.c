@@ -2,6 +2,7 @@
  * function. Numbers are kept as such, also when they come as text. */
 #include "expr/field.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -312,4 +313,16 @@ facet_status field_eval_jet(const struct field *field, int component, int n_poin
     if (hessians) memset(hessians, 0, n * d * d * sizeof *hessians);
 done:
     return status;
+}
+
+#define ROUNDING (16.0 * DBL_EPSILON)
+
+void field_point_inside(int dim, const double *x, const double *normal, double size, double *inside) {
+    double square = 0.0;
+    for (int d = 0; d < dim; d++) {
+        size = fmax(size, fabs(x[d]));
+        square += normal[d] * normal[d];
+    }
+    for (int d = 0; d < dim; d++)
+        inside[d] = square > 0.0 ? x[d] - ROUNDING * size * normal[d] / sqrt(square) : x[d];
 }

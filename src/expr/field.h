@@ -54,6 +54,9 @@ facet_status field_eval_grid(const struct field *field, const struct expr_grid *
  * have the same. NULL: not known, and expressions that use them are refused. */
 facet_status field_eval_on(const struct field *field, int n_points, int dim, const double *x, int step,
                            const double *normals, double *values);
+/* A point of a boundary as the cell there sees it, for data that may jump at its end: moved inwards, against
+ * the normal (of any length), by the rounding of coordinates so large, or of `size`. inside may be x. */
+void field_point_inside(int dim, const double *x, const double *normal, double size, double *inside);
 /* One component with derivatives; as expr_eval. Fails for a C function. */
 facet_status field_eval_jet(const struct field *field, int component, int n_points, int dim, const double *x,
                             double *values, double *gradients, double *hessians);

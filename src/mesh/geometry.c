@@ -103,10 +103,9 @@ done:
     return status;
 }
 
-const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
-                             int text_bytes) {
+void mesh_middle(const struct facet_mesh *mesh, int32_t cell, int local, double *x, double *J) {
     const struct mesh_block *block = mesh_block_of(mesh, cell);
-    double xi[3] = {0}, x[3] = {0}, J[9], corners[3 * SHAPE_MAX_VERTICES];
+    double xi[3] = {0}, corners[3 * SHAPE_MAX_VERTICES];
     const double *nodes = mesh_is_box(mesh) ? corners : mesh_cell_nodes(mesh, cell);
     if (mesh_is_box(mesh)) mesh_box_nodes(mesh, cell, corners);
     int n =
@@ -116,6 +115,12 @@ const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int lo
         for (int a = 0; a < mesh->dim; a++) xi[a] += shape_vertices(block->shape)[vertex * mesh->dim + a] / n;
     }
     mesh_point_map(block->shape, mesh->order, mesh->dim, nodes, xi, x, J);
+}
+
+const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
+                             int text_bytes) {
+    double x[3] = {0}, J[9];
+    mesh_middle(mesh, cell, local, x, J);
     return mesh_point_text(mesh->dim, x, text, text_bytes);
 }
 

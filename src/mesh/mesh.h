@@ -201,7 +201,9 @@ const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t ce
 void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece);
 /* The same where some faces (n_faces flags) connect nothing. */
 void mesh_find_pieces_between(const struct facet_mesh *mesh, const uint8_t *cut, int32_t *piece);
-/* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */
+/* The middle of a cell, or of its face `local` (-1: the cell itself), and d x_a / d xi_b there (dim x dim). */
+void mesh_middle(const struct facet_mesh *mesh, int32_t cell, int local, double *x, double *J);
+/* "(0.5, 1)": the same for messages. */
 const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
                              int text_bytes);
 /* Face i of a group of faces: its first cell, its number there, and whether it has a second cell. */

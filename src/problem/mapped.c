@@ -221,6 +221,59 @@ done:
     return status;
 }
 
+static facet_status iterate(struct facet_solver *s, struct solve_control *control) {
+    facet_status status;
+    const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
+    int before = 0;
+    do
+        status = (s->method == METHOD_MULTIGRID ? solve_multigrid
+                  : s->method == METHOD_FGMRES  ? solve_fgmres
+                                                : solve_cg)(&s->A, M, &s->b, &s->x, control, &s->report);
+    while (status == FACET_OK && solve_again(s->options.error, control, &s->report, &before));
+    struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
+    return mg != NULL && multigrid_failure(mg) != FACET_OK ? multigrid_failure(mg) : status;
+}
+
+/* Steps that are still to be made, as the last ones went; where that is no question, many. */
+#define MANY_STEPS 1000.0
+#define LAST_STEPS 20
+static double steps_left(const struct solve_report *report, double rtol) {
+    const int n = report->n_history, last = n > LAST_STEPS ? LAST_STEPS : n - 1;
+    if (report->iterations < SLOW || last < 1) return MANY_STEPS;
+    double fall = log(report->history[n - 1 - last] / report->history[n - 1]) / last;
+    return fall > 0.0 ? fmin(log(report->history[n - 1] / rtol) / fall, MANY_STEPS) : MANY_STEPS;
+}
+
+/* Where levels of lesser precision fail, double; where `auto` took conjugate gradients and they are slow or
+ * fail, a factor if it is faster. */
+static facet_status solve_system(struct facet_solver *s, struct solve_control *control) {
+    facet_status status = FACET_OK;
+    const int most = control->max_iterations, rethinks = solver_may_rethink(s) && most > SLOW;
+    int before, done;
+    if (rethinks) control->max_iterations = SLOW;
+    status = iterate(s, control);
+    before = s->report.iterations;
+    if (status == FACET_NOT_CONVERGED && before < control->max_iterations) {
+        TRY(solver_turn_double(s, &done));
+        if (done) vector_fill(&s->x, 0.0);
+        status = done ? iterate(s, control) : FACET_NOT_CONVERGED;
+        before = s->report.iterations;
+    }
+    control->max_iterations = most;
+    if (status != FACET_NOT_CONVERGED || !rethinks) goto done;
+    TRY(solver_turn_direct(s, steps_left(&s->report, control->rtol), &done));
+    if (done) {
+        status = solve_direct(&s->A, s->cholesky, &s->b, &s->x, control, &s->report);
+    } else if (before >= SLOW) {
+        status = iterate(s, control);
+        s->report.iterations += before;
+    } else {
+        status = FACET_NOT_CONVERGED;
+    }
+done:
+    return status;
+}
+
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -241,16 +294,7 @@ static facet_status solve_trace(struct facet_solver *s) {
     } else if (s->n_unknowns > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
         solve_history_guess(&s->history, &s->b, &s->x);
-        const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
-        int before = 0;
-        do
-            status = (s->method == METHOD_MULTIGRID ? solve_multigrid
-                      : s->method == METHOD_FGMRES  ? solve_fgmres
-                                                    : solve_cg)(&s->A, M, &s->b, &s->x, &control, &s->report);
-        while (status == FACET_OK && solve_again(s->options.error, &control, &s->report, &before));
-        struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
-        if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
-        TRY(status);
+        TRY(solve_system(s, &control));
         TRY(judge_again(s, &control));
         if (s->options.warm_start) TRY(solve_history_add(&s->history, &s->A, &s->x));
     } else {

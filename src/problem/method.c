@@ -21,6 +21,7 @@
 #define PRODUCT_SPEED  1.0e10
 #define SOLVE_PRODUCTS 120.0
 #define MOST_PRODUCTS  1200.0 /* of one on simplices where K has a strong direction across the faces */
+#define STEP_PRODUCTS  10.0   /* of a step of conjugate gradients with multigrid */
 /* So few unknowns are factored without thinking. */
 #define SMALL_SYSTEM 3000
 
@@ -543,6 +544,51 @@ static facet_status check_part(const struct facet_solver *s) {
                      "%s is not distributed yet; use the program facet, or leave it to auto", what);
 }
 
+/* Whether the caller asks for one of these words. */
+static int is_tuned(const struct options *o) {
+    return o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
+           o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
+}
+
+int solver_may_rethink(const struct facet_solver *s) {
+    const struct options *o = &s->options;
+    return o->method == METHOD_AUTO && o->preconditioner == PRECONDITIONER_AUTO && !is_tuned(o) &&
+           s->method == METHOD_CG && s->problem->mesh->part == NULL && is_worth_ordering(s) &&
+           s->system.n_free <= cholesky_reasonable_size();
+}
+
+facet_status solver_turn_direct(struct facet_solver *s, double steps, int *done) {
+    facet_status status = FACET_OK;
+    struct csr csr = {0};
+    const enum option_preconditioner before = s->preconditioner;
+    int worth;
+    *done = 0;
+    TRY(is_worth_factoring(s, STEP_PRODUCTS * steps, &worth));
+    if (!worth) goto done;
+    TRY(hdg_assemble(s->hdg, &csr));
+    status = try_direct(s, &csr, 0, STEP_PRODUCTS * steps, done);
+    if (status == FACET_NOT_CONVERGED) { /* not positive definite, to rounding */
+        cholesky_destroy(&s->cholesky);
+        s->method = METHOD_CG;
+        s->preconditioner = before;
+        *done = 0;
+        status = FACET_OK;
+    }
+    if (*done) operator_destroy(&s->M);
+done:
+    csr_destroy(&csr);
+    return status;
+}
+
+facet_status solver_turn_double(struct facet_solver *s, int *done) {
+    const int levels = s->preconditioner == PRECONDITIONER_PMG || s->preconditioner == PRECONDITIONER_GMG;
+    *done = levels && s->options.precision == PRECISION_AUTO;
+    if (!*done) return FACET_OK;
+    s->options.precision = PRECISION_DOUBLE;
+    operator_destroy(&s->M);
+    return make_preconditioner(s, NULL);
+}
+
 /* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
  * has the factor as long as it fits, then AMG. The caller may insist on others. The matrix is assembled only
  * for those who need it, and let go. */
@@ -554,15 +600,13 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
         turned = has_turns(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
-    int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
-                o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
     int done = 0;
     struct outlook outlook;
     TRY(check_part(s));
     TRY(look(s, &outlook));
     int gmg =
         s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
-    int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
+    int direct = insist || (o->method == METHOD_AUTO && any && !is_tuned(o) && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
     s->method = insist                          ? METHOD_DIRECT
                 : o->method == METHOD_PETSC     ? METHOD_PETSC

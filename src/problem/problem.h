@@ -300,6 +300,12 @@ facet_status mapped_count_unknowns(struct facet_solver *solver);
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);
 facet_status solver_choose_method(struct facet_solver *solver);
+/* Whether `auto` may take a factor instead of conjugate gradients when it has seen them; the factor, where so
+ * many more steps would take longer. Multigrid in double precision, where the program was free to take a
+ * lesser one. */
+int solver_may_rethink(const struct facet_solver *solver);
+facet_status solver_turn_direct(struct facet_solver *solver, double steps, int *done);
+facet_status solver_turn_double(struct facet_solver *solver, int *done);
 facet_status solver_make_judge(struct facet_solver *solver);
 facet_status solver_make_exact_judge(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
@@ -340,6 +346,10 @@ enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
  * "traction" the force upon the body there. *n: how many values were set. */
 facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
                             enum sample_take take, int n_on, const char *const *on, double *values, int *n);
+/* doubt.c: how much of an integral of the flux through parts, which is `flux`, may be the error of u, by the
+ * estimate of that: where K is large, much. 0: not worth a word, or another equation. Collective. */
+facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const char *const *on, double flux,
+                               double *doubt);
 static inline facet_status sample_take(const struct facet_solver *s, const char *name, int component,
                                        enum sample_take take, const char *on, double *values, int *n) {
     return sample_take_on(s, name, component, take, on != NULL, &on, values, n);

@@ -187,6 +187,7 @@ struct solve_report {
     double residual;    /* true, relative */
     double rate;        /* geometric mean of the reduction per iteration */
     double error;       /* of x, relative: an estimate (trust.c); negative: none was made */
+    double largest;     /* what solve_check_size was told */
     int n_history, history_capacity;
     double *history; /* relative residual before iteration 1, after it, ... */
 };

@@ -201,6 +201,7 @@ double solve_largest(int64_t n, const double *x) {
 }
 
 facet_status solve_check_size(double largest, struct solve_report *report) {
+    report->largest = largest;
     if (largest == 0.0 || (largest >= SOLVE_LEAST && largest <= 1.0 / SOLVE_LEAST)) return FACET_OK;
     report->converged = 0;
     report->reason = "the solution is too small or too large";
