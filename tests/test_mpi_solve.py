@@ -151,7 +151,16 @@ discretization: {degree: 2}
 solver: {rtol: 1.0e-12, method: cg}
 values: [{name: most, field: u, take: max}, {name: mean, field: u, take: mean}]
 """
-        self.compare(case, (3,))
+        self.compare(case, (3,), iterations=1)
+
+    def test_rings(self):
+        """The vertices of the last level across sides that are joined between parts, and inside of one: two cells round."""
+        for cells, ranks in (("[4, 3, 2]", (2, 5)), ("[2, 1, 3]", (3,))):
+            self.compare(f"mesh: {{box: {{lower: [0, 0, 0], upper: [2, 1, 1], cells: {cells}, shape: tet, "
+                         "periodic: [x, y]}}\nequation: diffusion\nsource: sin(pi*x)*cos(2*pi*y) + z\n"
+                         "boundary: [{on: zmin, dirichlet: 0}, {on: rest, neumann: 0}]\ndiscretization: {degree: 2}\n"
+                         "solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\nvalues: [{name: most, field: u, take: max}]\n",
+                         ranks, iterations=1)
 
     def test_weak_constants(self):
         """A reaction holds the constant so weakly that it is found anew, or is as good as none; one that varies."""

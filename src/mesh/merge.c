@@ -53,6 +53,69 @@ facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64
                         : FACET_OK;
 }
 
+/* Of the vertices that periodic faces of this part make one, each has the largest values of all. */
+static void merge_sets(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton, int width,
+                       int64_t *sets, int64_t *values) {
+    for (int64_t i = 0; i < (int64_t)skeleton->n_vertices * width; i++) sets[i] = INT64_MIN;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < (int64_t)mesh->n_vertices * width; i++) {
+            int64_t *set = &sets[(int64_t)skeleton->vertices[i / width] * width + i % width];
+            if (pass == 1) values[i] = *set;
+            if (values[i] > *set) *set = values[i];
+        }
+}
+
+/* The same across the faces of seams, whose copies name their vertices in one order. faces: room for
+ * SHAPE_MAX_FACE_VERTICES x width numbers a face. */
+static facet_status merge_across(const struct facet_mesh *mesh, int width, int64_t *faces, int64_t *values) {
+    facet_status status = FACET_OK;
+    const int64_t size = SHAPE_MAX_FACE_VERTICES * width;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t f = 0; f < mesh->n_faces; f++) {
+            int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+            if (mesh->face_cells[2 * (int64_t)f + 1] != MESH_SEAM) continue;
+            const int n = mesh_side_vertices(mesh, f, 0, vertices, NULL);
+            for (int i = 0; i < n * width; i++) {
+                int64_t *value = &values[(int64_t)vertices[i / width] * width + i % width],
+                        *at = &faces[f * size + i];
+                if (pass == 0)
+                    *at = *value;
+                else if (*at > *value)
+                    *value = *at;
+            }
+        }
+        if (pass == 0) TRY(mesh_merge_faces(mesh, (int)size, faces));
+    }
+done:
+    return status;
+}
+
+facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width, int64_t *values) {
+    facet_status status = FACET_OK;
+    const int64_t n = (int64_t)mesh->n_vertices * width;
+    struct mesh_skeleton skeleton = {0};
+    int64_t *sets = NULL, *faces = NULL, *before = NULL, more = 1;
+    if (mesh->part == NULL) return FACET_OK;
+    TRY(mesh_skeleton_vertices(mesh, &skeleton));
+    TRY(ALLOC(sets, (int64_t)skeleton.n_vertices * width));
+    TRY(CALLOC(faces, (int64_t)mesh->n_faces * SHAPE_MAX_FACE_VERTICES * width));
+    TRY(ALLOC(before, n));
+    while (more) { /* sets may go round through several parts */
+        memcpy(before, values, (size_t)n * sizeof *values);
+        merge_sets(mesh, &skeleton, width, sets, values);
+        TRY(mesh_merge_vertices(mesh, width, values));
+        TRY(merge_across(mesh, width, faces, values));
+        more = memcmp(before, values, (size_t)n * sizeof *values) != 0;
+        TRY(team_reduce_counts(mesh->part->team, TEAM_MAX, 1, &more));
+    }
+done:
+    mesh_skeleton_destroy(&skeleton);
+    base_free(&sets);
+    base_free(&faces);
+    base_free(&before);
+    return status;
+}
+
 static int64_t number_of(const struct facet_mesh *mesh, int32_t cell) {
     return mesh->part != NULL ? mesh->part->cell_numbers[cell] : cell;
 }

@@ -112,6 +112,8 @@ static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
  * largest of all copies. Of a whole mesh nothing happens. Collective, as all that follows. */
 facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values);
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
+/* The same where vertices that periodic faces join are one. */
+facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
 /* piece: of mesh_find_pieces, becomes the number of each cell's among all pieces of all parts, which are in
  * ascending order of their smallest cells. And where the smallest cell of a piece lies, for messages, the
  * same on all parts. */
