@@ -7,8 +7,11 @@
 #include "mesh/part.h"
 #include "problem/problem.h"
 
-/* The least part of a flux that is worth a word. */
-#define LITTLE 1e-5
+/* The least part of a flux that is worth a word; and what a flux is measured by at least, where there is
+ * none: this part of what the least K, of so many cells that are looked at, would let through. */
+#define LITTLE  1e-5
+#define NOTHING 1e-6
+#define LOOKED  10000
 
 /* K h^(dim - 2) of a face, K and h being those of the middle of its cell. */
 static facet_status face_stiffness(const struct facet_solver *s, int32_t cell, double *stiffness) {
@@ -48,11 +51,25 @@ done:
     return status;
 }
 
+static facet_status least_stiffness(const struct facet_solver *s, double *least) {
+    facet_status status = FACET_OK;
+    const int32_t n = s->problem->mesh->n_cells, step = n > LOOKED ? n / LOOKED : 1;
+    *least = DBL_MAX;
+    for (int32_t cell = 0; cell < n; cell += step) {
+        double stiffness;
+        TRY(face_stiffness(s, cell, &stiffness));
+        *least = fmin(*least, stiffness);
+    }
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MIN, 1, least));
+done:
+    return status;
+}
+
 facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const char *const *on, double flux,
                                double *doubt) {
     facet_status status = FACET_OK;
     const double error = fmax(s->report.error, DBL_EPSILON);
-    double stiffness, extremes[2];
+    double stiffness, least, extremes[2], size;
     int n;
     *doubt = 0.0;
     if (s->resolved.data.conductivity == NULL || strcmp(s->problem->physics->through, "flux") != 0)
@@ -62,8 +79,10 @@ facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const cha
         return FACET_OK; /* it is large enough */
     TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));
     TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &extremes[1], &n));
-    *doubt = error * stiffness * fmax(fabs(extremes[0]), fabs(extremes[1]));
-    if (*doubt <= LITTLE * fabs(flux)) *doubt = 0.0;
+    TRY(least_stiffness(s, &least));
+    size = fmax(fabs(extremes[0]), fabs(extremes[1]));
+    *doubt = error * stiffness * size;
+    if (*doubt <= LITTLE * fmax(fabs(flux), NOTHING * least * size)) *doubt = 0.0;
 done:
     return status;
 }
