@@ -20,13 +20,13 @@
 
 struct subject {
     struct boxhdg_lanes *lanes;
-    struct vector d, y, r, x, e, moments;
-    enum { COPY, PRODUCT, UPDATE, RESIDUAL } what;
+    struct vector d, y, r, s, x, e, moments;
+    enum { COPY, PRODUCT, FORMED, RECURRENCE, MOVES } what; /* MOVES: with x and d of two steps */
 };
 
 static void subject_destroy(struct subject *s) {
-    struct vector *all[] = {&s->d, &s->y, &s->r, &s->x, &s->e, &s->moments};
-    for (int i = 0; i < 6; i++) vector_destroy(all[i]);
+    struct vector *all[] = {&s->d, &s->y, &s->r, &s->s, &s->x, &s->e, &s->moments};
+    for (int i = 0; i < 7; i++) vector_destroy(all[i]);
     boxhdg_lanes_destroy(&s->lanes);
 }
 
@@ -37,10 +37,10 @@ static facet_status subject_create(const struct device *device, const struct box
     TRY(boxhdg_lanes_create(device, h, single, &s->lanes));
     int64_t n = s->lanes->plan.size,
             n_moments = s->lanes->plan.n_faces * KERNEL_BOX_MOMENTS * s->lanes->plan.lanes;
-    struct vector *all[] = {&s->d, &s->y, &s->r, &s->x, &s->e, &s->moments};
-    for (int i = 0; i < 6; i++) {
-        TRY(boxhdg_lanes_vector(s->lanes, i < 4 ? n : n_moments, all[i]));
-        vector_fill(all[i], i < 4 ? 1.0 : 0.0);
+    struct vector *all[] = {&s->d, &s->y, &s->r, &s->s, &s->x, &s->e, &s->moments};
+    for (int i = 0; i < 7; i++) {
+        TRY(boxhdg_lanes_vector(s->lanes, i < 5 ? n : n_moments, all[i]));
+        vector_fill(all[i], i < 5 ? 1.0 : 0.0);
     }
 done:
     if (status != FACET_OK) subject_destroy(s);
@@ -48,17 +48,22 @@ done:
 }
 
 static void run(struct subject *s) {
-    struct box_step product = {.product = 1}, update = {.direction = 1, .a = 1.0, .b = 1e-3, .x_old = 1e-3};
+    const struct box_step product = {.product = 1};
+    const struct box_recurrence by = {.a = {1e-3, 1e-3}, .b = {1e-3, 1e-3}, .alpha = 1e-30, .c = 1e-3};
+    const struct boxhdg_lanes *lanes = s->lanes;
     size_t bytes = (size_t)s->d.n * precision_size(s->d.precision);
     double sums[2];
     if (s->what == COPY)
         device_move(s->d.device, s->y.numbers, s->d.numbers, bytes);
     else if (s->what == PRODUCT)
-        boxhdg_lanes_step(s->lanes, &product, NULL, NULL, NULL, &s->d, NULL, &s->y);
-    else if (s->what == UPDATE)
-        boxhdg_lanes_step(s->lanes, &update, NULL, &s->r, &s->e, &s->d, &s->x, NULL);
+        boxhdg_lanes_step(lanes, &product, NULL, NULL, NULL, &s->d, NULL, &s->y);
+    else if (s->what == FORMED)
+        device_box_form(lanes->device, lanes->precision, &lanes->plan, s->r.numbers, s->e.numbers,
+                        s->y.numbers);
     else
-        boxhdg_lanes_residual(s->lanes, 1e-30, &s->y, &s->r, &s->moments, sums);
+        device_box_recur(lanes->device, lanes->precision, &lanes->plan, &by, s->y.numbers, s->r.numbers,
+                         s->e.numbers, s->s.numbers, s->e.numbers, s->d.numbers,
+                         s->what == MOVES ? s->x.numbers : NULL, s->moments.numbers, sums);
 }
 
 /* Seconds, the best of some runs. */
@@ -81,10 +86,10 @@ static facet_status add_sweeps(const struct device *device, const struct boxhdg 
                                struct table *table, double *part) {
     facet_status status = FACET_OK;
     struct subject s;
-    double seconds[4];
-    static const double vectors[4] = {2, 2, 6, 4}; /* that a sweep must read or write */
+    double seconds[5];
+    static const double vectors[5] = {2, 2, 2, 4, 8}; /* that a sweep must read or write */
     TRY(subject_create(device, h, single, &s));
-    for (int what = COPY; what <= RESIDUAL; what++) TRY(measure(&s, what, &seconds[what]));
+    for (int what = COPY; what <= MOVES; what++) TRY(measure(&s, what, &seconds[what]));
     double bytes = (double)s.lanes->plan.size * (single ? 4.0 : 8.0), copy = 2.0 * bytes / seconds[COPY];
     *part = 2.0 * bytes / seconds[PRODUCT] / copy;
     table_cell(table, "%d", h->degree);
@@ -96,7 +101,7 @@ static facet_status add_sweeps(const struct device *device, const struct boxhdg 
     table_cell(table, "%.3f", 1e3 * seconds[PRODUCT]);
     table_cell(table, "%.1f", 1e-9 * (double)h->n_volume / seconds[PRODUCT]);
     table_cell(table, "%.1f", 1e-9 * (double)h->n_free / seconds[PRODUCT]);
-    for (int what = PRODUCT; what <= RESIDUAL; what++)
+    for (int what = PRODUCT; what <= MOVES; what++)
         table_cell(table, "%.2f", vectors[what] * bytes / seconds[what] / copy);
 done:
     subject_destroy(&s);
@@ -107,13 +112,23 @@ static facet_status sweeps(const struct bench_options *options, const struct dev
                            double least[2]) {
     facet_status status = FACET_OK;
     static const struct { int degree, cells; } sizes[] = {{3, 112}, {5, 96}, {7, 80}, {11, 56}, {15, 40}};
-    static const char *const headers[] = {
-        "p",          "cells",         "precision",    "volume",         "trace",         "copy TB/s",
-        "product ms", "GDoF/s volume", "GDoF/s trace", "product / copy", "update / copy", "residual / copy"};
+    static const char *const headers[] = {"p",
+                                          "cells",
+                                          "precision",
+                                          "volume",
+                                          "trace",
+                                          "copy TB/s",
+                                          "product ms",
+                                          "GDoF/s volume",
+                                          "GDoF/s trace",
+                                          "product / copy",
+                                          "formed / copy",
+                                          "recurrence / copy",
+                                          "with x / copy"};
     struct table *table = NULL;
     struct boxhdg *h = NULL;
     struct wave w = {0};
-    TRY(table_create(12, headers, &table));
+    TRY(table_create(13, headers, &table));
     for (size_t i = 0; i < (options->quick ? 2 : sizeof sizes / sizeof *sizes); i++) {
         struct wave_case c = huismann2020_case(options, options->quick ? 9 : sizes[i].cells, sizes[i].degree);
         TRY(wave_create_grid(&c, &w));
@@ -130,8 +145,9 @@ static facet_status sweeps(const struct bench_options *options, const struct dev
     }
     TRY(bench_emit(options, "huismann2020-gpu-sweeps",
                    "HDG-TPT and the other sweeps of a step of conjugate gradients: the bytes that each must "
-                   "move (product: 2 vectors, update with coarse correction: 6, residual: 4), over the "
-                   "bandwidth of a copy between two vectors of the same size.",
+                   "move (product: 2 vectors, with what it is of formed on the way too; recurrence of "
+                   "residuals: 4; every second time with x and p: 8), over the bandwidth of a copy between "
+                   "two vectors of the same size.",
                    table));
 done:
     boxhdg_destroy(&h);
@@ -250,7 +266,7 @@ static facet_status solves(const struct bench_options *options, const struct dev
     static const char *const headers[] = {"p",     "cells",   "unknowns", "solver",  "iterations", "residual",
                                           "error", "setup s", "load s",   "solve s", "recover s",  "GDoF/s"};
     struct table *table = NULL;
-    TRY(table_create(12, headers, &table));
+    TRY(table_create(13, headers, &table));
     for (size_t i = 0; i < (options->quick ? 2 : sizeof cases / sizeof *cases); i++) {
         struct solve_case c = cases[i];
         if (options->quick) c.cells = 9;

@@ -1,5 +1,5 @@
-/* HDG on a box of Cartesian cells (src/boxhdg/boxhdg.h): how the kernels box_step, box_residual, box_restrict
- * and box_prolong see it.
+/* HDG on a box of Cartesian cells (src/boxhdg/boxhdg.h): how the kernels box_step, box_residual, box_form,
+ * box_recur, box_restrict and box_prolong see it.
  *
  * Axes. A cell has three axes: 0 is x, along which LANES neighbours (of the table: kernels.h) form a pack,
  * and 2 is the last direction, whose layers of cells follow each other in memory. In 2D axis 1 is absent, in
@@ -59,7 +59,8 @@
         const REAL *eigenvalues[3]; /* Lambda */                                                             \
         const REAL *gamma[3];       /* of the two parities, instead of modes */                              \
         const REAL *hats[3];        /* the function 1 in even modes, xi in odd ones, over b */               \
-        const REAL *diagonal;       /* a vector: inverse diagonal of K; 0 where there is no unknown */       \
+        const REAL *diagonal;       /* inverse diagonal of K (box_diagonal_begin); 0 where there is no       \
+                                       unknown */                                                            \
         const REAL *zeros;          /* the largest face-pack */                                              \
         REAL *scratch;              /* threads x scratch_size numbers */                                     \
     }
@@ -79,6 +80,10 @@ struct box_plan {
     const int32_t *tables; /* per pack: its table of weights; -1: its lanes differ, and w is computed */
     int own_weights;       /* some packs have none */
     int alike;             /* all cells have the same k, lambda and widths */
+    struct {               /* then: the layout of the diagonal */
+        int packs;
+        int64_t section[3], layer, front;
+    } few;
     struct box_numbers f64;
     struct box_numbers_single f32;
 };
@@ -92,6 +97,14 @@ struct box_plan {
 struct box_step {
     int subtract, direction, product, assign;
     double x_old, a, b, x_new;
+};
+
+/* The second sweep of conjugate gradients by three terms: with the residuals s and r of two steps, s the
+ * older one, and the coefficients e_s and e_r that belong to them, d = D s + P e_s + b[0] d;   x += a[0] d;
+ * d = D r + P e_r + b[1] d;   x += a[1] d    (x NULL: neither) s = r - alpha y + c (r - s) b = 0 ignores d, c
+ * = 0 and x NULL ignore s. moments and sums as of box_residual, of the new s. */
+struct box_recurrence {
+    double a[2], b[2], alpha, c;
 };
 
 /* Cells at their Gauss points: what box_load and box_recover need beside the plan, whose double precision
@@ -156,15 +169,41 @@ EVERYWHERE int64_t box_face_2(const struct box_plan *p, int layer, int row, int 
     int64_t begin = layer < 0 ? 0 : p->front + layer * p->layer + p->section[0] + p->section[1];
     return begin + ((int64_t)row * p->packs + pack) * p->face[2] * lanes;
 }
-/* Where mode 0 of the face above (side 1) or below (side 0) a cell lies, its lane included; -1: fixed. */
-EVERYWHERE int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side, int lanes) {
+/* A face-pack by its number or place: its axis, first number, place (pack -1, row -1, layer -1: extra ones).
+ */
+struct box_face_pack {
+    int axis, at[3];
+    int64_t begin;
+};
+/* That of the face above (side 1) or below (side 0) a cell, and its lane; -1: fixed. */
+EVERYWHERE int box_face_of(const struct box_plan *p, int axis, const int cell[3], int side, int lanes,
+                           struct box_face_pack *f) {
     int at[3] = {cell[0], cell[1], cell[2]}, last = p->cells[axis] - 1;
     if (side == 0 && at[axis]-- == 0 && p->periodic[axis]) at[axis] = last;
     if (at[axis] < 0 ? !p->extra[axis] : at[axis] == last && p->fixed[axis][1]) return -1;
-    int pack = at[0] < 0 ? -1 : at[0] / lanes, lane = at[0] < 0 ? lanes - 1 : at[0] % lanes;
-    return lane + (axis == 0   ? box_face_0(p, at[2], at[1], pack, lanes)
-                   : axis == 1 ? box_face_1(p, at[2], at[1], pack, lanes)
-                               : box_face_2(p, at[2], at[1], pack, lanes));
+    f->axis = axis;
+    f->at[0] = at[0] < 0 ? -1 : at[0] / lanes;
+    f->at[1] = at[1];
+    f->at[2] = at[2];
+    f->begin = axis == 0   ? box_face_0(p, at[2], at[1], f->at[0], lanes)
+               : axis == 1 ? box_face_1(p, at[2], at[1], f->at[0], lanes)
+                           : box_face_2(p, at[2], at[1], f->at[0], lanes);
+    return at[0] < 0 ? lanes - 1 : at[0] % lanes;
+}
+/* Where mode 0 of it lies, its lane included; -1: fixed. */
+EVERYWHERE int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side, int lanes) {
+    struct box_face_pack f;
+    const int lane = box_face_of(p, axis, cell, side, lanes, &f);
+    return lane < 0 ? -1 : f.begin + lane;
+}
+/* The number of a face-pack. */
+EVERYWHERE int64_t box_pack_number(const struct box_plan *p, const struct box_face_pack *f) {
+    if (f->at[2] < 0) return (int64_t)f->at[1] * p->packs + f->at[0];
+    int64_t number = p->front_faces + f->at[2] * p->layer_faces;
+    if (f->axis == 0) return number + (int64_t)f->at[1] * (p->packs + p->extra[0]) + p->extra[0] + f->at[0];
+    number += p->faces[0];
+    if (f->axis == 1) return number + (int64_t)(f->at[1] + p->extra[1]) * p->packs + f->at[0];
+    return number + p->faces[1] + (int64_t)f->at[1] * p->packs + f->at[0];
 }
 /* Modes of one parity along an axis: the first, and how many. */
 EVERYWHERE int box_first(const struct box_plan *p, int axis, int parity) {
@@ -173,11 +212,7 @@ EVERYWHERE int box_first(const struct box_plan *p, int axis, int parity) {
 EVERYWHERE int box_count(const struct box_plan *p, int axis, int parity) {
     return parity ? p->modes[axis] - p->even[axis] : p->even[axis];
 }
-/* A face-pack by its number: its axis, first number, place (pack -1, row -1, layer -1: extra ones). */
-struct box_face_pack {
-    int axis, at[3];
-    int64_t begin;
-};
+/* By its number. */
 EVERYWHERE struct box_face_pack box_face_pack(const struct box_plan *p, int64_t number, int lanes) {
     struct box_face_pack f = {.axis = 2, .at = {0, 0, -1}};
     int64_t wide = p->packs + p->extra[0];
@@ -195,18 +230,25 @@ EVERYWHERE struct box_face_pack box_face_pack(const struct box_plan *p, int64_t 
                             : box_face_2(p, f.at[2], f.at[1], f.at[0], lanes);
     return f;
 }
-/* Where the numbers of a face-pack stand in `diagonal`: where cells are alike, those of one pack serve all
- * that lie like it, inside or at the same end of their axis, and stay in a cache. */
+/* Where the numbers of a face-pack stand in `diagonal`: a vector, or where cells are alike that of a box with
+ * at most two packs, rows and layers, which serve all that lie like them, inside or at the end of their axis,
+ * and stay in a cache. */
 EVERYWHERE int64_t box_diagonal_begin(const struct box_plan *p, const struct box_face_pack *f, int lanes) {
     int at[3];
     if (!p->alike) return f->begin;
     for (int d = 0; d < 3; d++) {
         const int last = (d == 0 ? p->packs : p->cells[d]) - 1;
-        at[d] = f->at[d] < 0 || ((d == 0 || d == f->axis) && f->at[d] == last) ? f->at[d] : 0;
+        at[d] = f->at[d] < 0 ? -1 : (d == 0 || d == f->axis) && last > 0 && f->at[d] == last;
     }
-    return f->axis == 0   ? box_face_0(p, at[2], at[1], at[0], lanes)
-           : f->axis == 1 ? box_face_1(p, at[2], at[1], at[0], lanes)
-                          : box_face_2(p, at[2], at[1], at[0], lanes);
+    const int64_t begin = at[2] < 0 ? 0 : p->few.front + at[2] * p->few.layer;
+    if (f->axis == 0)
+        return begin +
+               ((int64_t)at[1] * (p->few.packs + p->extra[0]) + p->extra[0] + at[0]) * p->face[0] * lanes;
+    if (f->axis == 1)
+        return begin + p->few.section[0] +
+               ((int64_t)(at[1] + p->extra[1]) * p->few.packs + at[0]) * p->face[1] * lanes;
+    return begin + (at[2] < 0 ? 0 : p->few.section[0] + p->few.section[1]) +
+           ((int64_t)at[1] * p->few.packs + at[0]) * p->face[2] * lanes;
 }
 /* The cells on both sides of the face in a lane of a face-pack: bit 0: there is one below, bit 1: there is
  * one above. 0: the lane holds no unknown. */

@@ -133,6 +133,54 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     boxhdg_destroy(&h);
 }
 
+/* The sweeps of conjugate gradients by three terms: with and without coefficients, directions, older ones. */
+static void NAME(run_box_terms)(struct arena *a, int64_t size) {
+    struct boxhdg *h = make_box(&device_boxes[size]);
+    struct boxhdg_lanes *lanes = NULL;
+    struct vector r, s, d, x, y, e, e_s, moments, lattice;
+    ok(boxhdg_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
+    const struct box_plan *p = &lanes->plan;
+    int64_t n_moments = p->n_faces * KERNEL_BOX_MOMENTS * p->lanes;
+    NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 1, &r);
+    NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 2, &s);
+    NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 3, &d);
+    NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 4, &x);
+    ok(vector_create_in(a->device, PRECISION, p->size, &y));
+    NAME(random_lattice)(lanes, &lattice);
+    struct vector *all[] = {&e, &e_s, &moments};
+    for (int i = 0; i < 3; i++) {
+        ok(vector_create_in(a->device, PRECISION, n_moments, all[i]));
+        device_box_prolong(a->device, PRECISION, p, lattice.data, all[i]->numbers);
+        vector_axpby(1.0, &lattice, -0.5, &lattice);
+    }
+    static const struct box_recurrence steps[] = {
+        {.a = {0.2, 0.3}, .b = {0.1, 0.4}, .alpha = 0.7, .c = 0.3}, /* all of it */
+        {.a = {0.2, 0.3}, .b = {0.0, 0.4}, .alpha = 0.7, .c = 0.3}, /* a first direction */
+        {.alpha = 0.4},                                             /* no direction, nothing older */
+        {.a = {0.2, 0.3}, .b = {0.1, 0.4}, .alpha = 0.7, .c = 0.3}, /* no coefficients */
+    };
+    for (int i = 0; i < 4; i++) {
+        double sums[2];
+        REAL *e_r = i < 3 ? e.numbers : NULL;
+        double dot = device_box_form(a->device, PRECISION, p, r.numbers, e_r, y.numbers);
+        *room(a, 1) = dot / (vector_norm(&r) * vector_norm(&y));
+        NAME(take_faces)(a, lanes, &y);
+        device_box_recur(a->device, PRECISION, p, &steps[i], y.numbers, r.numbers, e_r, s.numbers,
+                         i < 3 ? e_s.numbers : NULL, d.numbers, i != 2 ? x.numbers : NULL, moments.numbers,
+                         sums);
+        *room(a, 1) = log(sums[0]);
+        *room(a, 1) = log(sums[1]);
+        NAME(take_packs)(a, lanes, KERNEL_BOX_MOMENTS, &moments);
+        NAME(take_faces)(a, lanes, &s);
+        NAME(take_faces)(a, lanes, &d);
+        NAME(take_faces)(a, lanes, &x);
+    }
+    struct vector *made[] = {&r, &s, &d, &x, &y, &e, &e_s, &moments, &lattice};
+    for (int i = 0; i < 9; i++) vector_destroy(made[i]);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
+}
+
 static void NAME(run_box_scale)(struct arena *a, int64_t size) {
     struct boxhdg *h = make_box(&device_boxes[size]);
     struct boxhdg_lanes *lanes = NULL;

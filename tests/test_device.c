@@ -241,16 +241,22 @@ static void run_box_cells(struct arena *a, int64_t size) {
     struct boxhdg *h = make_box(&device_boxes[size]);
     struct boxhdg_lanes *lanes = NULL;
     struct boxhdg_lanes_points *points = NULL;
-    struct vector u, loads, trace, diagonal;
+    struct vector u, loads, trace, ones, diagonal;
+    struct operator D;
     double *sides = random_numbers(2 * h->n_trace, 11), *values = random_numbers(2 * h->n_volume, 12);
     int64_t n = h->grid.n_cells < 5 ? h->grid.n_cells : 5, cells[5] = {0};
     int64_t width = h->cell_size + 2 * h->grid.dim * h->face_size;
     for (int64_t i = 0; i < n; i++) cells[i] = (7 * i + 3) % h->grid.n_cells;
     ok(boxhdg_lanes_create(a->device, h, F64, &lanes));
     ok(boxhdg_lanes_points_create(lanes, sides, sides + h->n_trace, &points));
-    diagonal = (struct vector){.device = a->device, .n = lanes->plan.size};
-    diagonal.data = (double *)lanes->plan.f64.diagonal;
+    operator_create_box_diagonal(lanes, &D);
+    ok(vector_create(a->device, lanes->plan.size, &ones));
+    ok(vector_create(a->device, lanes->plan.size, &diagonal));
+    vector_fill(&ones, 1.0);
+    operator_apply(&D, &ones, &diagonal);
     take_faces(a, lanes, &diagonal);
+    vector_destroy(&ones);
+    vector_destroy(&diagonal);
     upload(a->device, h->n_volume, values, &u);
     upload(a->device, h->n_volume, values + h->n_volume, &loads);
     random_lanes(lanes, BOXHDG_UNKNOWN, 3, &trace);
@@ -479,6 +485,7 @@ static const struct check {
      {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
+    {"box_form", "box_recur", run_box_terms, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_load", "box_recover", run_box_points, 1e-11, {0, 1, 2, 4, 5, 6, 8, 11, -1}},
     {"box_diagonal", "box_balance", run_box_cells, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, -1}},
     {"box_scale", NULL, run_box_scale, 1e-13, {0, 1, 2, 3, 4, 5, 6, 11, -1}},
@@ -511,6 +518,11 @@ static const struct check {
     {"box_step_single",
      "box_residual_single",
      run_box_single,
+     1e-4,
+     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
+    {"box_form_single",
+     "box_recur_single",
+     run_box_terms_single,
      1e-4,
      {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_prolong_single",

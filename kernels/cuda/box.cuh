@@ -62,6 +62,15 @@ template <typename R> struct __align__(2 * sizeof(R)) pair {
 template <typename R> __device__ __forceinline__ pair<R> get(const R *from) {
     return *(const pair<R> *)from;
 }
+// The same of tables that no kernel writes while it runs.
+__device__ __forceinline__ pair<double> look_up(const double *from) {
+    const double2 v = __ldg((const double2 *)from);
+    return {v.x, v.y};
+}
+__device__ __forceinline__ pair<float> look_up(const float *from) {
+    const float2 v = __ldg((const float2 *)from);
+    return {v.x, v.y};
+}
 template <typename R> __device__ __forceinline__ void put(R *to, pair<R> v) {
     *(pair<R> *)to = v;
 }
@@ -85,9 +94,11 @@ void *box_room(size_t bytes);
 // on the host.
 bool box_sum(int64_t n, int width, double *partial, double *out);
 
+// What a product is of: d, or where it is nullptr D r + P e, e nullptr: D r.
+template <typename R> struct factor { const R *d, *r, *e; };
 // y = K d; returns d . y. The general one takes any box.
-template <typename R> double box_product_general(const struct box_plan *plan, const R *d, R *y);
-template <typename R> double box_product(const struct box_plan *plan, const R *d, R *y);
+template <typename R> double box_product_general(const struct box_plan *plan, const factor<R> &of, R *y);
+template <typename R> double box_product(const struct box_plan *plan, const factor<R> &of, R *y);
 
 } // namespace facet
 

@@ -13,8 +13,8 @@ constexpr int GENERAL_THREADS = 128, GENERAL_BLOCKS = 1024;
 
 template <typename R> struct cell_view {
     const struct box_plan &p;
-    int at[3], lane, pack;
-    int64_t where[3][2];
+    int at[3], lane, pack, lanes[3][2]; // lanes: of the faces; -1: fixed, or none
+    struct box_face_pack faces[3][2];
     R a[3], reaction, k;
     int64_t table;
 
@@ -30,7 +30,7 @@ template <typename R> struct cell_view {
         for (int d = 0; d < 3; d++) {
             a[d] = metric[d * L];
             for (int side = 0; side < 2; side++)
-                where[d][side] = p.present[d] ? box_where(&p, d, at, side, L) : -1;
+                lanes[d][side] = p.present[d] ? box_face_of(&p, d, at, side, L, &faces[d][side]) : -1;
         }
         reaction = metric[3 * L];
         k = metric[4 * L];
@@ -41,13 +41,32 @@ template <typename R> struct cell_view {
     __device__ R square(int axis, int mode) const {
         return entry(numbers(p, R()).squares, axis, p.modes[axis], column(axis), lane, mode);
     }
-    // v_axis of the parity that the modes have.
-    __device__ R value(const R *d, int axis, const int m[3]) const {
+    // The factor on one side of an axis, modes (o, i) of its slow and its fast tangential axis.
+    __device__ R side_value(const factor<R> &of, int axis, int side, int o, int i) const {
         const int s = slow_axis(axis), f = fast_axis(axis);
-        const int64_t t = box_face_mode(&p, s, f, m[s], m[f]) * L;
-        const R high = where[axis][1] >= 0 ? d[where[axis][1] + t] : R(0),
-                low = where[axis][0] >= 0 ? d[where[axis][0] + t] : R(0);
+        const struct box_face_pack &face = faces[axis][side];
+        const int face_lane = lanes[axis][side];
+        const int64_t t = box_face_mode(&p, s, f, o, i) * L + face_lane;
+        if (face_lane < 0) return 0;
+        if (of.d != nullptr) return of.d[face.begin + t];
+        const auto &n = numbers(p, R());
+        const R d = n.diagonal[box_diagonal_begin(&p, &face, L) + t] * of.r[face.begin + t];
+        if (of.e == nullptr) return d;
+        const int block = 2 * (o >= p.even[s]) + (i >= p.even[f]);
+        return d + entry(n.hats, s, p.modes[s], box_column(&face, s), face_lane, o) *
+                       entry(n.hats, f, p.modes[f], box_column(&face, f), face_lane, i) *
+                       of.e[(box_pack_number(&p, &face) * KERNEL_BOX_MOMENTS + block) * L + face_lane];
+    }
+    // v_axis of the parity that the modes have.
+    __device__ R value(const factor<R> &of, int axis, const int m[3]) const {
+        const int s = slow_axis(axis), f = fast_axis(axis);
+        const R high = side_value(of, axis, 1, m[s], m[f]), low = side_value(of, axis, 0, m[s], m[f]);
         return m[axis] < p.even[axis] ? high + low : high - low;
+    }
+    // Adds to the modes t of the faces of an axis.
+    __device__ void give(R *y, int axis, int64_t t, R high, R low) const {
+        if (lanes[axis][1] >= 0) atomicAdd(y + faces[axis][1].begin + t * L + lanes[axis][1], high);
+        if (lanes[axis][0] >= 0) atomicAdd(y + faces[axis][0].begin + t * L + lanes[axis][0], low);
     }
     __device__ R weight(const int m[3]) const {
         R product = 1, Z = reaction;
@@ -71,7 +90,8 @@ __device__ void mode_of(const struct box_plan &p, int axis, int64_t t, int m[3])
 }
 
 template <typename R>
-__global__ void general(const __grid_constant__ struct box_plan p, const R *d, R *y, double *partial) {
+__global__ void general(const __grid_constant__ struct box_plan p, const factor<R> of, R *y,
+                        double *partial) {
     const int64_t n_cells = (int64_t)p.cells[0] * p.cells[1] * p.cells[2];
     const auto &n = numbers(p, R());
     double energy = 0;
@@ -87,11 +107,11 @@ __global__ void general(const __grid_constant__ struct box_plan p, const R *d, R
                     R sum = 0;
                     m[axis] = box_first(&p, axis, parity);
                     const int end = m[axis] + box_count(&p, axis, parity);
-                    const R own = c.value(d, axis, m);
+                    const R own = c.value(of, axis, m);
                     for (; m[axis] < end; m[axis]++) {
                         R u = 0;
                         for (int o = 0; o < 3; o++)
-                            if (p.present[o]) u += c.a[o] * (o == axis ? own : c.value(d, o, m));
+                            if (p.present[o]) u += c.a[o] * (o == axis ? own : c.value(of, o, m));
                         sum += c.weight(m) * u;
                     }
                     const R gamma = entry(n.gamma, axis, 2, c.column(axis), c.lane, parity);
@@ -102,8 +122,7 @@ __global__ void general(const __grid_constant__ struct box_plan p, const R *d, R
                              : c.k * c.a[axis] * (gamma * c.square(s, m[s]) * c.square(f, m[f]) * own - sum);
                     energy += (double)out[parity] * (double)own;
                 }
-                if (c.where[axis][1] >= 0) atomicAdd(y + c.where[axis][1] + t * L, out[0] + out[1]);
-                if (c.where[axis][0] >= 0) atomicAdd(y + c.where[axis][0] + t * L, out[0] - out[1]);
+                c.give(y, axis, t, out[0] + out[1], out[0] - out[1]);
             }
     }
     __shared__ double warps[GENERAL_THREADS / 32];
@@ -119,19 +138,19 @@ __global__ void general(const __grid_constant__ struct box_plan p, const R *d, R
 
 } // namespace
 
-template <typename R> double box_product_general(const struct box_plan *plan, const R *d, R *y) {
+template <typename R> double box_product_general(const struct box_plan *plan, const factor<R> &of, R *y) {
     const int64_t n_cells = (int64_t)plan->cells[0] * plan->cells[1] * plan->cells[2];
     const int blocks = n_cells < GENERAL_BLOCKS ? (int)n_cells : GENERAL_BLOCKS;
     double sum = 0, *partial = (double *)box_room((size_t)blocks * sizeof(double));
     if (partial == nullptr) return 0;
     good(cudaMemsetAsync(y, 0, (size_t)plan->size * sizeof(R)), "box_step");
     if (!may_launch()) return 0;
-    general<R><<<blocks, GENERAL_THREADS>>>(*plan, d, y, partial);
+    general<R><<<blocks, GENERAL_THREADS>>>(*plan, of, y, partial);
     launched("box_step");
     box_sum(blocks, 1, partial, &sum);
     return sum;
 }
-template double box_product_general(const struct box_plan *, const double *, double *);
-template double box_product_general(const struct box_plan *, const float *, float *);
+template double box_product_general(const struct box_plan *, const factor<double> &, double *);
+template double box_product_general(const struct box_plan *, const factor<float> &, float *);
 
 } // namespace facet

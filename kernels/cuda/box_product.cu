@@ -10,6 +10,10 @@
 // nobody waits. Blocks take numbers, so that a block waits only for those that are at work already. Pieces of
 // layers are numbered from the top, the lowest layer of a piece being done first and the highest last.
 // Everything else is left to box_general.cu.
+//
+// Where the factor is formed (D r + P e), r is read instead of d, and what a thread has read becomes d when
+// sums and differences are made: the diagonal of cells that are alike stays in the first-level cache, the
+// coefficients come to shared memory with the layer, and hats are of the block's own cells on all its faces.
 #include <atomic>
 
 #include "kernels/cuda/box_tile.cuh"
@@ -22,7 +26,8 @@ namespace {
 
 template <typename R> struct product_launch {
     struct box_plan plan;
-    const R *d;
+    const R *d; // or r
+    const R *e; // nullptr: none
     R *y;
     int pieces, columns; // of layers; packs of a layer
     int *next, *done;    // the next number; pieces x columns: layers done
@@ -73,6 +78,42 @@ __device__ void find_faces(const struct box_plan &p, const place &at, faces *f) 
     f->left = box_where(&p, 0, cell, 0, L);
 }
 
+// What forms d on these faces: where their diagonals and coefficients (lane 0, of `left` its own) begin. In
+// the next layers diagonals lie `step` further; those of axis 2 below the highest plane stand apart.
+struct formed {
+    int64_t diagonal[3], below1, left, step, top2;
+    int64_t e[3], e_below1, e_left;
+};
+__device__ void find_formed(const struct box_plan &p, const place &at, formed *f) {
+    const int cell[3] = {at.pack * L, at.row, at.first};
+    constexpr int MOMENTS = KERNEL_BOX_MOMENTS * L;
+    for (int axis = 0; axis < 3; axis++) {
+        const struct box_face_pack own = {axis, {at.pack, at.row, at.first}, 0};
+        f->e[axis] = box_pack_number(&p, &own) * MOMENTS;
+    }
+    const struct box_face_pack
+        axis0 = {0, {at.pack, at.row, at.first}, box_face_0(&p, at.first, at.row, at.pack, L)},
+        axis1 = {1, {at.pack, at.row, at.first}, box_face_1(&p, at.first, at.row, at.pack, L)},
+        axis2 = {2, {at.pack, at.row, at.first}, box_face_2(&p, at.first, at.row, at.pack, L)},
+        top = {2, {at.pack, at.row, p.cells[2] - 1}, box_face_2(&p, p.cells[2] - 1, at.row, at.pack, L)};
+    f->diagonal[0] = box_diagonal_begin(&p, &axis0, L);
+    f->diagonal[1] = box_diagonal_begin(&p, &axis1, L);
+    f->diagonal[2] = box_diagonal_begin(&p, &axis2, L);
+    f->top2 = box_diagonal_begin(&p, &top, L);
+    f->step = p.alike ? 0 : p.layer;
+    f->below1 = f->left = f->e_below1 = f->e_left = 0;
+    struct box_face_pack other;
+    if (box_face_of(&p, 1, cell, 0, L, &other) >= 0) {
+        f->below1 = box_diagonal_begin(&p, &other, L);
+        f->e_below1 = box_pack_number(&p, &other) * MOMENTS;
+    }
+    const int lane = box_face_of(&p, 0, cell, 0, L, &other);
+    if (lane >= 0) {
+        f->left = box_diagonal_begin(&p, &other, L) + lane;
+        f->e_left = box_pack_number(&p, &other) * MOMENTS + lane;
+    }
+}
+
 // Copies two numbers (W = 2) or one to shared memory without waiting for them; zero unless `there`.
 template <int W, typename R> __device__ __forceinline__ void fetch(R *to, const R *from, bool there) {
     constexpr int BYTES = W * (int)sizeof(R);
@@ -108,6 +149,42 @@ __device__ __forceinline__ void fetch_layer(const product_launch<R> &g, const fa
     }
 }
 
+// The coefficients of the next layer, `layers` above the first.
+template <typename R>
+__device__ __forceinline__ void fetch_coefficients(const product_launch<R> &g, const faces &f,
+                                                   const formed &form, int layers, R *coefficients) {
+    constexpr int MOMENTS = KERNEL_BOX_MOMENTS * L;
+    const int face = threadIdx.x / (MOMENTS / 2), in = threadIdx.x % (MOMENTS / 2) * 2;
+    const int64_t shift = layers * g.plan.layer_faces * MOMENTS;
+    if (g.e == nullptr) return;
+    if (face < 4) {
+        const bool there = face < 3 || f.below1 >= 0;
+        const int64_t from = face < 3 ? form.e[face] : form.e_below1;
+        fetch<2>(coefficients + face * MOMENTS + in, g.e + shift + from + in, there);
+    }
+    if (threadIdx.x < KERNEL_BOX_MOMENTS)
+        fetch<1>(coefficients + 4 * MOMENTS + threadIdx.x, g.e + shift + form.e_left + threadIdx.x * L,
+                 f.left >= 0);
+}
+
+// A mode of a face: its block of parities, and its modes along the slow and the fast axis.
+template <int N> struct mode {
+    int block, slow, fast;
+    __device__ __forceinline__ explicit mode(int t) {
+        typedef shape<double, N, 1> S;
+        block = 3;
+        while (block > 0 && S::block(block / 2, block % 2) > t) block--;
+        const int width = S::count(block % 2), in = t - S::block(block / 2, block % 2);
+        slow = S::first(block / 2) + in / width;
+        fast = S::first(block % 2) + in % width;
+    }
+};
+// d = D r + hat e of two lanes; coefficients: of the face, lane 0 of the two.
+template <typename R>
+__device__ __forceinline__ pair<R> form(const R *diagonal, pair<R> r, R hat, const R *coefficients) {
+    return look_up(diagonal) * r + hat * get(coefficients);
+}
+
 template <typename R> __device__ __forceinline__ void add_pair(R *to, pair<R> v) {
     atomicAdd(to, v.x);
     atomicAdd(to + 1, v.y);
@@ -139,8 +216,8 @@ __device__ __forceinline__ metric<R> read_metric(const product_launch<R> &g, con
     return {{from[0], from[L], from[2 * L]}, from[4 * L], g.plan.tables[pack]};
 }
 
-// The weights of a table, and what the cells that use it have in common: B of the three axes, gamma.
-template <typename R, int N, int T>
+// The weights of a table, and what the cells that use it have in common: B of the three axes, gamma, hats.
+template <typename R, int N, int T, bool FORMS>
 __device__ void stage_tables(const product_launch<R> &g, const place &at, int layer, int table, R *W) {
     typedef shape<R, N, T> S;
     const auto &n = numbers(g.plan, R());
@@ -157,8 +234,10 @@ __device__ void stage_tables(const product_launch<R> &g, const place &at, int la
     for (int i = threadIdx.x; i < 3 * N; i += S::THREADS)
         B[i] = entry(n.squares, i / N, N, column[i / N], 0, i % N);
     if (threadIdx.x < 6)
-        B[3 * N + threadIdx.x] =
+        B[S::GAMMA + threadIdx.x] =
             entry(n.gamma, threadIdx.x / 2, 2, column[threadIdx.x / 2], 0, threadIdx.x % 2);
+    for (int i = threadIdx.x; FORMS && i < 3 * N; i += S::THREADS)
+        B[S::HATS + i] = entry(n.hats, i / N, N, column[i / N], 0, i % N);
 }
 
 // Which of the shared faces a block finishes. Around a period the first one stores, the last one adds.
@@ -173,11 +252,14 @@ struct duties {
     }
 };
 
-// Sums and differences of opposite faces, from what was fetched; below2: the faces below axis 2.
-template <typename R, int N, int T>
+// Sums and differences of opposite faces, from what was fetched; below2: the faces below axis 2. FORMS: d is
+// made of it with diagonals (shifted by diagonal_shift), coefficients and hats (of the three axes).
+template <typename R, int N, int T, bool FORMS>
 __device__ __forceinline__ void spread(const product_launch<R> &g, const faces &f, int64_t shift,
-                                       const R *raw, pair<R> *below2, R *V) {
+                                       const R *raw, const formed &form_at, int64_t diagonal_shift, bool top,
+                                       const R *coefficients, const R *hats, pair<R> *below2, R *V) {
     typedef shape<R, N, T> S;
+    constexpr int MOMENTS = KERNEL_BOX_MOMENTS * L;
     pair<R> direct[S::LOADS];
 #pragma unroll
     for (int x = 0; x < S::LOADS; x++) {
@@ -185,17 +267,36 @@ __device__ __forceinline__ void spread(const product_launch<R> &g, const faces &
         direct[x] =
             !S::STAGES && f.below1 >= 0 && e < S::SIZE ? get(g.d + shift + f.below1 + e) : pair<R>{0, 0};
     }
-    fetched();
+    if (!FORMS) fetched(); // else waited for with the coefficients, which others fetched
+    const R *D = numbers(g.plan, R()).diagonal + diagonal_shift;
 #pragma unroll
     for (int x = 0; x < S::LOADS; x++) {
         const int e = 2 * (threadIdx.x + x * S::THREADS);
         const bool there = S::FACE * PAIRS % S::THREADS == 0 || e < S::SIZE;
-        const pair<R> up = get(raw + (there ? e : 0));
+        const mode<N> m(there ? e / L : 0);
+        pair<R> up = {0, 0};
+        if (there) up = get(raw + e);
+        if (FORMS && there)
+            up = form(D + form_at.diagonal[0] + e, up, hats[N + m.slow] * hats[2 * N + m.fast],
+                      coefficients + m.block * L + e % L);
         pair<R> left = {__shfl_up_sync(0xffffffffu, up.y, 1, PAIRS), up.x};
         if (!there) continue;
-        if (e % L == 0) left.x = raw[S::RAW - S::FACE + e / L];
-        const pair<R> up1 = get(raw + S::SIZE + e), up2 = get(raw + 2 * S::SIZE + e);
-        const pair<R> below1 = S::STAGES ? get(raw + 3 * S::SIZE + e) : direct[x];
+        if (e % L == 0) {
+            left.x = raw[S::RAW - S::FACE + e / L];
+            if (FORMS)
+                left.x = __ldg(D + form_at.left + e) * left.x +
+                         hats[N + m.slow] * hats[2 * N + m.fast] * coefficients[4 * MOMENTS + m.block];
+        }
+        pair<R> up1 = get(raw + S::SIZE + e), up2 = get(raw + 2 * S::SIZE + e);
+        pair<R> below1 = S::STAGES ? get(raw + 3 * S::SIZE + e) : direct[x];
+        if (FORMS) {
+            const R hat = hats[m.slow] * hats[2 * N + m.fast];
+            const R *own = coefficients + m.block * L + e % L;
+            up1 = form(D + form_at.diagonal[1] + e, up1, hat, own + MOMENTS);
+            below1 = form(D + form_at.below1 + e, below1, hat, own + 3 * MOMENTS);
+            up2 = form(top ? numbers(g.plan, R()).diagonal + form_at.top2 + e : D + form_at.diagonal[2] + e,
+                       up2, hats[m.slow] * hats[N + m.fast], own + 2 * MOMENTS);
+        }
         put(V + e, up + left);
         put(V + S::SIZE + e, up - left);
         put(V + 2 * S::SIZE + e, up1 + below1);
@@ -217,8 +318,8 @@ __device__ __forceinline__ void store(const product_launch<R> &g, const faces &f
     for (int x = 0; x < S::LOADS; x++) {
         const int e = 2 * (threadIdx.x + x * S::THREADS), lane = e % L;
         const bool there = S::FACE * PAIRS % S::THREADS == 0 || e < S::SIZE;
-        const R *from = V + (there ? e : 0);
-        const pair<R> low0 = get(from) - get(from + S::SIZE), high0 = get(from) + get(from + S::SIZE);
+        pair<R> low0 = {0, 0}, high0 = {0, 0};
+        if (there) low0 = get(V + e) - get(V + S::SIZE + e), high0 = get(V + e) + get(V + S::SIZE + e);
         const R next = __shfl_down_sync(0xffffffffu, low0.x, 1, PAIRS);
         if (!there) continue;
         const pair<R> s1 = get(V + 2 * S::SIZE + e), d1 = get(V + 3 * S::SIZE + e),
@@ -250,7 +351,34 @@ __device__ __forceinline__ void store(const product_launch<R> &g, const faces &f
     }
 }
 
-template <typename R, int N, int T, int BLOCKS>
+// The faces below axis 2 of the first layer.
+template <typename R, int N, int T, bool FORMS>
+__device__ __forceinline__ void begin_below2(const product_launch<R> &g, const place &at, int64_t lowest,
+                                             pair<R> *below2) {
+    typedef shape<R, N, T> S;
+    const auto &n = numbers(g.plan, R());
+    struct box_face_pack face;
+    const int cell[3] = {at.pack * L, at.row, at.first};
+    int64_t diagonal = 0, e_begin = 0;
+    if (FORMS && lowest >= 0) {
+        box_face_of(&g.plan, 2, cell, 0, L, &face);
+        diagonal = box_diagonal_begin(&g.plan, &face, L);
+        e_begin = box_pack_number(&g.plan, &face) * KERNEL_BOX_MOMENTS * L;
+    }
+#pragma unroll
+    for (int x = 0; x < S::LOADS; x++) {
+        const int e = 2 * (threadIdx.x + x * S::THREADS);
+        below2[x] = lowest >= 0 && e < S::SIZE ? get(g.d + lowest + e) : pair<R>{0, 0};
+        if (!FORMS || lowest < 0 || e >= S::SIZE) continue;
+        const mode<N> m(e / L);
+        below2[x] = get(n.diagonal + diagonal + e) * below2[x];
+        if (g.e == nullptr) continue;
+        const R hat = entry(n.hats, 0, N, at.pack, 0, m.slow) * entry(n.hats, 1, N, at.row, 0, m.fast);
+        below2[x] = below2[x] + hat * get(g.e + e_begin + m.block * L + e % L);
+    }
+}
+
+template <typename R, int N, int T, int BLOCKS, bool FORMS>
 __global__ void __launch_bounds__(shape<R, N, T>::THREADS, BLOCKS)
     march(const __grid_constant__ product_launch<R> g) {
     typedef shape<R, N, T> S;
@@ -258,7 +386,9 @@ __global__ void __launch_bounds__(shape<R, N, T>::THREADS, BLOCKS)
     __shared__ int number;
     __shared__ faces f;
     __shared__ double warps[S::THREADS / 32];
-    R *V = (R *)memory, *W = V + 6 * S::SIZE, *raw = W + S::TABLES, *late = raw + (S::RAW + 3) / 4 * 4;
+    __shared__ formed form_at;
+    R *V = (R *)memory, *W = V + 6 * S::SIZE, *raw = W + S::TABLES, *late = raw + (S::RAW + 3) / 4 * 4,
+      *coefficients = late + S::SLOTS * S::LATE;
     const struct box_plan &p = g.plan;
     const place at = take_number(g, &number);
     const duties duty(p, at);
@@ -268,27 +398,34 @@ __global__ void __launch_bounds__(shape<R, N, T>::THREADS, BLOCKS)
     double energy = 0;
     pair<R> below2[S::LOADS], carry[S::LOADS]; // d and y of the face below
     if (threadIdx.x == 0) find_faces(p, at, &f);
+    if (FORMS && threadIdx.x == 32) find_formed(p, at, &form_at);
+    if (FORMS && g.e == nullptr)
+        for (int i = threadIdx.x; i < S::COEFFICIENTS; i += S::THREADS) coefficients[i] = 0;
     __syncthreads();
     fetch_layer<R, N, T>(g, f, 0, raw);
+    if (FORMS) fetch_coefficients(g, f, form_at, 0, coefficients);
     metric<R> now = read_metric(g, at, at.first);
     const int64_t lowest = box_where(&p, 2, (const int[3]){at.pack * L, at.row, at.first}, 0, L);
-#pragma unroll
-    for (int x = 0; x < S::LOADS; x++) {
-        const int e = 2 * (threadIdx.x + x * S::THREADS);
-        below2[x] = lowest >= 0 && e < S::SIZE ? get(g.d + lowest + e) : pair<R>{0, 0};
-    }
+    begin_below2<R, N, T, FORMS>(g, at, lowest, below2);
+    if (FORMS) fetched();
+    if (FORMS) __syncthreads();
     for (int layer = at.first; layer < at.last; layer++) {
         const int done = layer - at.first;
         const int64_t shift = done * p.layer;
         if (now.table != table) { // of the whole block
             __syncthreads();
             table = now.table;
-            stage_tables<R, N, T>(g, at, layer, table, W);
+            stage_tables<R, N, T, FORMS>(g, at, layer, table, W);
+            if (FORMS) __syncthreads();
         }
-        spread<R, N, T>(g, f, shift, raw, below2, V);
+        spread<R, N, T, FORMS>(g, f, shift, raw, form_at, done * form_at.step, layer == p.cells[2] - 1,
+                               coefficients, W + S::WEIGHTS + S::HATS, below2, V);
         __syncthreads();
         if (S::SLOTS == 1 && threadIdx.x == 0) publish(my_done, done); // what the layer before stored
-        if (layer + 1 < at.last) fetch_layer<R, N, T>(g, f, shift + p.layer, raw);
+        if (layer + 1 < at.last) {
+            fetch_layer<R, N, T>(g, f, shift + p.layer, raw);
+            if (FORMS) fetch_coefficients(g, f, form_at, done + 1, coefficients);
+        }
         energy += multiply<R, N, T>(now.a, now.k, V, W, W + S::WEIGHTS);
         if (layer + 1 < at.last) now = read_metric(g, at, layer + 1);
         if (done >= S::SLOTS) { // an earlier layer: its faces are stored by now, or soon
@@ -297,6 +434,7 @@ __global__ void __launch_bounds__(shape<R, N, T>::THREADS, BLOCKS)
         }
         if (threadIdx.x == 0 && duty.closes0) wait_for(my_done - at.pack, done + 1);
         if (threadIdx.x == 32 && duty.closes1) wait_for(my_done - at.column + at.pack, done + 1);
+        if (FORMS) fetched();
         __syncthreads();
         if (S::SLOTS == 2 && threadIdx.x == 0) publish(my_done, done); // what the layer before stored
         if (done >= S::SLOTS)
@@ -359,17 +497,18 @@ int count_pieces(const struct box_plan *plan, int columns, int slots) {
     return best;
 }
 
-template <typename R, int N, int T, int BLOCKS>
-double launch_march(const struct box_plan *plan, const R *d, R *y) {
+template <typename R, int N, int T, int BLOCKS, bool FORMS>
+double launch_march(const struct box_plan *plan, const factor<R> &of, R *y) {
     typedef shape<R, N, T> S;
-    product_launch<R> g = {*plan, d, y};
+    constexpr size_t BYTES = S::bytes(FORMS);
+    product_launch<R> g = {*plan, FORMS ? of.r : of.d, of.e, y};
     static std::atomic<int> known; // blocks at work at the same time
     int slots = known;
-    if (!allow_shared(march<R, N, T, BLOCKS>, S::BYTES, "box_step")) return 0;
+    const auto kernel = march<R, N, T, BLOCKS, FORMS>;
+    if (!allow_shared(kernel, BYTES, "box_step")) return 0;
     if (slots == 0) {
         int each = 0;
-        if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, march<R, N, T, BLOCKS>, S::THREADS,
-                                                                S::BYTES),
+        if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, S::THREADS, BYTES),
                   "box_step"))
             return 0;
         known = slots = (each > 0 ? each : 1) * multiprocessors();
@@ -384,7 +523,7 @@ double launch_march(const struct box_plan *plan, const R *d, R *y) {
     g.partial = (double *)((char *)g.next + counts);
     good(cudaMemsetAsync(g.next, 0, counts), "box_step");
     if (!may_launch()) return 0;
-    march<R, N, T, BLOCKS><<<(unsigned)blocks, S::THREADS, S::BYTES>>>(g);
+    kernel<<<(unsigned)blocks, S::THREADS, BYTES>>>(g);
     launched("box_step");
     double sum = 0;
     box_sum(blocks, 1, g.partial, &sum);
@@ -400,13 +539,15 @@ bool can_march(const struct box_plan *p) {
 
 } // namespace
 
-template <typename R> double box_product(const struct box_plan *plan, const R *d, R *y) {
+template <typename R> double box_product(const struct box_plan *plan, const factor<R> &of, R *y) {
     if (can_march(plan)) switch (plan->modes[0]) {
 // Threads that share a parity of j, blocks of a multiprocessor in double and in single precision: measured on
 // an H200 for 4, 6, 8, 12 and 16 modes.
 #define CASE(N, T, DOUBLE, SINGLE)                                                                           \
     case N:                                                                                                  \
-        return launch_march<R, N, T, (sizeof(R) == 8 ? DOUBLE : SINGLE)>(plan, d, y);
+        return of.d == nullptr                                                                               \
+                   ? launch_march<R, N, T, (sizeof(R) == 8 ? DOUBLE : SINGLE), true>(plan, of, y)            \
+                   : launch_march<R, N, T, (sizeof(R) == 8 ? DOUBLE : SINGLE), false>(plan, of, y);
             CASE(4, 1, 12, 16)
             CASE(5, 1, 6, 12)
             CASE(6, 1, 6, 12)
@@ -422,9 +563,9 @@ template <typename R> double box_product(const struct box_plan *plan, const R *d
             CASE(16, 4, 1, 2)
 #undef CASE
         }
-    return box_product_general<R>(plan, d, y);
+    return box_product_general<R>(plan, of, y);
 }
-template double box_product(const struct box_plan *, const double *, double *);
-template double box_product(const struct box_plan *, const float *, float *);
+template double box_product(const struct box_plan *, const factor<double> &, double *);
+template double box_product(const struct box_plan *, const factor<float> &, float *);
 
 } // namespace facet

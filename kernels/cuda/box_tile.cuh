@@ -34,7 +34,10 @@ template <typename R, int N, int T> struct shape {
     // one, where shared memory is.
     static constexpr int SLOTS = N <= 6 ? 2 : 1;
     static constexpr int LATE = SIZE + (FACE + 3) / 4 * 4;
-    static constexpr int TABLES = (WEIGHTS + 3 * N + 6 + 3) / 4 * 4;
+    // Behind the weights B of the three axes, gamma, and hats of the three axes.
+    static constexpr int GAMMA = 3 * N, HATS = GAMMA + 6, TABLES = (WEIGHTS + HATS + 3 * N + 3) / 4 * 4;
+    // Where d is formed: coefficients of the own faces, of those below axis 1, and of the one left of lane 0.
+    static constexpr int COEFFICIENTS = (4 * L + 1) * KERNEL_BOX_MOMENTS;
     static __device__ __forceinline__ int first(int parity) {
         return parity ? EVEN : 0;
     }
@@ -53,7 +56,10 @@ template <typename R, int N, int T> struct shape {
                   width = Nj - j0 < KERNEL_BOX_J ? Nj - j0 : KERNEL_BOX_J;
         return begin + i0 * Nj * Nk + I * j0 * Nk + (k * I + i - i0) * width + j - j0;
     }
-    static constexpr size_t BYTES = (6 * SIZE + TABLES + (RAW + 3) / 4 * 4 + SLOTS * LATE) * sizeof(R);
+    static constexpr size_t bytes(bool forms) {
+        return (6 * SIZE + TABLES + (RAW + 3) / 4 * 4 + SLOTS * LATE + (forms ? COEFFICIENTS : 0)) *
+               sizeof(R);
+    }
 };
 
 // sum[0 .. M-1] of T threads that are STEP, 2 STEP .. apart: afterwards thread t holds M / T of the sums,

@@ -171,6 +171,8 @@ struct kernels make_table() {
     BOTH(patch_sweep);
     BOTH(box_step);
     BOTH(box_residual);
+    BOTH(box_form);
+    BOTH(box_recur);
     BOTH(box_prolong);
     BOTH(box_restrict);
     BOTH(box_scale);

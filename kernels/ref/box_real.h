@@ -54,26 +54,50 @@ static int64_t NAME(face_mode)(const struct box_plan *p, int axis, const int mod
     return box_face_mode(p, t[0], t[1], mode[t[0]], mode[t[1]]);
 }
 
-/* y += K d of one cell. */
-static void NAME(cell)(const struct box_plan *p, const int at[3], const REAL *d, REAL *y) {
+/* d = D r + P e at mode t of a lane; e may be NULL. */
+static REAL NAME(form)(const struct box_plan *p, const struct box_face_pack *f, int64_t t, int lane,
+                       const REAL *r, const REAL *e) {
     const int L = p->lanes;
     const TABLES *numbers = NUMBERS(p);
-    int lane = at[0] % L, m[3];
-    int64_t pack = ((int64_t)at[2] * p->cells[1] + at[1]) * p->packs + at[0] / L, where[3][2];
+    const REAL *D = numbers->diagonal + box_diagonal_begin(p, f, L);
+    int block;
+    REAL hat = NAME(product)(p, numbers->hats, f, t, lane, &block),
+         d = D[t * L + lane] * r[f->begin + t * L + lane];
+    return e == NULL ? d : d + hat * e[(box_pack_number(p, f) * KERNEL_BOX_MOMENTS + block) * L + lane];
+}
+
+/* What a product is of: d, or where it is NULL what r and e give. */
+struct NAME(factor) {
+    const REAL *d, *r, *e;
+};
+static REAL NAME(factor)(const struct box_plan *p, const struct NAME(factor) * of,
+                         const struct box_face_pack *f, int64_t t, int lane) {
+    return of->d != NULL ? of->d[f->begin + t * p->lanes + lane] : NAME(form)(p, f, t, lane, of->r, of->e);
+}
+
+/* y += K d of one cell. */
+static void NAME(cell)(const struct box_plan *p, const int at[3], const struct NAME(factor) * of, REAL *y) {
+    const int L = p->lanes;
+    const TABLES *numbers = NUMBERS(p);
+    int lane = at[0] % L, m[3], lanes[3][2];
+    struct box_face_pack faces[3][2];
+    int64_t pack = ((int64_t)at[2] * p->cells[1] + at[1]) * p->packs + at[0] / L;
     const REAL *metric = numbers->metric + pack * KERNEL_BOX_METRIC * L;
     REAL k = metric[4 * L + lane];
     for (int axis = 0; axis < 3; axis++)
         for (int side = 0; side < 2; side++)
-            where[axis][side] = p->present[axis] ? box_where(p, axis, at, side, L) : -1;
+            lanes[axis][side] = p->present[axis] ? box_face_of(p, axis, at, side, L, &faces[axis][side]) : -1;
     for (m[0] = 0; m[0] < p->modes[0]; m[0]++)
         for (m[1] = 0; m[1] < p->modes[1]; m[1]++)
             for (m[2] = 0; m[2] < p->modes[2]; m[2]++) {
                 REAL s = 0, value[3] = {0};
                 for (int axis = 0; axis < 3; axis++) {
-                    int64_t t = NAME(face_mode)(p, axis, m) * L;
+                    int64_t t = NAME(face_mode)(p, axis, m);
                     int odd = m[axis] >= p->even[axis];
-                    if (where[axis][1] >= 0) value[axis] += d[where[axis][1] + t];
-                    if (where[axis][0] >= 0) value[axis] += (odd ? -1 : 1) * d[where[axis][0] + t];
+                    for (int side = 0; side < 2; side++)
+                        if (lanes[axis][side] >= 0)
+                            value[axis] += (odd && side == 0 ? -1 : 1) *
+                                           NAME(factor)(p, of, &faces[axis][side], t, lanes[axis][side]);
                     s += metric[axis * L + lane] * value[axis];
                 }
                 s *= NAME(weight)(p, metric, at, m);
@@ -91,8 +115,10 @@ static void NAME(cell)(const struct box_plan *p, const int at[3], const REAL *d,
                         out += B * value[axis];
                     }
                     out *= k * metric[axis * L + lane];
-                    if (where[axis][1] >= 0) y[where[axis][1] + t] += out;
-                    if (where[axis][0] >= 0) y[where[axis][0] + t] += odd ? -out : out;
+                    for (int side = 0; side < 2; side++)
+                        if (lanes[axis][side] >= 0)
+                            y[faces[axis][side].begin + lanes[axis][side] + t] +=
+                                odd && side == 0 ? -out : out;
                 }
             }
 }
@@ -119,20 +145,6 @@ static void NAME(update)(const struct box_plan *p, const struct box_step *step, 
     }
 }
 
-double NAME(box_step)(const struct box_plan *p, const struct box_step *step, const REAL *f, REAL *r,
-                      const REAL *e, REAL *d, REAL *x, REAL *y) {
-    double sum = 0.0;
-    int at[3];
-    NAME(update)(p, step, f, r, e, d, x, y);
-    if (!step->product) return 0.0;
-    for (int64_t i = 0; i < p->size; i++) y[i] = 0;
-    for (at[2] = 0; at[2] < p->cells[2]; at[2]++)
-        for (at[1] = 0; at[1] < p->cells[1]; at[1]++)
-            for (at[0] = 0; at[0] < p->cells[0]; at[0]++) NAME(cell)(p, at, d, y);
-    for (int64_t i = 0; i < p->size; i++) sum += (double)d[i] * (double)y[i];
-    return sum;
-}
-
 void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, REAL *r, REAL *moments,
                         double *sums) {
     const int L = p->lanes;
@@ -153,6 +165,54 @@ void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, R
             if (moments != NULL) moments[(number * KERNEL_BOX_MOMENTS + block) * L + lane] += hat * r[at];
         }
     }
+}
+
+/* y = K d; returns d . y. */
+static double NAME(multiply_all)(const struct box_plan *p, const struct NAME(factor) * of, REAL *y) {
+    const int L = p->lanes;
+    double sum = 0.0;
+    int at[3];
+    for (int64_t i = 0; i < p->size; i++) y[i] = 0;
+    for (at[2] = 0; at[2] < p->cells[2]; at[2]++)
+        for (at[1] = 0; at[1] < p->cells[1]; at[1]++)
+            for (at[0] = 0; at[0] < p->cells[0]; at[0]++) NAME(cell)(p, at, of, y);
+    for (int64_t number = 0; number < p->n_faces; number++) {
+        struct box_face_pack face = box_face_pack(p, number, L);
+        for (int64_t i = 0; i < p->face[face.axis] * L; i++)
+            sum += (double)NAME(factor)(p, of, &face, i / L, (int)(i % L)) * (double)y[face.begin + i];
+    }
+    return sum;
+}
+
+double NAME(box_step)(const struct box_plan *p, const struct box_step *step, const REAL *f, REAL *r,
+                      const REAL *e, REAL *d, REAL *x, REAL *y) {
+    NAME(update)(p, step, f, r, e, d, x, y);
+    return step->product ? NAME(multiply_all)(p, &(struct NAME(factor)){.d = d}, y) : 0.0;
+}
+
+double NAME(box_form)(const struct box_plan *p, const REAL *r, const REAL *e, REAL *y) {
+    return NAME(multiply_all)(p, &(struct NAME(factor)){.r = r, .e = e}, y);
+}
+
+void NAME(box_recur)(const struct box_plan *p, const struct box_recurrence *step, const REAL *y,
+                     const REAL *r, const REAL *e_r, REAL *s, const REAL *e_s, REAL *d, REAL *x,
+                     REAL *moments, double *sums) {
+    const int L = p->lanes;
+    const REAL b[2] = {(REAL)step->b[0], (REAL)step->b[1]}, c = (REAL)step->c;
+    for (int64_t number = 0; number < p->n_faces; number++) {
+        struct box_face_pack face = box_face_pack(p, number, L);
+        for (int64_t i = 0; i < p->face[face.axis] * L; i++) {
+            int64_t at = face.begin + i;
+            int lane = (int)(i % L);
+            if (x != NULL) {
+                REAL first = NAME(form)(p, &face, i / L, lane, s, e_s) + (b[0] != 0 ? b[0] * d[at] : 0);
+                d[at] = NAME(form)(p, &face, i / L, lane, r, e_r) + b[1] * first;
+                x[at] += (REAL)step->a[0] * first + (REAL)step->a[1] * d[at];
+            }
+            s[at] = r[at] - (REAL)step->alpha * y[at] + (c != 0 ? c * (r[at] - s[at]) : 0);
+        }
+    }
+    NAME(box_residual)(p, 0.0, s, s, moments, sums);
 }
 
 void NAME(box_scale)(const struct box_plan *p, const REAL *table_0, const REAL *table_1, const REAL *table_2,

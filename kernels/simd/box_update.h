@@ -2,15 +2,15 @@
  * and the way to the coarse space and back. For numbers of type REAL, as box_real.h. */
 #include "kernels/simd/box_real.h"
 
-/* Numbers begin .. end-1 without a coarse part. The flags are constants where it matters. */
+/* n numbers without a coarse part. The flags are constants where it matters. */
 INLINE void NAME(update_range)(const struct box_step *step, int subtract, int direction, int with_x,
-                               int64_t begin, int64_t end, const REAL *f, const REAL *D, REAL *r, REAL *d,
-                               REAL *x, const REAL *y) {
+                               int64_t n, const REAL *f, const REAL *D, REAL *r, REAL *d, REAL *x,
+                               const REAL *y) {
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
     int keeps_d = b != 0 || x_old != 0;
     const PACKET *F = (const PACKET *)f, *DD = (const PACKET *)D, *Y = (const PACKET *)y;
     PACKET *R = (PACKET *)r, *dd = (PACKET *)d, *X = (PACKET *)x;
-    for (int64_t i = begin / L * PARTS; i < end / L * PARTS; i++) {
+    for (int64_t i = 0; i < n / L * PARTS; i++) {
         if (f != NULL) R[i] = subtract ? (PACKET)(F[i] - Y[i]) : F[i];
         if (!direction) continue;
         PACKET old = {0}, next = a * DD[i] * R[i];
@@ -23,16 +23,19 @@ INLINE void NAME(update_range)(const struct box_step *step, int subtract, int di
     }
 }
 
-static void NAME(update_plain)(const struct box_plan *p, const struct box_step *step, int64_t begin,
-                               int64_t end, const REAL *f, REAL *r, REAL *d, REAL *x, const REAL *y) {
-    const REAL *D = NUMBERS(p)->diagonal;
+/* Numbers begin .. begin+n-1, whose diagonal is D. */
+#define FROM(v) ((v) != NULL ? (v) + begin : NULL)
+static void NAME(update_plain)(const struct box_step *step, int64_t begin, int64_t n, const REAL *f,
+                               const REAL *D, REAL *r, REAL *d, REAL *x, const REAL *y) {
+    f = FROM(f), r = FROM(r), d = FROM(d), x = FROM(x), y = FROM(y);
     if (f != NULL && step->subtract && step->direction && x != NULL)
-        NAME(update_range)(step, 1, 1, 1, begin, end, f, D, r, d, x, y);
+        NAME(update_range)(step, 1, 1, 1, n, f, D, r, d, x, y);
     else if (f == NULL && step->direction && x != NULL)
-        NAME(update_range)(step, 0, 1, 1, begin, end, NULL, D, r, d, x, y);
+        NAME(update_range)(step, 0, 1, 1, n, NULL, D, r, d, x, y);
     else
-        NAME(update_range)(step, step->subtract, step->direction, x != NULL, begin, end, f, D, r, d, x, y);
+        NAME(update_range)(step, step->subtract, step->direction, x != NULL, n, f, D, r, d, x, y);
 }
+#undef FROM
 
 /* Tables of the two tangential axes of a face-pack: lanes of the slow one are spread where it is not x. */
 struct NAME(tangent) {
@@ -103,17 +106,18 @@ static void NAME(update_face)(const struct box_plan *p, const struct box_step *s
 static void NAME(update)(const struct box_plan *p, const struct box_step *step, int64_t first, int64_t last,
                          int64_t begin, int64_t end, const REAL *f, REAL *r, const REAL *e, REAL *d, REAL *x,
                          const REAL *y) {
+    const REAL *D = NUMBERS(p)->diagonal;
     struct box_step residual = *step;
+    const int faces = step->direction && (e != NULL || p->alike);
     if (f == NULL && !step->direction) return;
-    if (e == NULL || !step->direction) {
-        NAME(update_plain)(p, step, begin, end, f, r, d, x, y);
-        return;
-    }
-    residual.direction = 0;
-    if (f != NULL) NAME(update_plain)(p, &residual, begin, end, f, r, d, x, y);
-    for (int64_t number = first; number < last; number++) {
+    residual.direction = step->direction && !faces;
+    if (f != NULL || !faces) NAME(update_plain)(&residual, begin, end - begin, f, D + begin, r, d, x, y);
+    for (int64_t number = first; faces && number < last; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
-        NAME(update_face)(p, step, &face, r, (const PACKET *)e + number * KERNEL_BOX_MOMENTS * PARTS, d, x);
+        if (e == NULL) NAME(update_plain)
+        (step, face.begin, p->face[face.axis] * L, NULL, D + box_diagonal_begin(p, &face, L), r, d, x, y);
+        else NAME(update_face)(p, step, &face, r, (const PACKET *)e + number * KERNEL_BOX_MOMENTS * PARTS, d,
+                               x);
     }
 }
 

@@ -150,9 +150,10 @@ static facet_status box_to_single(const struct operator* A, struct operator* S) 
 static double box_advance(const struct operator* A, double alpha, double beta, const struct vector *r,
                           const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
     const struct boxhdg_lanes *lanes = A->data;
-    struct box_step step = {.direction = r != NULL, .product = 1, .x_old = alpha, .a = 1.0, .b = beta};
+    struct box_step step = {
+        .direction = r != NULL, .product = q != NULL, .x_old = alpha, .a = 1.0, .b = beta};
     double dot = take_step(lanes, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
-    if (lanes->seam == NULL) return dot;
+    if (lanes->seam == NULL || q == NULL) return dot;
     facet_status begun = seam_add_begin(lanes->seam, q);
     dot = box_all(&lanes->hdg->grid, TEAM_SUM, dot);
     seam_add_end(lanes->seam, begun, q);
@@ -163,6 +164,23 @@ static void box_reduce(const struct operator* A, double alpha, const struct vect
                        struct vector *moments, double sums[2]) {
     boxhdg_lanes_residual(A->data, alpha, q, r, moments, sums);
     boxhdg_lanes_join_sums(A->data, BOXHDG_RESIDUAL, r, sums);
+}
+
+static double box_form(const struct operator* A, const struct vector *r, const struct vector *e,
+                       struct vector *q) {
+    const struct boxhdg_lanes *lanes = A->data;
+    return device_box_form(lanes->device, lanes->precision, &lanes->plan, r->numbers, numbers(e), q->numbers);
+}
+
+static void box_recur(const struct operator* A, const struct operator_recurrence *by, const struct vector *q,
+                      const struct vector *r, const struct vector *e_r, struct vector *s,
+                      const struct vector *e_s, struct vector *p, struct vector *x, struct vector *moments,
+                      double sums[2]) {
+    const struct boxhdg_lanes *lanes = A->data;
+    const struct box_recurrence step = {
+        .a = {by->a[0], by->a[1]}, .b = {by->b[0], by->b[1]}, .alpha = by->alpha, .c = by->c};
+    device_box_recur(lanes->device, lanes->precision, &lanes->plan, &step, q->numbers, r->numbers,
+                     numbers(e_r), s->numbers, numbers(e_s), p->numbers, numbers(x), numbers(moments), sums);
 }
 
 /* As residuals are measured, which are multiplied by b b where unknowns are divided by it. */
@@ -180,8 +198,14 @@ static double box_size(const struct operator* A, const struct vector *x) {
 }
 
 void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
-    static const struct operator_steps steps = {
-        .advance = box_advance, .reduce = box_reduce, .size = box_size};
+    /* The host has the update of the directions in cache when it multiplies: two terms move as few vectors
+     * there. */
+    static const struct operator_steps two = {.advance = box_advance, .reduce = box_reduce, .size = box_size},
+                                       three = {.advance = box_advance,
+                                                .reduce = box_reduce,
+                                                .size = box_size,
+                                                .form = box_form,
+                                                .recur = box_recur};
     *A = (struct operator){.n = lanes->plan.size,
                            .device = lanes->device,
                            .apply = box_apply,
@@ -190,13 +214,12 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
                            .precision = lanes->precision,
                            .seam = seam_hold(lanes->seam),
                            .to_single = lanes->precision == F32 ? NULL : box_to_single,
-                           .steps = &steps};
+                           .steps = device_is_host(lanes->device) ? &two : &three};
 }
 
 static void diagonal_apply(const struct operator* D, const struct vector *x, struct vector *y) {
-    const struct boxhdg_lanes *lanes = D->data;
-    device_multiply(lanes->device, lanes->precision, x->n, boxhdg_lanes_diagonal(lanes), x->numbers,
-                    y->numbers);
+    struct vector r = *x;
+    boxhdg_lanes_step(D->data, &(struct box_step){.direction = 1, .a = 1.0}, NULL, &r, NULL, y, NULL, NULL);
 }
 
 void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D) {

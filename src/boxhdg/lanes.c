@@ -29,9 +29,10 @@ static void choose_axes(struct boxhdg_lanes *lanes) {
     }
 }
 
-static void lay_out(struct box_plan *p) {
+void boxhdg_lanes_lay_out(struct box_plan *p) {
     const int L = p->lanes;
     p->packs = (p->cells[0] + L - 1) / L;
+    p->layer = p->layer_faces = 0;
     for (int axis = 0; axis < 3; axis++)
         p->face[axis] =
             p->present[axis] ? (int64_t)p->modes[0] * p->modes[1] * p->modes[2] / p->modes[axis] : 0;
@@ -202,7 +203,7 @@ facet_status boxhdg_lanes_create(const struct device *device, const struct boxhd
     lanes->precision = precision;
     lanes->plan.lanes = device_box_lanes(device);
     choose_axes(lanes);
-    lay_out(&lanes->plan);
+    boxhdg_lanes_lay_out(&lanes->plan);
     TRY(make_line_squares(lanes));
     for (int axis = 0; axis < 3; axis++) {
         TRY(make_columns(lanes, axis));

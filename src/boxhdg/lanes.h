@@ -46,9 +46,10 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
 facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes);
 /* Of a block: the inverse diagonal, of double precision, becomes that of the sums at the seam. */
 facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diagonal);
-static inline const void *boxhdg_lanes_diagonal(const struct boxhdg_lanes *lanes) {
-    return lanes->precision == F32 ? (const void *)lanes->plan.f32.diagonal : lanes->plan.f64.diagonal;
-}
+/* What follows from lanes, modes, cells and sides of a plan. */
+void boxhdg_lanes_lay_out(struct box_plan *plan);
+/* Whether the diagonal is that of a few packs: all cells and columns are the same. */
+int boxhdg_is_alike(const struct boxhdg *h);
 /* What the matrix of a cell is made of: equal kinds (to rounding) have equal ones, but for k. */
 struct boxhdg_kind {
     int line[3];      /* by axes; -1: absent */

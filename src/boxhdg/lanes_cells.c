@@ -160,19 +160,60 @@ static void fill_weights(const struct boxhdg_lanes *lanes, const struct boxhdg_k
     }
 }
 
+int boxhdg_is_alike(const struct boxhdg *h) {
+    const struct box_grid *g = &h->grid;
+    int alike = g->separable && g->part == NULL;
+    for (int d = 0; d < g->dim; d++)
+        for (int i = 1; i < g->cells[d]; i++)
+            alike = alike && h->column_line[d][i] == h->column_line[d][0] &&
+                    fabs(g->widths[d][i] - g->widths[d][0]) <= 0.1 * SAME_SIZE * g->widths[d][0];
+    return alike;
+}
+
+/* Where cells are alike: a box of the packs, rows and layers at the ends, whose diagonal serves all. metric:
+ * of its packs, on the device. */
+static facet_status make_few(struct boxhdg_lanes *lanes, const struct kinds *all, struct box_plan *few,
+                             double **metric) {
+    facet_status status = FACET_OK;
+    struct box_plan *p = &lanes->plan;
+    const int L = p->lanes;
+    const int64_t size = KERNEL_BOX_METRIC * L;
+    double *host = NULL;
+    *few = *p;
+    if (p->packs > 2) few->cells[0] -= (p->packs - 2) * L;
+    for (int axis = 1; axis < 3; axis++)
+        if (few->cells[axis] > 2) few->cells[axis] = 2;
+    boxhdg_lanes_lay_out(few);
+    const int64_t n_packs = (int64_t)few->cells[2] * few->cells[1] * few->packs;
+    TRY(ALLOC(host, n_packs * size));
+    for (int64_t i = 0; i < n_packs; i++)
+        memcpy(host + i * size, all->metric + (i % few->packs > 0 ? p->packs - 1 : 0) * size,
+               (size_t)size * sizeof *host);
+    TRY(device_copy(lanes->device, metric, host, (size_t)(n_packs * size), sizeof *host));
+    few->f64.metric = *metric;
+    p->few.packs = few->packs;
+    p->few.layer = few->layer;
+    p->few.front = few->front;
+    for (int axis = 0; axis < 3; axis++) p->few.section[axis] = few->section[axis];
+done:
+    base_free(&host);
+    return status;
+}
+
 /* The inverse diagonal, by the kernel that makes it. */
 static facet_status make_diagonal(struct boxhdg_lanes *lanes, const struct kinds *all) {
     facet_status status = FACET_OK;
     const struct device *device = lanes->device;
-    struct box_plan *p = &lanes->plan;
-    double *diagonals = NULL, *sum = NULL;
+    struct box_plan *p = &lanes->plan, plan = *p;
+    double *diagonals = NULL, *sum = NULL, *metric = NULL;
     void *rounded = NULL;
+    if (p->alike) TRY(make_few(lanes, all, &plan, &metric));
     TRY(device_copy(device, &diagonals, all->diagonals, (size_t)(all->n * all->size), sizeof *diagonals));
-    TRY(device_alloc(device, &sum, (size_t)p->size, sizeof *sum));
-    device_box_diagonal(device, p, diagonals, sum);
+    TRY(device_alloc(device, &sum, (size_t)plan.size, sizeof *sum));
+    device_box_diagonal(device, &plan, diagonals, sum);
     TRY(boxhdg_lanes_join_diagonal(lanes, sum));
     if (lanes->precision == F32) {
-        TRY(device_copy_rounded(device, F32, &rounded, sum, p->size));
+        TRY(device_copy_rounded(device, F32, &rounded, sum, plan.size));
         lanes->owned[lanes->n_owned++] = rounded;
         p->f32.diagonal = rounded;
     } else {
@@ -182,6 +223,7 @@ static facet_status make_diagonal(struct boxhdg_lanes *lanes, const struct kinds
     }
 done:
     device_free(device, &diagonals);
+    device_free(device, &metric);
     device_free(device, &sum);
     return status;
 }
@@ -197,7 +239,7 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     TRY(ALLOC(all.tables, n_packs));
     TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
     TRY(make_packs(lanes, n_packs, &all));
-    p->alike = all.n == 1 && !p->own_weights && lanes->hdg->grid.separable && lanes->hdg->grid.part == NULL;
+    p->alike = all.n == 1 && !p->own_weights && boxhdg_is_alike(lanes->hdg);
     TRY(ALLOC(weights, all.n * volume));
     for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
     TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));

@@ -7,7 +7,7 @@
 struct faces {
     const struct boxhdg_lanes *lanes;
     struct boxhdg_coarse *coarse;
-    struct vector moments, coefficients;       /* the link's */
+    struct vector moments, coefficients;       /* the link's, for the polynomials */
     int degree;                                /* of the polynomials, which alone need what follows */
     double a[MG_MAX_DEGREE], b[MG_MAX_DEGREE]; /* d = a D r + b d */
     struct vector r, d, y;
@@ -32,7 +32,8 @@ static void gather(const struct mg_link *link, struct vector *coarse) {
 
 static void spread(const struct mg_link *link, const struct vector *coarse) {
     struct faces *f = link->data;
-    boxhdg_coarse_spread(f->coarse, coarse, &f->coefficients);
+    struct vector coefficients = link->coefficients;
+    boxhdg_coarse_spread(f->coarse, coarse, &coefficients);
 }
 
 static void restrict_faces(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "box/memory.h"
+#include "boxhdg/lanes.h"
 #include "boxhdg/lattice.h"
 #include "boxhdg/resident.h"
 #include "boxhdg/work.h"
@@ -26,16 +27,19 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;
     if (!device_is_host(w->device) && w->kept == BOXHDG_ON_HOST) bytes[0] += 8.0 * n; /* on the way */
     /* Diagonal and metric; F and the solution; the true residual; the constant, twice. */
-    bytes[1] += 8.0 * (n + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
+    const double diagonal = boxhdg_is_alike(w->hdg) && o->preconditioner != BOXHDG_NONE ? 0.0 : n;
+    bytes[1] += 8.0 * (diagonal + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
     if (w->hdg->grid.singular) bytes[1] += 8.0 * 2.0 * n;
-    if (o->mixed) bytes[1] += 8.0 * n + 4.0 * (n + KERNEL_BOX_METRIC * lanes);
+    if (o->mixed) bytes[1] += 8.0 * n + 4.0 * (diagonal + KERNEL_BOX_METRIC * lanes);
     if (o->preconditioner == BOXHDG_DIRECT) { /* r and d of the refinement */
         bytes[1] += 8.0 * 2.0 * n + boxhdg_lattice_bytes(w->hdg, cells);
         return;
     }
-    /* r, p, y; what came since the last update; of the cycle z, r, d, y. */
-    bytes[1] += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0));
-    if (coarse) bytes[1] += fast * 2.0 * moments;
+    /* r, p, y; what came since the last update; of the cycle z, r, d, y; by three terms another r, with its
+     * coefficients. */
+    const int three = !device_is_host(w->device) && !cycle;
+    bytes[1] += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0) + (three ? 1.0 : 0.0));
+    if (coarse) bytes[1] += fast * (three ? 3.0 : 2.0) * moments;
     if (o->remember) bytes[1] += 8.0 * 2.0 * SOLVE_HISTORY * n;
 }
 

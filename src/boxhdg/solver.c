@@ -43,8 +43,11 @@ static facet_status forget_diagonal(struct boxhdg_lanes *lanes) {
     for (int64_t i = 0; i < n; i++) ones[i] = 1.0;
     TRY(boxhdg_lanes_vector(lanes, lanes->plan.size, &v));
     TRY(boxhdg_lanes_pack(lanes, BOXHDG_UNKNOWN, ones, &v));
-    device_multiply(lanes->device, lanes->precision, v.n, v.numbers, v.numbers,
-                    (void *)boxhdg_lanes_diagonal(lanes));
+    device_multiply(lanes->device, lanes->precision, v.n, v.numbers, v.numbers, v.numbers);
+    lanes->owned[lanes->n_owned++] = v.numbers;
+    lanes->plan.alike = 0;
+    lanes->plan.f64.diagonal = v.data;
+    v = (struct vector){0};
     for (int64_t i = 0; i < lanes->n_foreign * lanes->hdg->face_size; i++)
         lanes->foreign_diagonal[i] = 1.0 / lanes->foreign_scales[i];
 done:

@@ -125,8 +125,8 @@ static int line_unknowns(const struct boxhdg *h) {
 }
 
 facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
-    static const char *const kernels[] = {"box_step",     "box_residual", "box_prolong",
-                                          "box_restrict", "axis_apply",   NULL};
+    static const char *const kernels[] = {"box_step",    "box_residual", "box_form",   "box_recur",
+                                          "box_prolong", "box_restrict", "axis_apply", NULL};
     facet_status status = FACET_OK;
     const struct options *o = &s->options;
     double jump = 1.0;

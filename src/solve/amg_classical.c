@@ -23,6 +23,17 @@
 
 enum { UNDECIDED, COARSE, FINE, ALONE };
 
+/* Threads for so many entries in n rows, and the rows that one takes at a time: coarse levels have few rows,
+ * which are long. */
+static int threads_for(int64_t n, int64_t entries) {
+    int threads = base_threads_for(entries);
+    return threads < n ? threads : (int)(n > 0 ? n : 1);
+}
+static int64_t rows_at_a_time(int64_t n, int n_threads) {
+    int64_t rows = n / (16 * (int64_t)n_threads);
+    return rows < 1 ? 1 : rows > 1024 ? 1024 : rows;
+}
+
 /* Strong couplings by rows, and the same by columns. */
 struct strength {
     int64_t n, *offsets, *back_offsets;
@@ -58,23 +69,40 @@ static int64_t strong_row(const struct amg_grid *grid, double threshold, int64_t
 static facet_status strength_create(const struct amg_grid *grid, double threshold, struct strength *s) {
     facet_status status = FACET_OK;
     int64_t n = grid->A.n, *at = NULL;
+    const int n_threads = threads_for(n, grid->A.offsets[n]);
     s->n = n;
     TRY(ALLOC(s->offsets, n + 1));
     TRY(CALLOC(s->back_offsets, n + 1));
     TRY(ALLOC(at, n));
     s->offsets[0] = 0;
-#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
+#pragma omp parallel for num_threads(n_threads) schedule(static)
     for (int64_t i = 0; i < n; i++) s->offsets[i + 1] = strong_row(grid, threshold, i, NULL);
     for (int64_t i = 0; i < n; i++) s->offsets[i + 1] += s->offsets[i];
     TRY(ALLOC(s->columns, s->offsets[n]));
     TRY(ALLOC(s->back, s->offsets[n]));
-#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
-    for (int64_t i = 0; i < n; i++) strong_row(grid, threshold, i, s->columns + s->offsets[i]);
-    for (int64_t e = 0; e < s->offsets[n]; e++) s->back_offsets[s->columns[e] + 1]++;
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        strong_row(grid, threshold, i, s->columns + s->offsets[i]);
+        for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++)
+#pragma omp atomic
+            s->back_offsets[s->columns[e] + 1]++;
+    }
     for (int64_t i = 0; i < n; i++) s->back_offsets[i + 1] += s->back_offsets[i];
     memcpy(at, s->back_offsets, (size_t)n * sizeof *at);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++) s->back[at[s->columns[e]]++] = (int32_t)i;
+#pragma omp parallel num_threads(n_threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++) {
+                int64_t place;
+#pragma omp atomic capture
+                place = at[s->columns[e]]++;
+                s->back[place] = (int32_t)i;
+            }
+#pragma omp for schedule(static) /* whoever came first */
+        for (int64_t i = 0; i < n; i++)
+            base_sort(s->back_offsets[i + 1] - s->back_offsets[i], s->back + s->back_offsets[i]);
+    }
 done:
     base_free(&at);
     return status;
@@ -245,7 +273,8 @@ static facet_status make_rows(const struct amg_grid *grid, const struct strength
                               const int32_t *number, struct mg_transfer *P) {
     facet_status status = FACET_OK;
     int64_t n = grid->A.n;
-    int n_threads = base_threads_for(n);
+    const int n_threads = threads_for(n, grid->A.offsets[n]);
+    const int64_t rows = rows_at_a_time(n, n_threads);
     int32_t *places = NULL, *columns = NULL;
     double *values = NULL;
     TRY(CALLOC(places, n_threads * n));
@@ -255,7 +284,7 @@ static facet_status make_rows(const struct amg_grid *grid, const struct strength
 #pragma omp parallel num_threads(n_threads)
     {
         struct row r = {.place = places + omp_get_thread_num() * n};
-#pragma omp for schedule(dynamic, 1024)
+#pragma omp for schedule(dynamic, rows)
         for (int64_t i = 0; i < n; i++) {
             r.n = 0;
             if (kind[i] == COARSE) r.entries[r.n++] = (struct entry){(int32_t)i, 1.0};
@@ -271,6 +300,7 @@ static facet_status make_rows(const struct amg_grid *grid, const struct strength
     for (int64_t i = 0; i < n; i++) P->offsets[i + 1] += P->offsets[i];
     TRY(ALLOC(P->columns, P->offsets[n]));
     TRY(ALLOC(P->values, P->offsets[n]));
+#pragma omp parallel for num_threads(n_threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         size_t length = (size_t)(P->offsets[i + 1] - P->offsets[i]);
         memcpy(P->columns + P->offsets[i], columns + i * LARGEST_ROW, length * sizeof *columns);
@@ -295,7 +325,8 @@ struct factor {
 /* C = L R, `width` columns wide, rows ascending. */
 static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, struct factor R, struct csr *C) {
     facet_status status = FACET_OK;
-    int n_threads = base_threads_for(n_rows);
+    const int n_threads = threads_for(n_rows, L.offsets[n_rows]);
+    const int64_t rows = rows_at_a_time(n_rows, n_threads);
     int64_t *stamps = NULL;
     int32_t *lists = NULL;
     double *sums = NULL;
@@ -312,7 +343,7 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
             int64_t thread = omp_get_thread_num() * width, *stamp = stamps + thread;
             int32_t *list = lists + thread;
             double *sum = sums + thread;
-#pragma omp for schedule(dynamic, 1024)
+#pragma omp for schedule(dynamic, rows)
             for (int64_t i = 0; i < n_rows; i++) {
                 int64_t n = 0, mark = 2 * i + fill;
                 for (int64_t e = L.offsets[i]; e < L.offsets[i + 1]; e++)

@@ -3,10 +3,14 @@
  * A step is two passes, which an operator with steps of its own (struct operator_steps) does in two sweeps:
  *     x += alpha p,  p = z + beta p,  q = A p,  p.q          z = B r; alpha is that of the step before
  *     r -= alpha q,  |r|,  r.z
- * When the recursive residual is small enough, the true one takes its place: in double precision at the end,
- * where rounding may call for another sweep from there; in single precision every few steps, the search going
- * on with the directions it had as long as they fit (van der Vorst and Ye, 2000). Residuals of single
- * precision are in units of |b|, so that they have room. */
+ * or, where vectors are what a step costs, by three terms, s being the residual before r:
+ *     q = A z,  z.q                                          neither z nor A p is stored
+ *     s = r - alpha q + c (r - s),  |s|,  s.z                r and s change their names; x and p every second
+ * time With c = alpha beta / (the alpha before) the residuals are the same, and p.A p = z.q - beta r.z /
+ * (that alpha). When the recursive residual is small enough, the true one takes its place: in double
+ * precision at the end, where rounding may call for another sweep from there; in single precision every few
+ * steps, the search going on with the directions it had as long as they fit (van der Vorst and Ye, 2000).
+ * Residuals of single precision are in units of |b|, so that they have room. */
 #include <limits.h>
 #include <math.h>
 
@@ -34,7 +38,8 @@
 void solve_work_destroy(struct solve_work **work) {
     struct solve_work *w = *work;
     if (w == NULL) return;
-    struct vector *all[] = {&w->r, &w->p, &w->q, &w->z, &w->delta, &w->residual, &w->spare};
+    struct vector *all[] = {&w->r,       &w->p,     &w->q,        &w->z,    &w->before,
+                            &w->earlier, &w->delta, &w->residual, &w->spare};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) vector_destroy(all[i]);
     base_free(work);
 }
@@ -54,11 +59,14 @@ struct cg {
     double square;          /* r . D r, of steps */
     double rz, previous_rz; /* r . B r */
     double pq;
-    double alpha; /* step along p that x has not made yet */
-    int fresh;    /* p holds nothing */
-    double drift; /* |r - true residual| / |true residual| at the last update */
-    double best;  /* true residual so far, up to a half; */
-    int idle;     /* updates since then */
+    double alpha;                 /* step along p that x has not made yet */
+    int three;                    /* by three terms: */
+    double ratio;                 /* beta over the alpha before */
+    double held_alpha, held_beta; /* of a step that neither p nor x has made yet; 0: there is none */
+    int fresh;                    /* p holds nothing */
+    double drift;                 /* |r - true residual| / |true residual| at the last update */
+    double best;                  /* true residual so far, up to a half; */
+    int idle;                     /* updates since then */
     /* The Lanczos matrix of the steps since p held nothing, or the first of them; the least eigenvalue of
      * those before, at most 1. */
     int n_lanczos;
@@ -72,6 +80,12 @@ facet_status solve_fit(const struct operator* A, struct vector *v) {
     return solve_vector_like(A, v);
 }
 
+static facet_status fit_like(const struct vector *model, struct vector *v) {
+    if (v->n == model->n && v->device == model->device && v->precision == model->precision) return FACET_OK;
+    vector_destroy(v);
+    return vector_create_in(model->device, model->precision, model->n, v);
+}
+
 static facet_status prepare(struct cg *cg) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
@@ -80,6 +94,8 @@ static facet_status prepare(struct cg *cg) {
     TRY(solve_fit(K, &w->p));
     TRY(solve_fit(K, &w->q));
     if (cg->M != NULL && cg->additive == NULL) TRY(solve_fit(K, &w->z));
+    if (cg->three) TRY(solve_fit(K, &w->before));
+    if (cg->three && cg->additive != NULL) TRY(fit_like(&cg->additive->coefficients, &w->earlier));
     if (cg->fast != NULL) {
         TRY(solve_fit(K, &w->delta));
         TRY(solve_fit(cg->A, &w->residual));
@@ -144,6 +160,11 @@ static void end_lanczos(struct cg *cg) {
     cg->n_lanczos = 0;
 }
 
+/* The coefficients of r; NULL: none. */
+static const struct vector *coefficients(const struct cg *cg) {
+    return cg->additive != NULL ? &cg->additive->coefficients : NULL;
+}
+
 /* The first pass; p.q is left in the state. */
 static void advance(struct cg *cg) {
     struct solve_work *w = cg->w;
@@ -153,10 +174,11 @@ static void advance(struct cg *cg) {
     double beta = cg->fresh               ? 0.0
                   : cg->control->flexible ? -vector_dot(z, &w->q) / cg->pq
                                           : cg->rz / cg->previous_rz;
-    if (cg->steps != NULL && (cg->additive != NULL || cg->M == NULL)) {
-        cg->pq =
-            cg->steps->advance(cg->K, cg->alpha, beta, &w->r,
-                               cg->additive != NULL ? &cg->additive->coefficients : NULL, &w->p, x, &w->q);
+    if (cg->three) {
+        cg->ratio = cg->fresh ? 0.0 : beta / cg->previous_alpha;
+        cg->pq = cg->steps->form(cg->K, &w->r, coefficients(cg), &w->q) - cg->ratio * cg->rz;
+    } else if (cg->steps != NULL && (cg->additive != NULL || cg->M == NULL)) {
+        cg->pq = cg->steps->advance(cg->K, cg->alpha, beta, &w->r, coefficients(cg), &w->p, x, &w->q);
     } else {
         if (cg->alpha != 0.0) vector_axpby(cg->alpha, &w->p, 1.0, x);
         vector_axpby(1.0, z, beta, &w->p);
@@ -173,11 +195,47 @@ static void advance(struct cg *cg) {
  */
 static void keep_step(struct cg *cg) {
     int n = cg->n_lanczos;
-    if (n == SOLVE_LANCZOS) return;
-    cg->diagonal[n] = 1.0 / cg->alpha + (n > 0 ? cg->beta / cg->previous_alpha : 0.0);
-    if (n > 0) cg->below[n - 1] = sqrt(fmax(cg->beta, 0.0)) / cg->previous_alpha;
+    if (n < SOLVE_LANCZOS) {
+        cg->diagonal[n] = 1.0 / cg->alpha + (n > 0 ? cg->beta / cg->previous_alpha : 0.0);
+        if (n > 0) cg->below[n - 1] = sqrt(fmax(cg->beta, 0.0)) / cg->previous_alpha;
+        cg->n_lanczos++;
+    }
     cg->previous_alpha = cg->alpha;
-    cg->n_lanczos++;
+}
+
+static void exchange(struct vector *a, struct vector *b) {
+    struct vector kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The second pass by three terms. */
+static void recur(struct cg *cg, double sums[2]) {
+    struct solve_work *w = cg->w;
+    struct vector *x = cg->fast != NULL ? &w->delta : cg->x, *e = NULL, *moments = NULL;
+    const struct operator_recurrence by = {.a = {cg->held_alpha, cg->alpha},
+                                           .b = {cg->held_beta, cg->beta},
+                                           .alpha = cg->alpha,
+                                           .c = cg->alpha * cg->ratio};
+    const int moves = cg->held_alpha != 0.0;
+    if (cg->additive != NULL) e = &cg->additive->coefficients, moments = &cg->additive->moments;
+    cg->steps->recur(cg->K, &by, &w->q, &w->r, e, &w->before, e != NULL ? &w->earlier : NULL, &w->p,
+                     moves ? x : NULL, moments, sums);
+    exchange(&w->r, &w->before);
+    if (e != NULL) exchange(e, &w->earlier);
+    cg->held_alpha = moves ? 0.0 : cg->alpha;
+    cg->held_beta = cg->beta;
+    cg->alpha = 0.0;
+}
+
+/* A step that is held becomes one that x alone has not made yet. */
+static void release(struct cg *cg) {
+    struct solve_work *w = cg->w;
+    if (cg->held_alpha == 0.0) return;
+    cg->steps->advance(cg->K, 0.0, cg->held_beta, &w->before, cg->additive != NULL ? &w->earlier : NULL,
+                       &w->p, NULL, NULL);
+    cg->alpha = cg->held_alpha;
+    cg->held_alpha = 0.0;
 }
 
 /* The second pass: r -= step q, its norm, and what the preconditioner needs; with step 0 only that. */
@@ -185,8 +243,11 @@ static void reduce(struct cg *cg, double step) {
     struct solve_work *w = cg->w;
     double sums[2];
     if (cg->steps != NULL) {
-        cg->steps->reduce(cg->K, step, step != 0.0 ? &w->q : &w->r, &w->r,
-                          cg->additive != NULL ? &cg->additive->moments : NULL, sums);
+        if (cg->three && step != 0.0)
+            recur(cg, sums);
+        else
+            cg->steps->reduce(cg->K, step, step != 0.0 ? &w->q : &w->r, &w->r,
+                              cg->additive != NULL ? &cg->additive->moments : NULL, sums);
         cg->square = sums[0];
         if (step != 0.0) cg->norm = sqrt(sums[1]) / cg->unit;
     } else if (step != 0.0) {
@@ -275,6 +336,7 @@ static facet_status replace_residual(struct cg *cg) {
     TRY(vector_convert(rescale(cg, &w->residual), &w->q));
     vector_axpby(1.0, &w->q, -1.0, &w->r);
     cg->drift = solve_norm(cg->K, &w->r) / cg->norm;
+    if (cg->three) vector_axpby(1.0, &w->r, 1.0, &w->before); /* their difference stays */
     vector_axpby(1.0, &w->q, 0.0, &w->r);
 done:
     return status;
@@ -285,6 +347,7 @@ done:
 static facet_status update(struct cg *cg) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
+    release(cg);
     if (cg->alpha != 0.0) vector_axpby(cg->alpha, &w->p, 1.0, cg->fast != NULL ? &w->delta : cg->x);
     cg->alpha = 0.0;
     if (cg->fast == NULL) {
@@ -321,7 +384,8 @@ static int goes_on(struct cg *cg, double before) {
     return cg->drift <= MOST_DRIFT && cg->idle < (cg->fresh ? 1 : IDLE_UPDATES);
 }
 
-/* With p = B r and e the difference of A p in both precisions, sqrt(e.B e / p.A p); e becomes r. */
+/* With p = B r and e the difference of A p in both precisions, sqrt(e.B e / p.A p); e becomes r. No more
+ * vectors are touched than there must be: where single precision is given up that was for nothing. */
 static facet_status probe(struct cg *cg, struct vector *x, struct vector *y, double *error) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
@@ -329,12 +393,12 @@ static facet_status probe(struct cg *cg, struct vector *x, struct vector *y, dou
     reduce(cg, 0.0);
     TRY(precondition(cg));
     advance(cg);
-    TRY(vector_convert(&w->p, &w->residual));
-    vector_axpby(1.0, rescale(cg, &w->residual), 0.0, x);
+    TRY(vector_convert(&w->p, x));
+    if (cg->fast->ratio != NULL) vector_axpby(1.0, rescale(cg, x), 0.0, x);
     double energy = operator_product(cg->A, x, y);
-    TRY(vector_convert(&w->q, &w->residual));
-    vector_axpby(1.0, rescale(cg, y), -1.0, &w->residual);
-    TRY(vector_convert(&w->residual, &w->r));
+    TRY(vector_convert(&w->q, x));
+    vector_axpby(1.0, rescale(cg, y), -1.0, x);
+    TRY(vector_convert(x, &w->r));
     reduce(cg, 0.0);
     TRY(precondition(cg));
     *error = cg->rz == 0.0 ? 0.0 : sqrt(cg->rz / energy);
@@ -350,6 +414,7 @@ static struct cg state_of(const struct operator* A, const struct operator* M, st
     struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
     cg.steps = cg.K->steps;
     if (cg.steps != NULL && mg != NULL) cg.additive = multigrid_additive(mg);
+    cg.three = cg.steps != NULL && cg.steps->form != NULL && (M == NULL || cg.additive != NULL);
     cg.fresh = 1;
     cg.unit = 1.0;
     cg.best = INFINITY;
@@ -365,6 +430,7 @@ facet_status solve_judge_fast(const struct operator* A, const struct operator* M
     double error;
     if (*work == NULL) TRY(CALLOC(*work, 1));
     struct cg cg = state_of(A, M, fast, &control, *work);
+    cg.three = 0; /* p itself is looked at */
     TRY(prepare(&cg));
     TRY(vector_convert(rescale(&cg, b), &cg.w->r));
     for (int round = 0; round < rounds && !isnan(fast->error); round++) {
@@ -503,6 +569,7 @@ static facet_status iterate(struct cg *cg, struct solve_report *report, int *sta
     if (mixed) {
         vector_fill(&cg->w->delta, 0.0);
         vector_fill(&cg->w->r, 0.0);
+        if (cg->three) vector_fill(&cg->w->before, 0.0);
     }
     TRY(update(cg));
     cg->best = cg->norm;

@@ -58,10 +58,11 @@ facet_status solve_weigh(const struct operator* A, solve_correction *correct, vo
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report);
-/* Of the iteration: r, p, q, z; of refinement r and z. Of single precision: what came since the last update,
- * the true residual, and (double) room to scale it. */
+/* Of the iteration: r, p, q, z; by three terms the residual before r and its coefficients; of refinement r
+ * and z. Of single precision: what came since the last update, the true residual, and (double) room to scale
+ * it. */
 struct solve_work {
-    struct vector r, p, q, z, delta, residual, spare;
+    struct vector r, p, q, z, before, earlier, delta, residual, spare;
 };
 /* v is of A's length, device and precision, as it was or made anew. */
 facet_status solve_fit(const struct operator* A, struct vector *v);

@@ -47,9 +47,12 @@ facet_status csr_from_elements(const struct csr_elements *elements, struct csr *
  * that z = B r is never stored: B is D, or D + P C P' with the coarse space of an additive multigrid, which
  * makes coefficients of P C P'r from what the second pass leaves of r, its moments. */
 struct operator;
+struct operator_recurrence {
+    double a[2], b[2], alpha, c;
+};
 struct operator_steps {
-    /* x += alpha p (alpha 0: not), p = B r + beta p (r NULL: p stays; beta 0: p is not read), q = A p;
-     * returns p . q. e: the coefficients, or NULL. */
+    /* x += alpha p (alpha 0: not), p = B r + beta p (r NULL: p stays; beta 0: p is not read), q = A p
+     * (q NULL: not); returns p . q. e: the coefficients, or NULL. */
     double (*advance)(const struct operator* A, double alpha, double beta, const struct vector *r,
                       const struct vector *e, struct vector *p, struct vector *x, struct vector *q);
     /* r -= alpha q; moments of it, or NULL; sums: r . D r and |r|^2. */
@@ -57,6 +60,16 @@ struct operator_steps {
                    struct vector *moments, double sums[2]);
     /* |x| of unknowns, which may be scaled differently from residuals. */
     double (*size)(const struct operator* A, const struct vector *x);
+    /* The same by three terms, fewer vectors moved; NULL: not. form: q = A B r; returns r . B q. recur: s,
+     * the residual of the step before r, becomes r - alpha q + c (r - s), moments and sums as of reduce. With
+     * x (or NULL), for the two steps of s and r: p = B s + b[0] p, x += a[0] p, p = B r + b[1] p, x += a[1]
+     * p. */
+    double (*form)(const struct operator* A, const struct vector *r, const struct vector *e,
+                   struct vector *q);
+    void (*recur)(const struct operator* A, const struct operator_recurrence *by, const struct vector *q,
+                  const struct vector *r, const struct vector *e_r, struct vector *s,
+                  const struct vector *e_s, struct vector *p, struct vector *x, struct vector *moments,
+                  double sums[2]);
 };
 
 struct operator{
