@@ -1,18 +1,40 @@
-/* The problems of the benches over MPI: boxes, made in place by every rank. */
+/* The problems of the benches over MPI: boxes, made in place by every rank; and how a solve of one is
+ * measured.
+ */
 #ifndef FACET_BENCH_MPI_BOX_H
 #define FACET_BENCH_MPI_BOX_H
 
 #include <facet.h>
 
 struct box_problem {
-    const char *name, *shape;
+    const char *word, *name, *shape;
     facet_equation equation;
     const char *conductivity; /* of diffusion */
     int degree, cells[2];     /* in each direction: for --quick, and for two ranks */
 };
 extern const struct box_problem box_problems[];
 extern const int box_n_problems;
+/* cells: of the unit length in each direction; NULL: as many as the kind says, in a cube, for this number of
+ * ranks. */
 facet_status box_problem_create(facet_context *context, const struct box_problem *kind, int quick,
-                                facet_mesh **mesh, facet_problem **problem);
+                                const int *cells, facet_mesh **mesh, facet_problem **problem);
+
+/* Who solves: words of the case file. */
+struct box_solver {
+    const char *name, *method, *preconditioner, *petsc;
+};
+extern const struct box_solver box_pmg,
+    box_nobody; /* nobody: what stands there before a preconditioner is made */
+
+struct box_outcome {
+    int iterations, converged;
+    double setup, solve; /* seconds, the most of all ranks; of several solves the least */
+    double coarse; /* below the levels of traces, in that solve: the least of all ranks, who do not wait for
+                      others there */
+    double bytes, most_bytes; /* that the processes have more: all together, and the one that has most */
+    int64_t unknowns;
+};
+facet_status box_problem_measure(const facet_context *context, const facet_problem *problem, int degree,
+                                 const struct box_solver *by, int solves, struct box_outcome *outcome);
 
 #endif

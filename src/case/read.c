@@ -245,6 +245,7 @@ static facet_status read_file(struct reader *r, const struct tree_node *node) {
                 node->text[0] == '/' ? "" : "/", node->text);
     TRY(path.status);
     TRY(tree_copy(r->tree, path.data, path.length, &r->file->mesh.path));
+    if (strchr(node->text, '*') != NULL) goto done; /* files of parts, of which every rank opens its own */
     if (stat(path.data, &info) != 0)
         issues_add(r->issues, node, "mesh.file: there is no file \"%s\" (relative to the case file)",
                    issues_word(node->text).text);

@@ -113,7 +113,8 @@ static const struct schema_entry table[] = {
         WORDS("x", "y", "z")),
     ROW("mesh.file", SCHEMA_TEXT,
         "A Gmsh file (MSH 2.2 or 4.1), relative to the case file. Its physical groups name the parts of the "
-        "boundary and the regions."),
+        "boundary and the regions. `*` stands for the numbers of the files into which Gmsh has split a mesh "
+        "(`-part_split -part_ghosts`), which the ranks of facet-mpi read, each its own."),
     ROW("mesh.periodic", SCHEMA_BOOLEAN,
         "Of a file: whether the sides that its `$Periodic` section says to repeat each other are joined. "
         "They "

@@ -12,6 +12,7 @@ static void seam_free(struct seam *s) {
     base_free(&s->offsets);
     base_free(&s->places);
     base_free(&s->foreign);
+    base_free(&s->names);
     base_free(&s->messages);
     base_free(&s->out);
     base_free(&s->in);
@@ -260,4 +261,11 @@ double seam_dot(const struct seam *s, const struct vector *x, const struct vecto
     double sum = here - (x->precision == F64 ? foreign_dot_double(s, x->data, y->data)
                                              : foreign_dot_float(s, x->numbers, y->numbers));
     return team_reduce(s->team, TEAM_SUM, 1, &sum) == FACET_OK ? sum : NAN;
+}
+
+facet_status seam_set_names(struct seam *s, const int64_t *names) {
+    base_free(&s->names);
+    facet_status status = ALLOC(s->names, s->n_blocks);
+    if (status == FACET_OK && s->n_blocks > 0) memcpy(s->names, names, (size_t)s->n_blocks * sizeof *names);
+    return status;
 }

@@ -38,6 +38,7 @@ struct seam {
     void *pending;  /* of the exchange under way */
     void *out, *in; /* room for the largest blocks that were ever sent */
     size_t bytes;
+    int64_t *names; /* n_blocks: what a block is called, however the whole is parted; NULL: not known */
 };
 
 /* neighbours: copied, in ascending order of ranks. offsets: copied. */
@@ -70,5 +71,7 @@ void seam_clear_foreign(const struct seam *seam, double *values);
 int64_t seam_n_owned(const struct seam *seam); /* of a seam whose vectors are its blocks */
 /* The sum over all processes of what is owned, `here` being the dot product of all entries of x and y. */
 double seam_dot(const struct seam *seam, const struct vector *x, const struct vector *y, double here);
+/* names: copied. */
+facet_status seam_set_names(struct seam *seam, const int64_t *names);
 
 #endif

@@ -14,6 +14,9 @@ facet_status part_create_box(struct base_team *team, const facet_box *box, struc
 /* Of a Gmsh file that rank 0 reads, cut by METIS by the cost of cells, and sent out. join: as of
  * mesh_read_gmsh_as. */
 facet_status part_read_gmsh(struct base_team *team, const char *path, int join, struct facet_mesh **mesh);
+/* Of the files into which Gmsh has split a partitioned mesh, one for each rank; pattern: their path, with a *
+ * for the number of the part. */
+facet_status part_read_files(struct base_team *team, const char *pattern, int join, struct facet_mesh **mesh);
 /* Of a mesh that only rank 0 has (NULL on the others); ranks[cell] (rank 0): where each cell goes. */
 facet_status part_distribute(struct base_team *team, const struct facet_mesh *whole, const int32_t *ranks,
                              struct facet_mesh **mesh);

@@ -106,6 +106,7 @@ facet_status part_read_gmsh(struct base_team *team, const char *path, int join, 
     struct facet_mesh *whole = NULL;
     int32_t *ranks = NULL;
     *mesh = NULL;
+    if (strchr(path, '*') != NULL) return part_read_files(team, path, join, mesh);
     if (team->rank == 0) {
         TRY(mesh_read_gmsh_as(path, join, &whole));
         TRY(ALLOC(ranks, whole->n_cells));

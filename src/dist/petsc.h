@@ -57,7 +57,7 @@ facet_status dist_vectors_get(const struct dist_vectors *vectors, Vec all, doubl
 /* Options with the prefix of a solver that are set here unless the user has set them, and taken out again. */
 struct dist_defaults {
     int n;
-    char keys[8][96];
+    char keys[12][96];
 };
 facet_status dist_set_default(struct dist_defaults *defaults, const char *prefix, const char *name,
                               const char *value);

@@ -3,6 +3,7 @@
 #include "mesh/gmsh.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -53,7 +54,7 @@ static void assembly_free(struct assembly *a) {
 
 static const struct gmsh_type *cell_type(const struct assembly *a, const struct gmsh_run *run) {
     const struct gmsh_type *type = gmsh_find_type(run->type);
-    return run->count > 0 && shape_dim((enum shape)type->family) == a->dim ? type : NULL;
+    return run->count > 0 && !run->is_ghost && shape_dim((enum shape)type->family) == a->dim ? type : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------- dimension, cells,
@@ -118,6 +119,29 @@ done:
     return status;
 }
 
+struct tagged {
+    int64_t tag, node;
+};
+
+static int compare_tags(const void *one, const void *two) {
+    const struct tagged *a = one, *b = two;
+    return a->tag < b->tag ? -1 : a->tag > b->tag;
+}
+
+/* Vertices that two parts share have one order on both: that of their tags. */
+static facet_status number_by_tags(struct assembly *a) {
+    facet_status status = FACET_OK;
+    struct tagged *list = NULL;
+    TRY(ALLOC(list, a->file->n_nodes));
+    for (int64_t i = 0; i < a->file->n_nodes; i++)
+        if (a->vertex_of[i] == 0) list[a->n_vertices++] = (struct tagged){a->file->node_tags[i], i};
+    if (a->n_vertices > 0) qsort(list, (size_t)a->n_vertices, sizeof *list, compare_tags);
+    for (int64_t v = 0; v < a->n_vertices; v++) a->vertex_of[list[v].node] = (int32_t)v;
+done:
+    base_free(&list);
+    return status;
+}
+
 /* Corner nodes of cells become vertices, numbered in the order of the nodes. */
 static facet_status number_vertices(struct assembly *a) {
     const struct gmsh_file *file = a->file;
@@ -132,6 +156,7 @@ static facet_status number_vertices(struct assembly *a) {
         for (int64_t e = 0; e < file->runs[r].count; e++, nodes += type->n_nodes)
             for (int i = 0; i < n; i++) a->vertex_of[nodes[i]] = 0;
     }
+    if (file->takes_part) return number_by_tags(a);
     for (int64_t i = 0; i < file->n_nodes; i++)
         if (a->vertex_of[i] == 0) a->vertex_of[i] = (int32_t)a->n_vertices++;
     return FACET_OK;
@@ -264,53 +289,67 @@ done:
 
 /* ---------------------------------------------------------------------------------------- the whole */
 
-static facet_status assemble(const struct gmsh_file *file, int join, struct facet_mesh **mesh) {
+static struct gmsh_cells cells_of(const struct assembly *a) {
+    return (struct gmsh_cells){a->dim, a->n_cells, a->n_vertices, a->shapes, a->vertex_offsets, a->vertices};
+}
+
+/* The arrays of the input belong to the assembly. */
+static facet_status assemble(struct assembly *a, int join, struct mesh_input *input) {
     facet_status status = FACET_OK;
-    struct assembly *a = NULL;
-    TRY(CALLOC(a, 1));
-    a->file = file;
     TRY(choose_dimension(a));
     TRY(number_cells(a));
     TRY(number_vertices(a));
     if (a->dim == 2) TRY(check_plane(a));
     TRY(fill_cells(a));
-    TRY(gmsh_collect_groups(file, a->dim, a->cell_of, a->vertex_of, &a->groups));
-    struct gmsh_cells cells = {a->dim, a->n_cells, a->n_vertices, a->shapes, a->vertex_offsets, a->vertices};
-    if (join) TRY(gmsh_collect_pairs(file, &cells, a->vertex_of, &a->pairs));
-    struct mesh_input input = {.dim = a->dim,
-                               .order = a->order,
-                               .n_vertices = a->n_vertices,
-                               .n_cells = a->n_cells,
-                               .shapes = a->shapes,
-                               .vertex_offsets = a->vertex_offsets,
-                               .vertices = a->vertices,
-                               .node_offsets = a->node_offsets,
-                               .nodes = a->nodes,
-                               .n_groups = a->groups.n_groups,
-                               .groups = a->groups.groups,
-                               .n_periodic = a->pairs.n.count / (2 * SHAPE_MAX_FACE_VERTICES),
-                               .periodic = a->pairs.vertices,
-                               .cell_names = a->names,
-                               .straight_first = 1};
-    TRY(mesh_create(&input, mesh));
+    TRY(gmsh_collect_groups(a->file, a->dim, a->cell_of, a->vertex_of, &a->groups));
+    const struct gmsh_cells cells = cells_of(a);
+    if (join) TRY(gmsh_collect_pairs(a->file, &cells, a->vertex_of, &a->pairs));
+    *input = (struct mesh_input){.dim = a->dim,
+                                 .order = a->order,
+                                 .n_vertices = a->n_vertices,
+                                 .n_cells = a->n_cells,
+                                 .shapes = a->shapes,
+                                 .vertex_offsets = a->vertex_offsets,
+                                 .vertices = a->vertices,
+                                 .node_offsets = a->node_offsets,
+                                 .nodes = a->nodes,
+                                 .n_groups = a->groups.n_groups,
+                                 .groups = a->groups.groups,
+                                 .n_periodic = a->pairs.n.count / (2 * SHAPE_MAX_FACE_VERTICES),
+                                 .periodic = a->pairs.vertices,
+                                 .cell_names = a->names,
+                                 .straight_first = 1};
 done:
-    if (a != NULL) assembly_free(a);
-    base_free(&a);
+    return status;
+}
+
+static facet_status parse_bytes(const char *path, char *bytes, size_t n, struct gmsh_file *file) {
+    facet_status status = FACET_OK;
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (locale == (locale_t)0) FAIL(FACET_ERROR_MACHINE, "out of memory: no \"C\" locale");
+    struct gmsh_scanner scanner = {.path = path, .at = bytes, .end = bytes + n, .locale = locale};
+    scanner.begin = bytes;
+    TRY(gmsh_parse(&scanner, file));
+done:
+    if (locale != (locale_t)0) freelocale(locale);
     return status;
 }
 
 static facet_status read_bytes(const char *path, char *bytes, size_t n, int join, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct gmsh_file file = {0};
+    struct assembly *a = NULL;
+    struct mesh_input input;
     *mesh = NULL;
-    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (locale == (locale_t)0) FAIL(FACET_ERROR_MACHINE, "out of memory: no \"C\" locale");
-    struct gmsh_scanner scanner = {.path = path, .at = bytes, .end = bytes + n, .locale = locale};
-    scanner.begin = bytes;
-    TRY(gmsh_parse(&scanner, &file));
-    status = base_wrap(assemble(&file, join, mesh), "%s", path);
+    TRY(parse_bytes(path, bytes, n, &file));
+    TRY(CALLOC(a, 1));
+    a->file = &file;
+    status = assemble(a, join, &input);
+    if (status == FACET_OK) status = mesh_create(&input, mesh);
+    status = base_wrap(status, "%s", path);
 done:
-    if (locale != (locale_t)0) freelocale(locale);
+    if (a != NULL) assembly_free(a);
+    base_free(&a);
     gmsh_file_free(&file);
     return status;
 }
@@ -324,9 +363,95 @@ facet_status mesh_read_gmsh_as(const char *path, int join, struct facet_mesh **m
     char *bytes = NULL;
     size_t n;
     *mesh = NULL;
+    if (strchr(path, '*') != NULL)
+        FAIL(FACET_ERROR_INPUT,
+             "%s: * stands for the numbers of parts, which the processes of facet-mpi read: mpiexec -n N",
+             path);
     TRY(file_read_whole(path, &bytes, &n));
     status = read_bytes(path, bytes, n, join, mesh);
 done:
     base_free(&bytes);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- one of many files
+ */
+
+struct gmsh_reading {
+    struct gmsh_file file;
+    struct assembly assembly;
+    char *bytes; /* which names point into */
+};
+
+void gmsh_part_destroy(struct gmsh_part **part) {
+    if (*part == NULL) return;
+    struct gmsh_reading *r = (*part)->reading;
+    if (r != NULL) {
+        assembly_free(&r->assembly);
+        gmsh_file_free(&r->file);
+        base_free(&r->bytes);
+        base_free(&(*part)->reading);
+    }
+    base_free(&(*part)->vertex_tags);
+    base_free(&(*part)->points);
+    base_free(&(*part)->open);
+    base_free(&(*part)->is_seam);
+    base_free(part);
+}
+
+/* The one that all its cells are in. */
+static facet_status find_part(const struct assembly *a, int *part) {
+    *part = 0;
+    for (int64_t r = 0; r < a->file->n_runs.count; r++) {
+        const struct gmsh_run *run = &a->file->runs[r];
+        if (cell_type(a, run) == NULL) continue;
+        if (run->is_seam || (*part != 0 && *part != run->partition))
+            return base_fail(FACET_ERROR_INPUT,
+                             "the file has several parts: let Gmsh write a file for each (-part_split, "
+                             "Mesh.PartitionSplitMeshFiles = 1)");
+        *part = run->partition;
+    }
+    return FACET_OK;
+}
+
+static facet_status list_vertices(const struct assembly *a, struct gmsh_part *part) {
+    facet_status status = FACET_OK;
+    TRY(ALLOC(part->vertex_tags, a->n_vertices));
+    TRY(ALLOC(part->points, 3 * a->n_vertices));
+    for (int64_t i = 0; i < a->file->n_nodes; i++) {
+        const int64_t v = a->vertex_of[i];
+        if (v < 0) continue;
+        part->vertex_tags[v] = a->file->node_tags[i];
+        memcpy(part->points + 3 * v, a->file->x + 3 * i, 3 * sizeof *part->points);
+    }
+done:
+    return status;
+}
+
+facet_status gmsh_part_read(const char *path, int join, struct gmsh_part **part) {
+    facet_status status = FACET_OK;
+    size_t n;
+    TRY(CALLOC(*part, 1));
+    TRY(CALLOC((*part)->reading, 1));
+    struct gmsh_reading *r = (*part)->reading;
+    struct assembly *a = &r->assembly;
+    a->file = &r->file;
+    r->file.takes_part = 1;
+    TRY(file_read_whole(path, &r->bytes, &n));
+    TRY(parse_bytes(path, r->bytes, n, &r->file));
+    (*part)->n_parts = r->file.n_parts;
+    status = base_wrap(assemble(a, 0, &(*part)->input), "%s", path);
+    if (status == FACET_OK) status = base_wrap(find_part(a, &(*part)->part), "%s", path);
+    if (status != FACET_OK) goto done;
+    for (int64_t i = 0; join && i < r->file.n_links; i++)
+        if (r->file.links[i].dim == a->dim - 1)
+            FAIL(FACET_ERROR_INPUT,
+                 "%s: sides that $Periodic joins are not supported in parts; give facet-mpi the whole mesh",
+                 path);
+    TRY(list_vertices(a, *part));
+    const struct gmsh_cells cells = cells_of(a);
+    status = base_wrap(gmsh_part_open(&r->file, &cells, a->vertex_of, *part), "%s", path);
+done:
+    if (status != FACET_OK) gmsh_part_destroy(part);
     return status;
 }

@@ -55,6 +55,8 @@ struct gmsh_name {
 struct gmsh_entity {
     int dim, tag;
     int64_t first_physical, n_physicals; /* in physicals */
+    int is_seam, is_ghost;               /* of a part: it lies between parts; its cells are those of others */
+    int partition;                       /* of a part: the one it is in, or the last of them */
 };
 /* Consecutive elements of one type and one set of physical groups. */
 struct gmsh_run {
@@ -62,6 +64,7 @@ struct gmsh_run {
     int64_t first, count; /* elements */
     int64_t first_node;   /* in nodes */
     int64_t first_physical, n_physicals;
+    int is_seam, is_ghost, partition; /* as their entity */
 };
 
 /* An entity that repeats another: x = map (x there), node by node. */
@@ -74,11 +77,16 @@ struct gmsh_link {
 
 struct gmsh_file {
     double version;
+    int takes_part; /* wanted is one of the files into which Gmsh splits a partitioned mesh, and no other */
+    int n_parts;    /* of such a one: how many there are */
     int has_entities;
     int64_t n_names, n_entities, n_nodes;
     struct gmsh_name *names;      /* sorted by dim, tag */
     struct gmsh_entity *entities; /* sorted by dim, tag */
-    double *x;                    /* n_nodes x 3 */
+    int64_t n_parents;            /* of a part: the entities of the whole mesh */
+    struct gmsh_entity *parents;
+    double *x;          /* n_nodes x 3 */
+    int64_t *node_tags; /* n_nodes */
     struct gmsh_array n_physicals, n_runs, n_elements, n_element_nodes;
     int32_t *physicals; /* > 0 */
     struct gmsh_run *runs;
@@ -155,6 +163,12 @@ facet_status gmsh_parse_elements(struct gmsh_scanner *s, struct gmsh_file *file,
                                  const struct gmsh_tag_map *map);
 facet_status gmsh_parse_periodic(struct gmsh_scanner *s, struct gmsh_file *file,
                                  const struct gmsh_tag_map *map);
+/* $PartitionedEntities, behind $Entities; these become the parents. */
+facet_status gmsh_parse_partitioned(struct gmsh_scanner *s, struct gmsh_file *file);
+/* What all entities end with: point or bounding box, physical groups, entities of the boundary. */
+facet_status gmsh_parse_entity(struct gmsh_scanner *s, struct gmsh_file *file, struct gmsh_entity *entity);
+/* Names and entities both begin with dim, tag: an order of these. */
+int gmsh_compare_dim_tag(const void *a, const void *b);
 /* NULL when there is none. */
 const struct gmsh_name *gmsh_find_name(const struct gmsh_file *file, int dim, int tag);
 const struct gmsh_entity *gmsh_find_entity(const struct gmsh_file *file, int dim, int tag);
@@ -191,5 +205,27 @@ struct gmsh_group_set {
 facet_status gmsh_collect_groups(const struct gmsh_file *file, int dim, const int32_t *cell_of,
                                  const int32_t *vertex_of, struct gmsh_group_set *set);
 void gmsh_group_set_free(struct gmsh_group_set *set);
+
+/* ---------------------------------------------------------------------------------------- parts */
+
+/* One of the files into which Gmsh splits a mesh that it has partitioned (gmsh -part N -part_split
+ * -part_ghosts, MSH 4.1). Tags of nodes and elements are those of the whole mesh. Its groups are those of the
+ * whole mesh, with what of them is here. */
+struct gmsh_part {
+    int n_parts, part;            /* how many there are, and which one this is (1 .. n_parts) */
+    struct mesh_input input;      /* without a seam; cell_names are tags */
+    int64_t *vertex_tags;         /* of its vertices: ascending */
+    double *points;               /* of its vertices, x 3 */
+    int64_t n_open;               /* faces that have one cell here */
+    int32_t *open;                /* x SHAPE_MAX_FACE_VERTICES: in the order of their frame, padded with -1 */
+    uint8_t *is_seam;             /* of these: the file says that another part has a cell across */
+    struct gmsh_reading *reading; /* what the arrays of `input` belong to */
+};
+/* join: as of mesh_read_gmsh_as; sides that are to be joined are refused. */
+facet_status gmsh_part_read(const char *path, int join, struct gmsh_part **part);
+void gmsh_part_destroy(struct gmsh_part **part);
+/* Finds the open faces; vertex_of: by node, or -1. */
+facet_status gmsh_part_open(const struct gmsh_file *file, const struct gmsh_cells *cells,
+                            const int32_t *vertex_of, struct gmsh_part *part);
 
 #endif

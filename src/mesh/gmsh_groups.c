@@ -44,18 +44,28 @@ static struct gmsh_key *find_key(const struct gmsh_group_set *set, int dim, int 
     return bsearch(&key, set->keys, (size_t)set->n_keys, sizeof key, compare_keys);
 }
 
-/* The (dim, tag) that occur, each once, in ascending order. */
+static facet_status append_keys(const struct gmsh_file *file, int dim, int64_t first, int64_t count,
+                                struct gmsh_group_set *set, struct gmsh_array *n) {
+    facet_status status = gmsh_reserve(&set->keys, n, count, sizeof *set->keys);
+    for (int64_t i = 0; status == FACET_OK && i < count; i++)
+        set->keys[n->count++] = (struct gmsh_key){.dim = dim, .tag = file->physicals[first + i]};
+    return status;
+}
+
+/* The (dim, tag) that occur, each once, in ascending order; of a part those of the whole mesh. */
 static facet_status collect_keys(const struct gmsh_file *file, int dim, struct gmsh_group_set *set) {
     facet_status status = FACET_OK;
     struct gmsh_array n = {0};
+    for (int64_t i = 0; i < file->n_parents; i++) {
+        const struct gmsh_entity *entity = &file->parents[i];
+        if (entity->dim == dim || entity->dim == dim - 1)
+            TRY(append_keys(file, entity->dim, entity->first_physical, entity->n_physicals, set, &n));
+    }
     for (int64_t r = 0; r < file->n_runs.count; r++) {
         const struct gmsh_run *run = &file->runs[r];
         int d = run_dim(run);
         if (d < dim - 1 || run->count == 0) continue;
-        TRY(gmsh_reserve(&set->keys, &n, run->n_physicals, sizeof *set->keys));
-        for (int64_t i = 0; i < run->n_physicals; i++)
-            set->keys[n.count++] =
-                (struct gmsh_key){.dim = d, .tag = file->physicals[run->first_physical + i]};
+        TRY(append_keys(file, d, run->first_physical, run->n_physicals, set, &n));
     }
     if (n.count == 0) goto done;
     qsort(set->keys, (size_t)n.count, sizeof *set->keys, compare_keys);
@@ -196,7 +206,7 @@ facet_status gmsh_collect_groups(const struct gmsh_file *file, int dim, const in
     facet_status status = FACET_OK;
     TRY(collect_keys(file, dim, set));
     TRY(name_keys(file, set));
-    TRY(check_dangling(file, dim, set));
+    if (!file->takes_part) TRY(check_dangling(file, dim, set)); /* else others may have them */
     TRY(allocate_members(file, dim, set));
     TRY(fill_members(file, dim, cell_of, vertex_of, set));
 done:

@@ -14,6 +14,8 @@
 void gmsh_file_free(struct gmsh_file *file) {
     base_free(&file->names);
     base_free(&file->entities);
+    base_free(&file->parents);
+    base_free(&file->node_tags);
     base_free(&file->x);
     base_free(&file->physicals);
     base_free(&file->runs);
@@ -23,8 +25,7 @@ void gmsh_file_free(struct gmsh_file *file) {
     base_free(&file->pairs);
 }
 
-/* Names and entities both begin with dim, tag. */
-static int compare_dim_tag(const void *a, const void *b) {
+int gmsh_compare_dim_tag(const void *a, const void *b) {
     const int *p = a, *q = b;
     if (p[0] != q[0]) return p[0] < q[0] ? -1 : 1;
     return (p[1] > q[1]) - (p[1] < q[1]);
@@ -33,13 +34,14 @@ static int compare_dim_tag(const void *a, const void *b) {
 const struct gmsh_name *gmsh_find_name(const struct gmsh_file *file, int dim, int tag) {
     if (file->n_names == 0) return NULL;
     int key[2] = {dim, tag};
-    return bsearch(key, file->names, (size_t)file->n_names, sizeof *file->names, compare_dim_tag);
+    return bsearch(key, file->names, (size_t)file->n_names, sizeof *file->names, gmsh_compare_dim_tag);
 }
 
 const struct gmsh_entity *gmsh_find_entity(const struct gmsh_file *file, int dim, int tag) {
     if (file->n_entities == 0) return NULL;
     int key[2] = {dim, tag};
-    return bsearch(key, file->entities, (size_t)file->n_entities, sizeof *file->entities, compare_dim_tag);
+    return bsearch(key, file->entities, (size_t)file->n_entities, sizeof *file->entities,
+                   gmsh_compare_dim_tag);
 }
 
 static facet_status parse_format(struct gmsh_scanner *s, struct gmsh_file *file) {
@@ -113,9 +115,9 @@ static facet_status parse_names(struct gmsh_scanner *s, struct gmsh_file *file) 
     TRY(ALLOC(file->names, n));
     for (int64_t i = 0; i < n; i++) TRY(parse_name(s, &file->names[i]));
     file->n_names = n;
-    if (n > 0) qsort(file->names, (size_t)n, sizeof *file->names, compare_dim_tag);
+    if (n > 0) qsort(file->names, (size_t)n, sizeof *file->names, gmsh_compare_dim_tag);
     for (int64_t i = 1; i < n; i++)
-        if (compare_dim_tag(&file->names[i - 1], &file->names[i]) == 0)
+        if (gmsh_compare_dim_tag(&file->names[i - 1], &file->names[i]) == 0)
             TRY(gmsh_fail(s, s->at, "physical group %d of dimension %d has two names, '%s' and '%s'",
                           file->names[i].tag, file->names[i].dim, file->names[i - 1].text,
                           file->names[i].text));
@@ -123,13 +125,11 @@ done:
     return status;
 }
 
-/* tag, point or bounding box, physical groups, entities of the boundary */
-static facet_status parse_entity(struct gmsh_scanner *s, struct gmsh_file *file, struct gmsh_entity *entity) {
+facet_status gmsh_parse_entity(struct gmsh_scanner *s, struct gmsh_file *file, struct gmsh_entity *entity) {
     facet_status status = FACET_OK;
     int64_t n;
     int tag;
     double x;
-    TRY(gmsh_int(s, "the tag of an entity", &entity->tag));
     for (int i = 0; i < (entity->dim == 0 ? 3 : 6); i++) TRY(gmsh_double(s, "a coordinate of an entity", &x));
     TRY(gmsh_count(s, "the number of an entity's physical groups", 2, 4, &n));
     TRY(gmsh_reserve(&file->physicals, &file->n_physicals, n, sizeof *file->physicals));
@@ -158,23 +158,25 @@ static facet_status parse_entities(struct gmsh_scanner *s, struct gmsh_file *fil
     TRY(ALLOC(file->entities, total));
     for (int dim = 0; dim < 4; dim++)
         for (int64_t i = 0; i < counts[dim]; i++) {
-            file->entities[file->n_entities].dim = dim;
-            TRY(parse_entity(s, file, &file->entities[file->n_entities]));
+            struct gmsh_entity *entity = &file->entities[file->n_entities];
+            *entity = (struct gmsh_entity){.dim = dim};
+            TRY(gmsh_int(s, "the tag of an entity", &entity->tag));
+            TRY(gmsh_parse_entity(s, file, entity));
             file->n_entities++;
         }
-    if (total > 0) qsort(file->entities, (size_t)total, sizeof *file->entities, compare_dim_tag);
+    if (total > 0) qsort(file->entities, (size_t)total, sizeof *file->entities, gmsh_compare_dim_tag);
 done:
     return status;
 }
 
 /* ---------------------------------------------------------------------------------------- sections */
 
-enum section { FORMAT, NAMES, ENTITIES, NODES, ELEMENTS, PERIODIC, N_KNOWN, PARTITIONED, PARAMETRIC, OTHER };
+enum section { FORMAT, NAMES, ENTITIES, PARTITIONED, NODES, ELEMENTS, PERIODIC, N_KNOWN, PARAMETRIC, OTHER };
 
 static enum section find_section(const char *name) {
     static const char *const names[OTHER] = {
-        "$MeshFormat",          "$PhysicalNames",  "$Entities", "$Nodes", "$Elements", "$Periodic", "",
-        "$PartitionedEntities", "$ParametricNodes"};
+        "$MeshFormat", "$PhysicalNames", "$Entities", "$PartitionedEntities", "$Nodes",
+        "$Elements",   "$Periodic",      "",          "$ParametricNodes"};
     for (int i = 0; i < OTHER; i++)
         if (strcmp(names[i], name) == 0) return (enum section)i;
     return OTHER;
@@ -227,9 +229,11 @@ static facet_status parse_section(struct gmsh_scanner *s, struct gmsh_file *file
     case PERIODIC:
         return gmsh_parse_periodic(s, file, map);
     case PARTITIONED:
+        if (file->takes_part) return gmsh_parse_partitioned(s, file);
         return gmsh_fail(s, header,
-                         "the mesh is partitioned, which is not supported: save it without partitions "
-                         "(without -part, Mesh.NbPartitions = 0); facet-mpi cuts meshes by itself");
+                         "the mesh is partitioned: save it without partitions (without -part, "
+                         "Mesh.NbPartitions = 0), since facet-mpi cuts meshes by itself; or name the files "
+                         "of its parts, with * for their numbers, to facet-mpi");
     case PARAMETRIC:
         return gmsh_fail(s, header,
                          "$ParametricNodes are not supported in version 2.2: save as version 4.1, or set "
@@ -269,11 +273,17 @@ facet_status gmsh_parse(struct gmsh_scanner *s, struct gmsh_file *file) {
         if (section == PERIODIC && !seen[NODES]) TRY(gmsh_fail(s, header, "$Periodic stands before $Nodes"));
         if (section == ENTITIES && seen[ELEMENTS])
             TRY(gmsh_fail(s, header, "$Entities stand behind $Elements"));
+        if (section == PARTITIONED && (!seen[ENTITIES] || seen[NODES]))
+            TRY(gmsh_fail(s, header, "$PartitionedEntities do not stand between $Entities and $Nodes"));
         TRY(parse_section(s, file, section, header, &map));
         TRY(close_section(s, name, header, section < N_KNOWN));
     }
     if (!seen[FORMAT])
         FAIL(FACET_ERROR_INPUT, "%s is not a Gmsh file: it does not begin with $MeshFormat", s->path);
+    if (file->takes_part && !seen[PARTITIONED])
+        TRY(gmsh_fail(s, s->at,
+                      "the file is not the part of a mesh, which has $PartitionedEntities: make it by gmsh "
+                      "-part N -part_split -part_ghosts, in the format MSH 4.1"));
     if (!seen[NODES]) TRY(gmsh_fail(s, s->at, "expected $Nodes, but the file ends here"));
     if (!seen[ELEMENTS]) TRY(gmsh_fail(s, s->at, "expected $Elements, but the file ends here"));
 done:

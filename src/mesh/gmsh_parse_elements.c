@@ -98,6 +98,11 @@ static facet_status parse_element_2(struct gmsh_scanner *s, struct gmsh_file *fi
     for (int i = 0; i < n_tags; i++) {
         TRY(gmsh_int(s, "a tag of an element", &tag));
         if (i == 0 && tag != INT_MIN) physical = abs(tag);
+        if (i == 2 && tag > 0 && n_tags > 3) /* of a mesh that was split, nothing says where */
+            TRY(gmsh_fail(s, s->at,
+                          "element %lld has a partition: save the mesh without partitions (without -part, "
+                          "Mesh.NbPartitions = 0); facet-mpi cuts meshes by itself",
+                          (long long)element));
     }
     int keep = is_wanted(number, type);
     if (keep) {
@@ -168,6 +173,12 @@ static facet_status parse_element_block(struct gmsh_scanner *s, struct gmsh_file
         TRY(reserve_elements(file, n, type->n_nodes));
         TRY(append_run(file, number, entity != NULL ? entity->first_physical : 0,
                        entity != NULL ? entity->n_physicals : 0));
+        if (entity != NULL) {
+            struct gmsh_run *run = &file->runs[file->n_runs.count - 1];
+            run->is_seam = entity->is_seam;
+            run->is_ghost = entity->is_ghost;
+            run->partition = entity->partition;
+        }
     } else
         file->refused[number] += n;
     for (int64_t i = 0; i < n; i++) {

@@ -160,6 +160,9 @@ facet_status gmsh_parse_nodes(struct gmsh_scanner *s, struct gmsh_file *file, st
     TRY(file->version < 4 ? parse_nodes_2(s, file, &tags) : parse_nodes_4(s, file, &tags));
     TRY(tag_map_create(file->n_nodes, tags, map, &twice));
     if (twice >= 0) TRY(gmsh_fail(s, s->at, "node %lld appears twice", (long long)tags[twice]));
+    if (!file->takes_part) goto done;
+    file->node_tags = tags;
+    tags = NULL;
 done:
     base_free(&tags);
     return status;

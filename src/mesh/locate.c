@@ -78,7 +78,7 @@ facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_po
     *locator = NULL;
     TRY(CALLOC(made, 1));
     made->mesh = mesh;
-    if (mesh_is_box(mesh)) { /* it knows where its cells are */
+    if (mesh_bricks(mesh) != NULL) { /* it knows where its cells are */
         *locator = made;
         return FACET_OK;
     }
@@ -360,7 +360,7 @@ facet_status mesh_locate(const struct mesh_locator *locator, const double *x, in
     int dim = locator->mesh->dim;
     for (int a = 0; a < dim; a++)
         if (!isfinite(x[a])) return base_fail(FACET_ERROR_INPUT, "coordinate %d of the point is %g", a, x[a]);
-    if (mesh_is_box(locator->mesh)) {
+    if (mesh_bricks(locator->mesh) != NULL) {
         *cell = locate_in_box(locator->mesh, x, xi);
         return FACET_OK;
     }

@@ -148,17 +148,18 @@ void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]) {
 
 static int32_t cell_at(const struct facet_mesh *mesh, const int index[3]) {
     int32_t cell = 0;
-    for (int a = mesh->dim - 1; a >= 0; a--) cell = cell * mesh->box.cells[a] + index[a];
+    for (int a = mesh->dim - 1; a >= 0; a--) cell = cell * mesh_bricks(mesh)->cells[a] + index[a];
     return cell;
 }
 
 int32_t mesh_box_cell(const struct facet_mesh *mesh, const double *x) {
+    const struct mesh_box *bricks = mesh_bricks(mesh);
     int index[3] = {0};
     for (int a = 0; a < mesh->dim; a++) {
-        int low = 0, high = mesh->box.cells[a];
+        int low = 0, high = bricks->cells[a];
         while (high - low > 1) {
             int middle = (low + high) / 2;
-            if (mesh->box.coordinates[a][middle] <= x[a])
+            if (bricks->coordinates[a][middle] <= x[a])
                 low = middle;
             else
                 high = middle;
@@ -170,9 +171,10 @@ int32_t mesh_box_cell(const struct facet_mesh *mesh, const double *x) {
 
 void mesh_box_nodes(const struct facet_mesh *mesh, int32_t cell, double *nodes) {
     int index[3], dim = mesh->dim;
+    const struct mesh_box *bricks = mesh_bricks(mesh);
     mesh_box_index(mesh, cell, index);
     for (int i = 0; i < 1 << dim; i++)
-        for (int a = 0; a < dim; a++) nodes[i * dim + a] = mesh->box.coordinates[a][index[a] + (i >> a & 1)];
+        for (int a = 0; a < dim; a++) nodes[i * dim + a] = bricks->coordinates[a][index[a] + (i >> a & 1)];
 }
 
 /* The cells of a side run like those of the box, with the direction across it left out. */

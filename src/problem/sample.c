@@ -81,14 +81,19 @@ static facet_status locate_some(const struct sample_field *f, int64_t n, const d
     return FACET_OK;
 }
 
+/* So far may rounding take the same point in two cells. */
+#define ROUNDED 1e-14
+
 /* Of the parts that have a point the one keeps it whose cell mesh_locate would find in the whole, and the
- * cells of others become -1. */
+ * cells of others become -1. In a box a point between cells belongs to the last of them. */
 static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const double *x, const double *xi,
                                  int32_t *cells) {
     facet_status status = FACET_OK;
     int64_t *numbers = NULL;
     double *outside = NULL, *least = NULL;
     if (mesh->part == NULL) return FACET_OK;
+    const int is_box = mesh_bricks(mesh) != NULL;
+    const int64_t none = is_box ? -1 : INT64_MAX;
     TRY(ALLOC(numbers, n));
     TRY(ALLOC(outside, n));
     TRY(ALLOC(least, n));
@@ -97,11 +102,13 @@ static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const
             cells[i] >= 0 ? mesh_outside_by(mesh_block_of(mesh, cells[i])->shape, xi + i * mesh->dim)
                           : DBL_MAX;
     TRY(team_reduce(mesh->part->team, TEAM_MIN, (int)n, least));
-    for (int64_t i = 0; i < n; i++)
-        numbers[i] = cells[i] >= 0 && outside[i] <= least[i] ? mesh->part->cell_numbers[cells[i]] : INT64_MAX;
-    TRY(team_reduce_counts(mesh->part->team, TEAM_MIN, (int)n, numbers));
     for (int64_t i = 0; i < n; i++) {
-        if (numbers[i] == INT64_MAX) TRY(fail_outside(mesh, x + i * mesh->dim));
+        const double most = is_box ? fmax(least[i], 0.0) + ROUNDED : least[i];
+        numbers[i] = cells[i] >= 0 && outside[i] <= most ? mesh->part->cell_numbers[cells[i]] : none;
+    }
+    TRY(team_reduce_counts(mesh->part->team, is_box ? TEAM_MAX : TEAM_MIN, (int)n, numbers));
+    for (int64_t i = 0; i < n; i++) {
+        if (numbers[i] == none) TRY(fail_outside(mesh, x + i * mesh->dim));
         if (cells[i] >= 0 && mesh->part->cell_numbers[cells[i]] != numbers[i]) cells[i] = -1;
     }
 done:

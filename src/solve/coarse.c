@@ -4,12 +4,16 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "solve/amg.h"
 #include "solve/elsewhere.h"
 
 /* A factor may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
 #define SMALL_FACTOR 3.2e7
+/* One thread orders and passes a factor, however many share the finest level: beyond so many of these it has
+ * to be cheaper. */
+#define FACTOR_THREADS 2
 /* On the vertices of a solid a factor saves one or two of a dozen iterations: so many operations for each
  * byte that a product on the finest level passes, and no more. Few are always worth it. The factor of n
  * vertices takes so many times n^2 of them at least. */
@@ -55,21 +59,26 @@ done:
 
 /* ------------------------------------------------------------------------------ a factor */
 
+/* The bytes of the finest level for each of those threads. */
+static double fine_bytes(const struct coarse_options *o) {
+    return o->fine_bytes / fmax((double)base_threads() / FACTOR_THREADS, 1.0);
+}
+
 static int has_few_operations(const struct coarse_options *o, double operations) {
-    return !o->solid || o->locking || operations <= fmax(SOLID_OPERATIONS * o->fine_bytes, FEW_OPERATIONS);
+    return !o->solid || o->locking || operations <= fmax(SOLID_OPERATIONS * fine_bytes(o), FEW_OPERATIONS);
 }
 
 int coarse_is_worth_ordering(const struct coarse_options *o, int64_t n, double entries) {
     if (n > cholesky_reasonable_size() || (o->unknowns > 0 && n > o->unknowns)) return 0;
     if (!has_few_operations(o, SOLID_SQUARES * (double)n * (double)n)) return 0;
     return o->locking || o->fine_bytes == 0.0 || entries <= SMALL_ENTRIES ||
-           ORDERING_BYTES * entries <= ORDERING_PRODUCTS * o->fine_bytes;
+           ORDERING_BYTES * entries <= ORDERING_PRODUCTS * fine_bytes(o);
 }
 
 static int is_cheap(const struct coarse_options *o, double bytes, double operations) {
     if (!has_few_operations(o, operations)) return 0;
     if (o->locking) return bytes <= FACTOR_MEMORY_SHARE * base_available_bytes();
-    return o->fine_bytes == 0.0 || bytes <= fmax(FACTOR_SHARE * o->fine_bytes, SMALL_FACTOR);
+    return o->fine_bytes == 0.0 || bytes <= fmax(FACTOR_SHARE * fine_bytes(o), SMALL_FACTOR);
 }
 
 /* M stays empty where the options do not allow a factor. */
@@ -143,7 +152,7 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
     facet_status status = FACET_OK;
     struct operator solve = {0};
     int done;
-    if (m->team != NULL) {
+    if (team_size(m->team) > 1) {
         if (options->elsewhere == NULL)
             FAIL(FACET_ERROR_INPUT, "a multigrid over several processes needs the library facet_dist");
         int64_t entries = m->csr.offsets[m->csr.n];

@@ -12,27 +12,42 @@
 static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const struct vector *f, int from_zero,
                   struct vector *x);
 
-/* Time that passed since *clock, which is set again. */
-static void tick(struct mg_level *l, enum mg_phase phase, double *clock) {
-    double now = base_seconds();
-    l->seconds[phase] += now - *clock;
-    *clock = now;
+/* When something began on a level, and what its process had sent until then. */
+struct beginning {
+    double seconds;
+    struct team_traffic traffic;
+};
+
+static struct team_traffic traffic_of(const struct mg_level *l) {
+    return l->seam != NULL ? l->seam->team->traffic : (struct team_traffic){0};
+}
+
+static struct beginning start(const struct mg_level *l) {
+    return (struct beginning){base_seconds(), traffic_of(l)};
+}
+
+static void stop(struct mg_level *l, enum mg_phase phase, const struct beginning *begin) {
+    const struct team_traffic now = traffic_of(l);
+    l->seconds[phase] += base_seconds() - begin->seconds;
+    l->traffic.messages += now.messages - begin->traffic.messages;
+    l->traffic.bytes += now.bytes - begin->traffic.bytes;
+    l->traffic.reductions += now.reductions - begin->traffic.reductions;
 }
 
 static void smooth(struct mg_level *l, const struct vector *f, int from_zero, struct vector *x) {
-    double clock = base_seconds();
+    const struct beginning begin = start(l);
     l->smoother.smooth(&l->smoother, l->A, f, from_zero, x);
-    tick(l, MG_SMOOTH, &clock);
+    stop(l, MG_SMOOTH, &begin);
 }
 
 static void smooth_after(struct mg_level *l, const struct vector *f, struct vector *x) {
-    double clock = base_seconds();
+    const struct beginning begin = start(l);
     if (l->smoother.post == NULL) {
         smooth(l, f, 0, x);
         return;
     }
     l->smoother.post(&l->smoother, l->A, f, x);
-    tick(l, MG_SMOOTH, &clock);
+    stop(l, MG_SMOOTH, &begin);
 }
 
 void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse) {
@@ -59,10 +74,10 @@ void mg_prolong(const struct mg_level *l, double factor, int from_zero, const st
 static void pass_down(struct multigrid *mg, int level, const struct vector *fine, struct vector *to) {
     struct mg_level *l = &mg->levels[level];
     struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : *to;
-    double clock = base_seconds();
+    const struct beginning begin = start(l);
     mg_restrict(l, fine, &coarse);
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, to));
-    tick(l, MG_TRANSFER, &clock);
+    stop(l, MG_TRANSFER, &begin);
 }
 
 /* rhs of the next level = P'(f - A x). */
@@ -70,9 +85,9 @@ static void restrict_residual(struct multigrid *mg, int level, const struct vect
                               const struct vector *x) {
     struct mg_level *l = &mg->levels[level];
     struct vector r = l->r;
-    double clock = base_seconds();
+    const struct beginning begin = start(l);
     operator_residual(l->A, f, x, &r);
-    tick(l, MG_RESIDUAL, &clock);
+    stop(l, MG_RESIDUAL, &begin);
     pass_down(mg, level, &r, &l[1].rhs);
 }
 
@@ -80,13 +95,13 @@ static void restrict_residual(struct multigrid *mg, int level, const struct vect
 static void correct(struct multigrid *mg, int level, double factor, int from_zero, struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
     struct vector coarse = next->x;
-    double clock = base_seconds();
+    const struct beginning begin = start(l);
     if (l->near_x.n > 0) {
         coarse = l->near_x;
         mg_pass(mg, vector_convert(&next->x, &coarse));
     }
     mg_prolong(l, factor, from_zero, &coarse, x);
-    tick(l, MG_TRANSFER, &clock);
+    stop(l, MG_TRANSFER, &begin);
 }
 
 /* One or two steps of flexible conjugate gradients with the cycle as preconditioner; rhs is spent. */
@@ -151,6 +166,7 @@ facet_status mg_measure_level(struct multigrid *mg, int level) {
     l->again = b[1];
     for (int i = level; i < mg->n_levels; i++) { /* that was no solve */
         mg->levels[i].visits = 0;
+        mg->levels[i].traffic = (struct team_traffic){0};
         for (int phase = 0; phase < MG_N_PHASES; phase++) mg->levels[i].seconds[phase] = 0.0;
     }
     TRY(mg->failure);
@@ -191,13 +207,13 @@ static void watch(struct multigrid *mg, int level, double before, const struct v
 static void visit_fused(struct multigrid *mg, int level, enum mg_cycle kind, const struct vector *f,
                         struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
-    double clock = base_seconds();
+    struct beginning begin = start(l);
     l->smoother.down(&l->smoother, f, x, &next->rhs);
-    tick(l, MG_SMOOTH, &clock);
+    stop(l, MG_SMOOTH, &begin);
     solve_level(mg, level + 1, kind);
-    clock = base_seconds();
+    begin = start(l);
     l->smoother.up(&l->smoother, f, &next->x, x);
-    tick(l, MG_SMOOTH, &clock);
+    stop(l, MG_SMOOTH, &begin);
 }
 
 /* kind: V, W or F for the levels that have no will of their own. */
@@ -206,9 +222,9 @@ static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const str
     struct mg_level *l = &mg->levels[level];
     l->visits++;
     if (level == mg->n_levels - 1) {
-        double clock = base_seconds();
+        const struct beginning begin = start(l);
         operator_apply(&mg->last, f, x);
-        tick(l, MG_SOLVE, &clock);
+        stop(l, MG_SOLVE, &begin);
         return;
     }
     double before = mg->watching && from_zero ? vector_norm(f) : 0.0;
@@ -229,17 +245,17 @@ static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const str
 
 facet_status multigrid_correct(struct multigrid *mg, double *dot) {
     struct mg_level *l = &mg->levels[0], *next = l + 1;
-    double clock = base_seconds();
+    struct beginning begin = start(l);
     l->visits++;
     l->link.gather(&l->link, &next->rhs);
-    tick(l, MG_TRANSFER, &clock);
+    stop(l, MG_TRANSFER, &begin);
     solve_level(mg, 1, MG_V);
-    clock = base_seconds();
+    begin = start(l);
     *dot = vector_dot(&next->rhs, &next->x);
     if (l->seam != NULL && next->seam == NULL) /* the right-hand side is the sum of what processes have */
         mg_pass(mg, team_reduce(l->seam->team, TEAM_SUM, 1, dot));
     l->link.spread(&l->link, &next->x);
-    tick(l, MG_TRANSFER, &clock);
+    stop(l, MG_TRANSFER, &begin);
     return mg->failure;
 }
 

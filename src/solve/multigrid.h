@@ -21,6 +21,7 @@
 #ifndef FACET_SOLVE_MULTIGRID_H
 #define FACET_SOLVE_MULTIGRID_H
 
+#include "base/team.h"
 #include "solve/spectrum.h"
 
 #define MG_MAX_LEVELS 48
@@ -170,9 +171,10 @@ struct mg_summary {
     double bytes;
     int64_t visits;
     double seconds[MG_N_PHASES];
-    double residual; /* of the last visit: |f - A x| / |f|; negative: not watched */
-    double top;      /* largest eigenvalue the smoother expects; 0: none of that kind */
-    double rate;     /* geometric mean of these over all visits */
+    struct team_traffic traffic; /* that this process has sent for the level, which is over a seam */
+    double residual;             /* of the last visit: |f - A x| / |f|; negative: not watched */
+    double top;                  /* largest eigenvalue the smoother expects; 0: none of that kind */
+    double rate;                 /* geometric mean of these over all visits */
 };
 int multigrid_n_levels(const struct multigrid *mg);
 void multigrid_summarize(const struct multigrid *mg, int level, struct mg_summary *summary);

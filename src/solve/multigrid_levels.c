@@ -352,6 +352,7 @@ void multigrid_summarize(const struct multigrid *mg, int level, struct mg_summar
                                    .entries = l->entries,
                                    .bytes = l->bytes,
                                    .visits = l->visits,
+                                   .traffic = l->traffic,
                                    .residual = l->residual,
                                    .top = l->smoother.top,
                                    .rate = l->watched > 0 ? exp(l->log_sum / (double)l->watched) : -1.0};

@@ -33,6 +33,7 @@ struct mg_level {
                                        they differ */
     int64_t visits, watched;
     double seconds[MG_N_PHASES], residual, log_sum;
+    struct team_traffic traffic; /* of a level over a seam */
 };
 
 struct multigrid {

@@ -26,25 +26,34 @@ void solve_noise(int64_t n, double *x) {
     noise_from(0, n, x);
 }
 
-/* It need not come from the host all along: after so many numbers it is repeated. Every process of a team has
- * another, and the seams between them the sum of two. */
+/* The same numbers however the blocks are shared out. */
+static void noise_of_blocks(const struct seam *seam, double *x) {
+    for (int64_t b = 0; b < seam->n_blocks; b++)
+        noise_from(seam->names[b] << 16, seam->offsets[b + 1] - seam->offsets[b], x + seam->offsets[b]);
+}
+
+/* It need not come from the host all along: after so many numbers it is repeated. */
 #define PERIOD (1 << 20)
 
 facet_status solve_fill_noise(struct vector *x) {
     facet_status status = FACET_OK;
     struct vector first = *x;
     const size_t size = precision_size(x->precision);
+    const int named = x->seam != NULL && x->seam->names != NULL;
     double *host = NULL;
-    if (x->n > PERIOD) first.n = PERIOD;
+    if (x->n > PERIOD && !named) first.n = PERIOD;
     TRY(ALLOC(host, first.n));
-    noise_from(x->seam != NULL ? (int64_t)x->seam->team->rank * PERIOD : 0, first.n, host);
+    if (named)
+        noise_of_blocks(x->seam, host);
+    else
+        noise_from(x->seam != NULL ? (int64_t)x->seam->team->rank * PERIOD : 0, first.n, host);
     TRY(vector_upload(&first, host));
     for (int64_t done_so_far = first.n, more; done_so_far < x->n; done_so_far += more) {
         more = x->n - done_so_far < done_so_far ? x->n - done_so_far : done_so_far;
         device_move(x->device, (char *)x->numbers + (size_t)done_so_far * size, x->numbers,
                     (size_t)more * size);
     }
-    seam_add(x->seam, x);
+    if (!named) seam_add(x->seam, x); /* every process has another, and seams the sum of two */
 done:
     base_free(&host);
     return status;

@@ -246,7 +246,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     *jump = 1.0;
     TRY(find_contrast(space->mesh, p->values, &contrast));
     if (!(contrast > SOLVE_LARGE_JUMP)) goto done;
-    if (space->mesh->part != NULL) { /* nobody sees all cells round a vertex of the seam */
+    if (team_size(mesh_team(space->mesh)) > 1) { /* nobody sees all cells round a vertex of the seam */
         *jump = contrast;
         goto done;
     }

@@ -79,7 +79,7 @@ facet_status trace_number_vertices(const struct trace_space *space, const struct
     const int nc = space->n_components;
     int64_t *values = NULL;
     uint8_t *owns = NULL;
-    if (part == NULL) return FACET_OK;
+    if (part == NULL || part->team->size == 1) return FACET_OK; /* nobody shares them */
     l->team = part->team;
     TRY(ALLOC(owns, space->mesh->n_vertices));
     TRY(find_owned(space->mesh, owns));

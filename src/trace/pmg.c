@@ -103,13 +103,12 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
                                   const struct trace_matrices *matrices, double *constant) {
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
-    const int vector = space->n_components > 1;
+    const int vector = space->n_components > 1, parted = team_size(mesh_team(space->mesh)) > 1;
     double jump = 1.0, without = *constant;
     int rows = 0;
     if (!vector || o->n_modes > 0) TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
     if (vector && (jump > SOLVE_LARGE_JUMP || o->incompressible)) {
-        const int small =
-            space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES || space->mesh->part != NULL;
+        const int small = space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES || parted;
         o->coarse = jump > SOLVE_LARGE_JUMP || small    ? PMG_RIGID
                     : space->n_free_faces <= MANY_FACES ? PMG_NORMALS
                                                         : PMG_FLUXES;
@@ -117,7 +116,7 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
         goto done;
     }
     TRY(choose_rows(b, space, matrices, constant, &rows));
-    if (space->mesh->part != NULL) {
+    if (parted) {
         const double with = *constant;
         o->coarse = vector ? (rows ? PMG_RIGID : PMG_CONTINUOUS)
                            : (rows || jump > SOLVE_LARGE_JUMP ? PMG_CONSTANT : PMG_CONTINUOUS);
@@ -300,7 +299,7 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
                               struct multigrid **mg) {
     struct pmg_options plain = *options;
     facet_status status = create(space, matrices, A, options, mg);
-    if (status != FACET_NOT_CONVERGED || space->mesh->part != NULL) return status;
+    if (status != FACET_NOT_CONVERGED || team_size(mesh_team(space->mesh)) > 1) return status;
     if (options->coarse == PMG_COARSE_AUTO) plain.coarse = PMG_CONTINUOUS;
     if (options->smoother == PMG_SMOOTHER_AUTO) plain.smoother = PMG_FACES;
     return create(space, matrices, A, &plain, mg);

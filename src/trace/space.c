@@ -113,6 +113,26 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* A face is called after the larger of its cells and its place there. */
+static facet_status name_blocks(const struct trace_space *space) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = space->mesh;
+    int64_t *names = NULL;
+    TRY(ALLOC(names, mesh->n_faces));
+    for (int64_t i = 0; i < 2 * (int64_t)mesh->n_faces; i++) {
+        const int32_t cell = mesh->face_cells[i];
+        const int64_t name =
+            cell < 0 ? -1 : SHAPE_MAX_FACES * mesh->part->cell_numbers[cell] + mesh->face_locals[i];
+        if (i % 2 == 0 || name > names[i / 2]) names[i / 2] = name;
+    }
+    TRY(mesh_merge_faces(mesh, 1, names));
+    for (int64_t b = 0; b < space->n_free_faces; b++) names[b] = names[space->free_faces[b]]; /* ascending */
+    TRY(seam_set_names(space->seam, names));
+done:
+    base_free(&names);
+    return status;
+}
+
 /* The blocks of faces that neighbours have too. No condition stands there: they are free. */
 static facet_status make_seam(struct trace_space *space) {
     facet_status status = FACET_OK;
@@ -137,6 +157,7 @@ static facet_status make_seam(struct trace_space *space) {
     }
     TRY(seam_create(part->team, space->n_free_faces, space->free_offsets, part->n_neighbours, neighbours,
                     &space->seam));
+    TRY(name_blocks(space));
 done:
     for (int k = 0; neighbours != NULL && k < part->n_neighbours; k++) base_free(&neighbours[k].blocks);
     base_free(&neighbours);

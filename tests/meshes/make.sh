@@ -41,3 +41,14 @@ mesh prisms.msh solid_hex.geo -3 -order 2 -setnumber prism 1 -format msh22 -bin
 mesh partitioned.msh annulus.geo -2 -part 2 -format msh41
 mesh version_40.msh annulus.geo -2 -format msh40
 mesh order_10.msh annulus.geo -2 -order 10 -format msh22 -bin
+# For facet-mpi: parts in files of their own, which tell of the others by ghosts. Of the mixed one, made by Gmsh 4.15,
+# every file names the entities of all parts; 4.8, of the others, names those that are there.
+parts() { # output without ending, source, number of parts, options
+    base=$1 source=$2 n=$3
+    shift 3
+    mesh "$base.msh" "$source" "$@" -format msh41
+    mesh "$base.msh" "$source" "$@" -format msh41 -part "$n" -part_split -part_ghosts
+}
+parts parts parts.geo 3 -2 -order 2
+parts parts-mixed ../../examples/meshes/mixed.geo 3 -2
+parts parts-solid ../../examples/meshes/transition.geo 4 -3

@@ -36,6 +36,11 @@ static const char *const cases[] = {
     "solver: {preconditioner: additive, precision: mixed}\n"
     "output: {file: mpi_faults.vtu, pieces: 2}\n"
     "values: [{name: most, field: u, take: max}, {name: out, field: flux, take: integral, on: xmin}]\n",
+    "mesh: {file: 'tests/meshes/parts-solid_*.msh'}\n"
+    "equation: diffusion\n"
+    "exact: sin(x)*y\n"
+    "boundary: [{on: rest, dirichlet: exact}]\n"
+    "discretization: {degree: 1}\n",
 };
 
 static facet_status solve(facet_context *context, const char *text, char *message, size_t bytes) {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two hosts on one machine: network namespaces joined by a pair of cables, one rank in each, so that every message goes
-# through TCP. Compares the values of a case with those of one process. By hand, as root, since it needs rights:
+# Two hosts on one machine: network and UTS namespaces (so that they have names of their own) joined by a pair of cables,
+# one rank in each: every message goes through TCP. Compares the values of a case with those of one process. By hand, as root, since it needs rights:
 #     tests/mpi/two-hosts.sh [CASE]          (default: examples/tripod.yaml; programs in build/)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -28,7 +28,7 @@ cat >"$place/shell" <<END
 #!/bin/bash
 host=\$1
 shift
-[ "\$host" = 10.77.0.2 ] && exec ip netns exec ${names[1]} bash -c "\$*"
+[ "\$host" = 10.77.0.2 ] && exec ip netns exec ${names[1]} unshare --uts bash -c "hostname ${names[1]}; \$*"
 exec ip netns exec ${names[0]} bash -c "\$*"
 END
 chmod +x "$place/shell"

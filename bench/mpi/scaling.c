@@ -1,0 +1,235 @@
+/* facet-mpi bench scaling: 1, 2, 4, ... ranks of those that are there, each with the same work (weak), and
+ * all together with the same (strong), beside what the STREAM triad gains by them. facet-mpi bench whole: two
+ * large solves on the ranks and threads at hand. */
+#include <facet_dist.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "base/team.h"
+#include "bench/bench.h"
+#include "bench/ceiling.h"
+#include "bench/mpi/box.h"
+#include "device/device.h"
+
+#define SOLVES 2 /* of which the fastest counts */
+#define PASSES 6 /* of the triad, likewise */
+
+/* Bricks of a rank, in each direction, that make 100 000 unknowns of the trace, and bricks of all, for 20 000
+ * on each of sixteen. */
+static const struct scaled {
+    struct box_problem problem;
+    int weak, strong[3];
+} scaled[] = {
+    {{"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {0, 0}}, 13, {20, 20, 16}},
+    {{"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {0, 0}}, 9, {16, 14, 12}},
+};
+#define N_SCALED ((int)(sizeof scaled / sizeof scaled[0]))
+
+/* ------------------------------------------------------------------------------ some of the ranks */
+
+/* All ranks come here; those that have nothing to do meanwhile are asleep, and disturb nobody. */
+static void meet(void) {
+    MPI_Request request;
+    int done = 0;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    for (;;) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done) return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* Bytes a second of the triad on all ranks of a context together; bytes: of the arrays of each, which are as
+ * many as a solver passes there, since what fits into a cache on few ranks may not do so on many. */
+static facet_status measure_triad(const facet_context *context, double bytes, double *rate) {
+    facet_status status = FACET_OK;
+    struct triad triad = {0};
+    *rate = 0.0;
+    TRY(triad_create_bytes((int64_t)bytes, &triad));
+    for (int i = 0; i < PASSES; i++) {
+        int64_t nothing = 0;
+        TRY(team_reduce_counts(context->team, TEAM_SUM, 1, &nothing)); /* all begin together */
+        double seconds = base_seconds(), passed = triad_bytes(&triad);
+        triad_run(&triad);
+        seconds = base_seconds() - seconds;
+        TRY(team_reduce(context->team, TEAM_MAX, 1, &seconds));
+        TRY(team_reduce(context->team, TEAM_SUM, 1, &passed));
+        *rate = fmax(*rate, passed / seconds);
+    }
+done:
+    triad_destroy(&triad);
+    return status;
+}
+
+struct point {
+    double triad;
+    struct box_outcome outcome;
+};
+
+static facet_status measure_point(facet_context *context, const struct scaled *s, const int cells[3],
+                                  struct point *p) {
+    facet_status status = FACET_OK;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    TRY(box_problem_create(context, &s->problem, 0, cells, &mesh, &problem));
+    TRY(box_problem_measure(context, problem, s->problem.degree, &box_pmg, SOLVES, &p->outcome));
+done:
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+    if (status == FACET_OK) status = measure_triad(context, p->outcome.most_bytes, &p->triad);
+    return status;
+}
+
+/* The same on the first n ranks, while the others wait. */
+static facet_status measure_first(const struct bench_options *bench, int n, const struct scaled *s,
+                                  const int cells[3], struct point *p) {
+    facet_status status = FACET_OK;
+    facet_context *context = NULL;
+    MPI_Comm some = MPI_COMM_NULL;
+    const int rank = team_rank(bench->context->team);
+    *p = (struct point){0};
+    if (MPI_Comm_split(MPI_COMM_WORLD, rank < n ? 0 : MPI_UNDEFINED, rank, &some) != MPI_SUCCESS)
+        FAIL(FACET_ERROR_MACHINE, "MPI_Comm_split failed");
+    if (some != MPI_COMM_NULL) {
+        status = facet_context_create_mpi(some, bench->device, &context);
+        if (status == FACET_OK) status = facet_context_set_threads(context, bench->threads);
+        if (status == FACET_OK) status = measure_point(context, s, cells, p);
+        facet_context_destroy(&context);
+        MPI_Comm_free(&some);
+    }
+    meet();
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ tables */
+
+/* first: of one rank. */
+static void put(struct table *table, const struct scaled *s, int n, const struct point *p,
+                const struct point *first, int is_weak) {
+    const struct box_outcome *o = &p->outcome, *one = &first->outcome;
+    const double step = o->solve / o->iterations, step_one = one->solve / one->iterations,
+                 unknowns = is_weak ? (double)o->unknowns / (double)one->unknowns / n : 1.0 / n,
+                 speed = step_one / step * unknowns,
+                 whole = (one->setup + one->solve) / (o->setup + o->solve),
+                 triad = p->triad / first->triad / n;
+    table_cell(table, "%s, k = %d", s->problem.name, s->problem.degree);
+    table_cell(table, "%d", n);
+    table_cell(table, "%.0f", (double)o->unknowns / n);
+    table_cell(table, "%d", o->iterations);
+    table_cell(table, "%.3f", o->setup);
+    table_cell(table, "%.3f", o->solve);
+    table_cell(table, "%.2f", 1e3 * step);
+    table_cell(table, "%.0f %%", 100.0 * o->coarse / o->solve);
+    table_cell(table, "%.0f %%", 100.0 * speed);
+    table_cell(table, "%.0f %%", 100.0 * whole * unknowns);
+    table_cell(table, "%.1f", 1e-9 * p->triad);
+    table_cell(table, "%.0f %%", 100.0 * triad);
+    table_cell(table, "%.2f", speed / triad);
+    table_cell(table, "%.0f", o->most_bytes / 1e6);
+    table_cell(table, "%.2f", o->most_bytes * (is_weak ? 1.0 : n) / one->most_bytes);
+}
+
+/* Bricks for n ranks; each has a cube in the weak case. */
+static void choose_cells(const struct scaled *s, int quick, int is_weak, int n, int cells[3]) {
+    for (int a = 0; a < 3; a++) cells[a] = (is_weak ? s->weak : s->strong[a]) / (quick ? 3 : 1);
+    for (int a = 0; is_weak && n > 1; n /= 2, a = (a + 1) % 3) cells[a] *= 2;
+}
+
+static facet_status run(const struct bench_options *bench, int is_weak, const char *name, const char *title) {
+    facet_status status = FACET_OK;
+    static const char *const headers[] = {"problem",       "ranks",     "unknowns a rank", "iterations",
+                                          "set-up s",      "solve s",   "ms a step",       "of it coarse",
+                                          "steps",         "whole",     "triad GB/s",      "of n times one",
+                                          "steps / triad", "MB a rank", "x first"};
+    struct table *table = NULL;
+    TRY(table_create(15, headers, &table));
+    for (int i = 0; i < N_SCALED; i++) {
+        struct point first = {0}, p;
+        for (int n = 1; n <= team_size(bench->context->team); n *= 2) {
+            int cells[3];
+            choose_cells(&scaled[i], bench->quick, is_weak, n, cells);
+            TRY(measure_first(bench, n, &scaled[i], cells, &p));
+            if (n == 1) first = p;
+            if (team_rank(bench->context->team) == 0) put(table, &scaled[i], n, &p, &first, is_weak);
+        }
+        table_rule(table);
+    }
+    TRY(bench_emit(bench, name, title, table));
+done:
+    table_destroy(&table);
+    return status;
+}
+
+facet_status bench_scaling(const struct bench_options *bench) {
+    facet_status status = FACET_OK;
+    TRY(run(
+        bench, 1, "mpi-weak",
+        "The same work for every rank. steps: what is left of an iteration's speed on one rank; whole: the "
+        "same of set-up and solve; of n times one: what is left of the triad's rate, all ranks at once, over "
+        "as many bytes as the solver has; "
+        "their quotient is what the program loses beside the memory of the machine. Memory: the rank that "
+        "has most, and how much more than one rank by itself."));
+    TRY(run(
+        bench, 0, "mpi-strong",
+        "The same work for all ranks together. Columns as above; memory: n times that of the rank that has "
+        "most, by that of one rank by itself."));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ whole solves */
+
+facet_status bench_whole(const struct bench_options *bench) {
+    static const struct box_problem problems[] = {
+        {"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {8, 32}},
+        {"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {6, 24}},
+    };
+    static const char *const headers[] = {"problem",  "cells",   "unknowns", "ranks x threads", "iterations",
+                                          "set-up s", "solve s", "coarse",   "all s",           "MB"};
+    facet_status status = FACET_OK;
+    struct table *table = NULL;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    const int ranks = team_size(bench->context->team);
+    char name[64];
+    TRY(table_create(10, headers, &table));
+    for (int i = 0; i < 2; i++) {
+        const struct box_problem *kind = &problems[i];
+        const int n = kind->cells[!bench->quick], cells[3] = {n, n, n};
+        struct box_outcome o;
+        double seconds = base_seconds();
+        TRY(box_problem_create(bench->context, kind, 0, cells, &mesh, &problem));
+        TRY(box_problem_measure(bench->context, problem, kind->degree, &box_pmg, 1, &o));
+        seconds = base_seconds() - seconds;
+        TRY(team_reduce(bench->context->team, TEAM_MAX, 1, &seconds));
+        facet_mesh_info info = {.size = sizeof info};
+        TRY(facet_mesh_get_info(mesh, &info));
+        table_cell(table, "%s, k = %d", kind->name, kind->degree);
+        table_cell(table, "%lld", (long long)info.n_cells);
+        table_cell(table, "%lld", (long long)o.unknowns);
+        table_cell(table, "%d x %d", ranks, bench->threads);
+        table_cell(table, "%d", o.iterations);
+        table_cell(table, "%.3f", o.setup);
+        table_cell(table, "%.3f", o.solve);
+        table_cell(table, "%.0f %%", 100.0 * o.coarse / o.solve);
+        table_cell(table, "%.3f", seconds);
+        table_cell(table, "%.0f", o.bytes / 1e6);
+        facet_problem_destroy(&problem);
+        facet_mesh_destroy(&mesh);
+    }
+    snprintf(name, sizeof name, "mpi-whole-%dx%d", ranks, bench->threads);
+    TRY(bench_emit(
+        bench, name,
+        "Whole solves: set-up, solve, and all from the mesh to the solution, recovery included; the "
+        "most of all ranks. Memory: of all ranks together.",
+        table));
+done:
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+    table_destroy(&table);
+    return status;
+}
