@@ -417,7 +417,11 @@ static void put_varied(struct arena *a, int64_t size, int form, int reaction, st
                                    .affine = t};
     if (few) {
         double *M = random_numbers(2 * t->N * t->N, 15);
-        for (int i = 0; i < 2 * t->N; i++) M[i * t->N + i % t->N] = 3.0 * t->N;
+        for (int i = 0; i < 2 * t->N; i++) { /* symmetric */
+            double *row = M + i * t->N, *first = M + i / t->N * t->N * t->N;
+            for (int j = 0; j < i % t->N; j++) row[j] = first[j * t->N + i % t->N];
+            row[i % t->N] = 3.0 * t->N;
+        }
         v->t.D = put_random(a, 3 * dim * t->N * t->N, 16);
         v->t.M = put(a, M, 2 * t->N * t->N, sizeof *M);
         v->t.n_det = 2;

@@ -10,10 +10,6 @@ namespace {
 
 constexpr int TEAMS = 4;
 
-constexpr int even(int n) {
-    return (n + 1) / 2 * 2;
-}
-
 template <int DIM, int FACES, int N_, int M> struct columns {
     static constexpr int N = N_, n = FACES * M, TERMS = turned<DIM, FACES>::TERMS, O = turned<DIM, FACES>::O;
     static constexpr int PANELS = (N + 3) / 4, TILES = (n + 7) / 8, ENTRIES = N * (N + 1) / 2;

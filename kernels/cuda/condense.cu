@@ -17,10 +17,6 @@ struct places {
     int ld, c, d, extra, C, K, size;
 };
 
-int even(int64_t n) {
-    return (int)((n + 1) / 2 * 2);
-}
-
 places condense_places(int N, int n, int count) {
     places at;
     at.ld = (int)row_length(N + n + 1);
@@ -133,42 +129,6 @@ __device__ __forceinline__ void assemble(const turned<DIM, FACES> &p, const T &t
     clear_padding(team, N, ld, C);
 }
 
-// K = H - V'V with V = U^-T R, tiles of 8 x 8, up to four of a row at a time.
-template <class P, class T>
-__device__ __forceinline__ void schur(const P &p, const T &team, const double *c, const int4 *extra, int ld,
-                                      const double *C, double *K) {
-    constexpr int WIDE = 4;
-    const int N = p.N(), n = p.n(), g = team.lane / 4, t = team.lane % 4;
-    const double *V = C + t * ld + N + g;
-    int job = 0;
-    for (int i0 = 0; i0 < n; i0 += 8)
-        for (int j0 = 0; j0 <= i0; j0 += 8 * WIDE, job++) {
-            if (T::THREADS > 32 && job % (T::THREADS / 32) != team.warp) continue;
-            double sum[WIDE][2];
-            const int i = i0 + g;
-#pragma unroll
-            for (int q = 0; q < WIDE; q++)
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const int j = j0 + 8 * q + 2 * t + r;
-                    sum[q][r] = i < n && j <= i ? H_of(p, c, extra, j, i) : 0.0;
-                }
-            for (int k = 0; k < N; k += 4) {
-                const double a = -V[k * ld + i0];
-#pragma unroll
-                for (int q = 0; q < WIDE; q++)
-                    if (j0 + 8 * q <= i0) multiply_add(sum[q], a, V[k * ld + j0 + 8 * q]);
-            }
-#pragma unroll
-            for (int q = 0; q < WIDE; q++)
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const int j = j0 + 8 * q + 2 * t + r;
-                    if (i < n && j <= i) K[triangle_row(i) + j] = sum[q][r];
-                }
-        }
-}
-
 // K 1 = d = first + V'y, y: the last column of C.
 template <class P, class T>
 __device__ __forceinline__ void restore(const P &p, const T &team, const double *c, int ld, const double *C,
@@ -206,7 +166,10 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
         team.sync();
         if (!eliminate<false>(team, p.N(), p.N() + p.n() + 1, at.ld, C) && thread == 0)
             atomicMin(failed, (unsigned long long)batch);
-        schur(p, team, c, extra, at.ld, C, own);
+        subtract_gram(
+            team, p.N(), p.n(), at.ld, C + p.N(),
+            [&](int i) { return [&, i](int j) { return H_of(p, c, extra, j, i); }; },
+            [&](int i, int j, double x) { own[triangle_row(i) + j] = x; });
         team.sync();
         restore(p, team, c, at.ld, C, d, own);
         turn(p, team, c, own, C);
@@ -328,41 +291,28 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 
 // ------------------------------------------------------------------------------------ launches
 
-// Slices of scratch, one a block, where a cell does not fit into shared memory; 0: it does.
-int64_t slices_of(const places &at) {
-    if (at.size * sizeof(double) <= MOST_SHARED) return 0;
-    const int64_t most = 2 * (int64_t)multiprocessors(), fit = SCRATCH / at.size;
-    return fit < 1 ? 1 : fit < most ? fit : most;
+int64_t slices_for(const places &at) {
+    return slices_of(at.size, 2 * multiprocessors(), SCRATCH);
 }
 
 int64_t scratch_of(int N, int n, int count) {
     const places a = condense_places(N, n, count), b = solve_places(N, n, count);
-    const int64_t condense = slices_of(a) * a.size, solve = slices_of(b) * b.size;
+    const int64_t condense = slices_for(a) * a.size, solve = slices_for(b) * b.size;
     return 1 + (condense > solve ? condense : solve);
 }
-
-#define BY_SIZE(kernel, P, at, ...)                                                                          \
-    do {                                                                                                     \
-        const size_t bytes = (at).size * sizeof(double);                                                     \
-        const int64_t slices = slices_of(at);                                                                \
-        if (slices > 0)                                                                                      \
-            launch(kernel<P, 8, false>, #kernel, slices < n_cells ? slices : n_cells, 256, 0, __VA_ARGS__);  \
-        else if ((at).size <= SMALL)                                                                         \
-            launch(kernel<P, 1, true>, #kernel, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, __VA_ARGS__);    \
-        else                                                                                                 \
-            launch(kernel<P, 4, true>, #kernel, n_cells, 128, bytes, __VA_ARGS__);                           \
-    } while (0)
 
 template <class P>
 int64_t condense_all(const P &p, int N, int n, int count, int64_t n_batches, const double *coefficients,
                      double *K, double *scratch) {
     const places at = condense_places(N, n, count);
     const int64_t n_cells = n_batches * L;
-    if (n_cells == 0 || !may_launch()) return -1;
-    unsigned long long *failed = first_failure();
-    if (failed == nullptr) return -1;
-    BY_SIZE(condense, P, at, p, at, n_cells, coefficients, K, scratch, failed);
-    return failure_found(failed);
+    return find_failure(n_batches, [&](unsigned long long *failed) {
+        by_size<false>(at.size, slices_for(at), SMALL, 0, TEAMS, n_cells, [&](const auto &way) {
+            using W = std::decay_t<decltype(way)>;
+            launch(condense<P, W::WARPS, W::SHARED>, "condense", way.blocks, way.threads, way.bytes, p, at,
+                   n_cells, coefficients, K, scratch, failed);
+        });
+    });
 }
 
 template <class P>
@@ -370,11 +320,13 @@ int64_t solve_all(const P &p, int N, int n, int count, int64_t n_batches, const 
                   const solution &s, double *scratch) {
     const places at = solve_places(N, n, count);
     const int64_t n_cells = n_batches * L;
-    if (n_cells == 0 || !may_launch()) return -1;
-    unsigned long long *failed = first_failure();
-    if (failed == nullptr) return -1;
-    BY_SIZE(solve, P, at, p, at, n_cells, coefficients, s, scratch, failed);
-    return failure_found(failed);
+    return find_failure(n_batches, [&](unsigned long long *failed) {
+        by_size<false>(at.size, slices_for(at), SMALL, 0, TEAMS, n_cells, [&](const auto &way) {
+            using W = std::decay_t<decltype(way)>;
+            launch(solve<P, W::WARPS, W::SHARED>, "solve", way.blocks, way.threads, way.bytes, p, at, n_cells,
+                   coefficients, s, scratch, failed);
+        });
+    });
 }
 
 template <int DIM, int FACES> int64_t turned_size(const affine<DIM, FACES> &p) {

@@ -101,48 +101,12 @@ template <class T> __device__ __forceinline__ void prepare(const work<T> &w) {
 
 // ------------------------------------------------------------------------------------ elimination
 
-// put(i, j, value) of base(i, j) - V'V for j <= i < n; V: rows of ld, zeros up to a multiple of four.
-template <class T, class Base, class Put>
-__device__ __forceinline__ void subtract_gram(const T &team, int rows, int n, int ld, const double *V,
-                                              Base base, Put put) {
-    constexpr int WIDE = 4;
-    const int g = team.lane / 4, t = team.lane % 4;
-    const double *from = V + t * ld + g;
-    int job = 0;
-    for (int i0 = 0; i0 < n; i0 += 8)
-        for (int j0 = 0; j0 <= i0; j0 += 8 * WIDE, job++) {
-            if (T::THREADS > 32 && job % (T::THREADS / 32) != team.warp) continue;
-            double sum[WIDE][2];
-            const int i = i0 + g;
-#pragma unroll
-            for (int q = 0; q < WIDE; q++)
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const int j = j0 + 8 * q + 2 * t + r;
-                    sum[q][r] = i < n && j <= i ? base(i, j) : 0.0;
-                }
-            for (int k = 0; k < rows; k += 4) {
-                const double a = -from[k * ld + i0];
-#pragma unroll
-                for (int q = 0; q < WIDE; q++)
-                    if (j0 + 8 * q <= i0) multiply_add(sum[q], a, from[k * ld + j0 + 8 * q]);
-            }
-#pragma unroll
-            for (int q = 0; q < WIDE; q++)
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const int j = j0 + 8 * q + 2 * t + r;
-                    if (i < n && j <= i) put(i, j, sum[q][r]);
-                }
-        }
-}
-
 // The stabilization of one component with the high functions eliminated: P, low functions first, then those
 // of the faces, one triangle. Returns whether it is positive definite.
 template <class T> __device__ __forceinline__ bool scalar_stage(const work<T> &w) {
     const solid &p = w.p;
     const T &team = w.team;
-    const int Nu = p.t.Nu, m = p.t.m, high = p.high, low = p.low, ld = w.at.scalar_ld;
+    const int Nu = p.t.Nu, m = p.t.m, faces = p.t.n_faces, high = p.high, low = p.low, ld = w.at.scalar_ld;
     const double *c = w.c(), *weight = c + p.at.weight;
     double *A = w.C(), *P = w.P();
     for (int i = team.warp; i < high; i += T::THREADS / 32) {
@@ -158,11 +122,19 @@ template <class T> __device__ __forceinline__ bool scalar_stage(const work<T> &w
     const bool good = eliminate<false>(team, high, Nu + p.n_face, ld, A);
     subtract_gram(
         team, high, low + p.n_face, ld, A + high,
-        [&](int i, int j) {
-            const int f = (i - low) / m;
-            if (i < low) return mass_entry(p, weight, i, j);
-            if (j < low) return weight[f] * __ldg(p.FU + (face_at(p, c, f) * Nu + j) * m + i - low - f * m);
-            return i == j ? weight[f] : 0.0;
+        [&](int i) {
+            const int f = i < low ? 0 : (i - low) / m;
+            const double *from =
+                i < low ? p.t.mass + i * Nu : p.FU + face_at(p, c, f) * Nu * m + i - low - f * m;
+            return [=](int j) {
+                if (i < low) {
+                    double sum = 0.0;
+                    for (int face = 0; face < faces; face++)
+                        sum += weight[face] * __ldg(from + face * Nu * Nu + j);
+                    return sum;
+                }
+                return j < low ? weight[f] * __ldg(from + j * m) : i == j ? weight[f] : 0.0;
+            };
         },
         [&](int i, int j, double value) { P[triangle_row(i) + j] = value; });
     team.sync();
@@ -324,13 +296,17 @@ template <class T> __device__ __forceinline__ void make_K(const work<T> &w, doub
     const int *order = w.order();
     subtract_gram(
         w.team, p.N, p.n, w.at.ld, w.C() + p.N,
-        [&](int i, int j) {
-            const int4 a = extra[i], b = extra[j];
-            const int c = component_of(a), d = component_of(b), x = scalar_of(a), y = scalar_of(b);
-            const double H =
-                products[((face_of(a) * faces + face_of(b)) * dim + c) * dim + d] * __ldg(p.FF + a.y + b.z);
-            return c == d ? H + P[x >= y ? triangle_row(low + x) + low + y : triangle_row(low + y) + low + x]
-                          : H;
+        [&](int i) {
+            const int4 a = extra[i];
+            const int c = component_of(a), x = low + scalar_of(a), row = triangle_row(x) + low;
+            const double *product = products + face_of(a) * faces * dim * dim + c * dim, *FF = p.FF + a.y;
+            return [=](int j) {
+                const int4 b = extra[j];
+                const int d = component_of(b), y = scalar_of(b);
+                const double H = product[face_of(b) * dim * dim + d] * __ldg(FF + b.z);
+                if (c != d) return H;
+                return H + P[low + y <= x ? row + y : triangle_row(low + y) + x];
+            };
         },
         [&](int i, int j, double value) {
             if (i == j) diagonal[i] = value;
@@ -347,16 +323,27 @@ template <class T> __device__ __forceinline__ void put_first(const work<T> &w, d
     const solid &p = w.p;
     const double *first = w.own + w.at.first, *of = w.own + w.at.motions, *D = w.own + w.at.D;
     const int *order = w.order();
-    for (int q = w.team.warp; q < p.n; q += T::THREADS / 32)
-        for (int j = w.team.lane; j <= q && j < p.n_linear; j += 32) {
-            double sum = first[first_at(p, q, j)];
+    // A thread has a row, or every so many-th entry of one.
+    const int sharing = T::THREADS > p.n ? T::THREADS / p.n : 1;
+    for (int e = w.team.thread; e < p.n * sharing; e += T::THREADS) {
+        const int q = e % p.n, end = q < p.n_linear ? q + 1 : p.n_linear;
+        const double *row = first + first_at(p, q, 0);
+        double lack[MOTIONS], motion[MOTIONS];
 #pragma unroll
-            for (int r = 0; r < MOTIONS; r++) {
-                sum += D[q * MOTIONS + r] * of[j * MOTIONS + r];
-                if (q < p.n_linear) sum += of[q * MOTIONS + r] * D[j * MOTIONS + r];
-            }
+        for (int r = 0; r < MOTIONS; r++) {
+            lack[r] = D[q * MOTIONS + r];
+            motion[r] = q < p.n_linear ? of[q * MOTIONS + r] : 0.0;
+        }
+        for (int j = e / p.n; j < end; j += sharing) {
+            double sum = row[j];
+#pragma unroll
+            for (int r = 0; r < MOTIONS; r++) sum += lack[r] * of[j * MOTIONS + r];
+            if (q < p.n_linear)
+#pragma unroll
+                for (int r = 0; r < MOTIONS; r++) sum += motion[r] * D[j * MOTIONS + r];
             K[entry_place(order[q], order[j])] = sum;
         }
+    }
 }
 
 template <int WARPS, bool SHARED>
@@ -399,40 +386,27 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 
 using namespace facet;
 
-// The larger of both uses: solves inside ask with condense = 0. Of cells that do not fit into shared memory
-// only tets are worked on here: the room that others take is more than there is, so that the host condenses
-// them.
+// The larger of both uses: solves inside ask with condense = 0.
 int64_t elastic_scratch_cuda(const struct elastic_tables *t, int condense) {
     const int64_t solve = elastic_solve_scratch(t);
     if (!condense) return solve;
     const places at = places_of(solid_of(t, true, nullptr));
-    if (solid_slices(at.size) > 0 && !(t->dim == 3 && t->n_faces == 4)) return INT64_MAX / 64;
     const int64_t all = solid_size(t, true) + solid_slices(at.size) * at.size;
     return all > solve ? all : solve;
 }
 
 int64_t condense_elastic_cuda(const struct elastic_tables *t, int64_t n_batches, const double *coefficients,
                               double *K, double *scratch) {
-    const char *what = "condense_elastic";
     const int64_t n_cells = n_batches * L;
-    if (n_cells == 0 || !may_launch()) return -1;
-    unsigned long long *failed = first_failure();
-    if (failed == nullptr) return -1;
-    const solid p = solid_of(t, true, scratch);
-    const places at = places_of(p);
-    const size_t bytes = at.size * sizeof(double);
-    const int64_t slices = solid_slices(at.size);
-    double *rest = scratch + solid_size(t, true);
-    make_solid(p, true);
-    if (slices > 0)
-        launch(condense<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at, n_cells,
-               coefficients, K, rest, failed);
-    else if (at.size <= FEW_NUMBERS)
-        launch(condense<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at, n_cells,
-               coefficients, K, rest, failed);
-    else if (at.size <= MANY_NUMBERS)
-        launch(condense<4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, K, rest, failed);
-    else
-        launch(condense<8, true>, what, n_cells, 256, bytes, p, at, n_cells, coefficients, K, rest, failed);
-    return failure_found(failed);
+    return find_failure(n_batches, [&](unsigned long long *failed) {
+        const solid p = solid_of(t, true, scratch);
+        const places at = places_of(p);
+        make_solid(p, true);
+        by_size<true>(
+            at.size, solid_slices(at.size), FEW_NUMBERS, MANY_NUMBERS, TEAMS, n_cells, [&](const auto &way) {
+                using W = std::decay_t<decltype(way)>;
+                launch(condense<W::WARPS, W::SHARED>, "condense_elastic", way.blocks, way.threads, way.bytes,
+                       p, at, n_cells, coefficients, K, scratch + solid_size(t, true), failed);
+            });
+    });
 }

@@ -40,16 +40,10 @@ int64_t elastic_solve_scratch(const struct elastic_tables *t);
 
 namespace {
 
-__host__ __device__ inline int even(int64_t n) {
-    return (int)((n + 1) / 2 * 2);
-}
-
-// Slices of scratch, one a block, where a cell does not fit into shared memory; 0: it does. size: of a cell.
+// Slices of scratch for cells of so many numbers.
 constexpr int64_t MOST_SLICES = (int64_t)64 << 20; // numbers of all of them, at most
 inline int64_t solid_slices(int64_t size) {
-    if (size * sizeof(double) <= MOST_SHARED) return 0;
-    const int64_t most = multiprocessors(), fit = MOST_SLICES / size;
-    return fit < 1 ? 1 : fit < most ? fit : most;
+    return slices_of(size, multiprocessors(), MOST_SLICES);
 }
 
 // Cells of up to so many numbers are taken by one warp, four of them a block, larger ones by four warps, and

@@ -300,25 +300,16 @@ using namespace facet;
 
 int64_t elastic_solve_cuda(const struct elastic_tables *t, int64_t n_batches, const double *coefficients,
                            const double *uhat, double *u, double *q, double *load, double *scratch) {
-    const char *what = "elastic_solve";
     const int64_t n_cells = n_batches * L;
-    if (n_cells == 0 || !may_launch()) return -1;
-    unsigned long long *failed = first_failure();
-    if (failed == nullptr) return -1;
-    const solid p = solid_of(t, false, scratch);
-    const places at = places_of(p);
-    const size_t bytes = at.size * sizeof(double);
-    const int64_t slices = solid_slices(at.size);
-    const solution s = {uhat, u, q, load};
-    double *rest = scratch + solid_size(t, false);
-    make_solid(p, false);
-    if (slices > 0)
-        launch(solve<8, false>, what, slices < n_cells ? slices : n_cells, 256, 0, p, at, n_cells,
-               coefficients, s, rest, failed);
-    else if (at.size <= FEW_NUMBERS)
-        launch(solve<1, true>, what, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, p, at, n_cells, coefficients,
-               s, rest, failed);
-    else
-        launch(solve<4, true>, what, n_cells, 128, bytes, p, at, n_cells, coefficients, s, rest, failed);
-    return failure_found(failed);
+    return find_failure(n_batches, [&](unsigned long long *failed) {
+        const solid p = solid_of(t, false, scratch);
+        const places at = places_of(p);
+        const solution s = {uhat, u, q, load};
+        make_solid(p, false);
+        by_size<false>(at.size, solid_slices(at.size), FEW_NUMBERS, 0, TEAMS, n_cells, [&](const auto &way) {
+            using W = std::decay_t<decltype(way)>;
+            launch(solve<W::WARPS, W::SHARED>, "elastic_solve", way.blocks, way.threads, way.bytes, p, at,
+                   n_cells, coefficients, s, scratch + solid_size(t, false), failed);
+        });
+    });
 }

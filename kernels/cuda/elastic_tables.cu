@@ -4,24 +4,6 @@
 namespace facet {
 namespace {
 
-// O of every orientation as a whole matrix, from its blocks.
-__global__ void spread_turns(const __grid_constant__ solid p) {
-    const struct affine_tables &t = p.turns;
-    const int m = p.t.m;
-    for (int e = first_thread(); e < p.orientations * m * m; e += all_threads()) {
-        const int a = e / m % m, b = e % m;
-        const double *block = t.turns + e / m / m * t.n_turn;
-        double entry = 0.0;
-        for (int g = 0; g < t.n_groups; g++) {
-            const int first = t.group_starts[g], size = t.group_starts[g + 1] - first;
-            for (int k = 0; k < size * size; k++)
-                if (t.modes[first + k / size] == a && t.modes[first + k % size] == b) entry = block[k];
-            block += size * size;
-        }
-        p.O[e] = entry;
-    }
-}
-
 // to (face and orientation x rows x m) = from (face x rows x m) O.
 __device__ void turn_table(const solid &p, int rows, const double *from, double *to) {
     const int m = p.t.m, size = rows * m;
@@ -91,16 +73,12 @@ __global__ void list_order(const __grid_constant__ solid p) {
         }
 }
 
-int orientations_of(const struct elastic_tables *t) {
-    return t->dim == 2 ? 2 : t->n_faces == 4 ? 6 : 8;
-}
-
 // Numbers of the arrays of struct solid, in their order.
 struct sizes {
     int64_t O, F, FU, DF, FF, half, coordinates, order;
     sizes(const struct elastic_tables *t, bool condense) {
-        const int64_t m = t->m, places = t->n_faces * orientations_of(t);
-        O = orientations_of(t) * m * m;
+        const int64_t m = t->m, places = t->n_faces * orientations_of(t->dim, t->n_faces);
+        O = orientations_of(t->dim, t->n_faces) * m * m;
         F = places * t->N * m;
         FU = places * t->Nu * m;
         DF = places * t->dim * t->n_low * m;
@@ -124,7 +102,7 @@ solid solid_of(const struct elastic_tables *t, bool condense, double *scratch) {
     p.t = *t;
     p.turns = *t->turns;
     p.at = elastic_layout(t->dim, t->n_faces);
-    p.orientations = orientations_of(t);
+    p.orientations = orientations_of(t->dim, t->n_faces);
     p.high = t->Nu - t->n_low;
     p.low = t->n_low;
     p.n_face = t->n_faces * t->m;
@@ -144,7 +122,7 @@ solid solid_of(const struct elastic_tables *t, bool condense, double *scratch) {
 
 void make_solid(const solid &p, bool condense) {
     const int blocks = 2 * multiprocessors();
-    spread_turns<<<blocks, 128>>>(p);
+    make_turns(p.turns, p.orientations, p.t.m, p.O, "condense_elastic");
     turn_tables<<<blocks, 256>>>(p);
     if (condense) {
         turn_pairs<<<blocks, 256>>>(p);

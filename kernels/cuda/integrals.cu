@@ -1,4 +1,5 @@
-// See integrals.cuh. A warp has 32 entries of 32 cells: 4 x 4 tiles, whose factors come from the caches.
+// See integrals.cuh. A warp has four runs of eight rows of 32 cells: 4 x 4 tiles, whose factors come from the
+// caches. Runs are written as they are computed, 64 bytes of a cell at a time.
 #include "kernels/cuda/integrals.cuh"
 
 namespace facet {
@@ -6,87 +7,146 @@ namespace {
 
 constexpr int WARPS = 4, TILES = 4;
 
-// Row i and column j of an entry.
-__device__ __forceinline__ void place_of(const struct integral &a, int entry, int *i, int *j) {
-    if (!a.triangle) {
-        *i = entry / a.columns;
-        *j = entry - *i * a.columns;
-        return;
-    }
-    const int n = a.rows, twice = 2 * n + 1; // row i begins at i (2 n + 1 - i) / 2
-    int row = (int)((twice - sqrtf((float)twice * twice - 8.0f * entry)) * 0.5f);
-    row = row < 0 ? 0 : row > n - 1 ? n - 1 : row;
-    while (row > 0 && row * (twice - row) / 2 > entry) row--;
-    while ((row + 1) * (twice - row - 1) / 2 <= entry) row++;
-    *i = row;
-    *j = row + entry - row * (twice - row) / 2;
+__host__ __device__ __forceinline__ int runs_of(const struct integral &a) {
+    const int blocks = (a.rows + 7) / 8;
+    if (!a.triangle) return blocks * a.columns;
+    const int whole = a.columns / 8; // blocks of eight columns, which reach one block of rows further each
+    return 4 * whole * (whole + 1) + a.columns % 8 * (whole + 1);
 }
 
-// The weight of lane at point q.
-__device__ __forceinline__ double weight_of(const struct integral_part &p, int64_t batch, int q, int lane) {
-    const double *in = p.in + batch * p.batch + (int64_t)q * p.step + lane;
-    if (p.mix == nullptr) return *in;
-    double sum = 0.0;
-    for (int a = 0; a < p.n_mix; a++)
-        sum += p.mix[batch * p.mix_batch + a * p.mix_step + lane] * in[(int64_t)a * L];
-    return sum;
+// The block of rows and the column of a run.
+__device__ __forceinline__ void run_at(const struct integral &a, int run, int *block, int *column) {
+    if (!a.triangle) {
+        const int blocks = (a.rows + 7) / 8;
+        *column = run / blocks;
+        *block = run - *column * blocks;
+        return;
+    }
+    int whole = 0;
+    while (4 * (whole + 1) * (whole + 2) <= run) whole++;
+    const int left = run - 4 * whole * (whole + 1);
+    *column = 8 * whole + left / (whole + 1);
+    *block = left % (whole + 1);
+}
+
+// What a lane needs at four points: weights of four groups of cells, and both functions.
+struct factors {
+    double w[TILES], left[TILES], right[TILES];
+};
+
+// ALONE: right is NULL; MIXED: mix is not. Points beyond the last have the weight 0. left, right: row and
+// column of lane / 4 of each run.
+template <bool ALONE, bool MIXED> struct integrand {
+    const struct integral_part &p;
+    const double *in, *mix;
+    int t, at[TILES];
+    const int (&right)[TILES];
+
+    __device__ __forceinline__ integrand(const struct integral_part &part, int n_rows, int64_t batch,
+                                         int lane, const int (&rows)[TILES], const int (&runs)[TILES])
+        : p(part), in(part.in + batch * part.batch + lane / 4),
+          mix(MIXED ? part.mix + batch * part.mix_batch + lane / 4 : nullptr), t(lane % 4), right(runs) {
+#pragma unroll
+        for (int e = 0; e < TILES; e++) at[e] = ALONE ? runs[e] * n_rows + rows[e] : rows[e];
+    }
+    __device__ __forceinline__ void load(int q0, factors *to) const {
+        const bool there = q0 + t < p.n;
+        const int q = there ? q0 + t : p.n - 1;
+        const double *left = p.left + (int64_t)q * p.ld_left;
+#pragma unroll
+        for (int m = 0; m < TILES; m++) {
+            const double *from = in + (int64_t)q * p.step + 8 * m;
+            double x = 0.0;
+            if (MIXED) {
+                for (int a = 0; a < p.n_mix; a++) x += mix[a * p.mix_step + 8 * m] * from[(int64_t)a * L];
+            } else {
+                x = *from;
+            }
+            to->w[m] = there ? x : 0.0;
+        }
+#pragma unroll
+        for (int e = 0; e < TILES; e++) {
+            to->left[e] = __ldg(left + at[e]);
+            to->right[e] = ALONE ? 1.0 : __ldg(p.right + (int64_t)q * p.ld_right + right[e]);
+        }
+    }
+};
+
+// sum += the integrals of a part; the numbers of the next four points are on their way.
+template <bool ALONE, bool MIXED>
+__device__ __forceinline__ void add_part(const struct integral_part &p, int n_rows, int64_t batch, int lane,
+                                         const int (&left)[TILES], const int (&right)[TILES],
+                                         double (&sum)[TILES][TILES][2]) {
+    const integrand<ALONE, MIXED> f(p, n_rows, batch, lane, left, right);
+    factors next;
+    f.load(0, &next);
+    for (int q0 = 0; q0 < p.n; q0 += 4) {
+        const factors here = next;
+        f.load(q0 + 4 < p.n ? q0 + 4 : q0, &next);
+#pragma unroll
+        for (int e = 0; e < TILES; e++) {
+            const double value = ALONE ? here.left[e] : here.left[e] * here.right[e];
+#pragma unroll
+            for (int m = 0; m < TILES; m++) multiply_add(sum[m][e], here.w[m], value);
+        }
+    }
 }
 
 __global__ void __launch_bounds__(32 * WARPS)
     integrate_cells(const __grid_constant__ struct integrals list, int64_t first, int64_t size, double *out) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const int group = (int)blockIdx.y * WARPS + threadIdx.x / 32;
-    const int64_t here = blockIdx.x, batch = first + here;
+    const int group = (int)blockIdx.x * WARPS + threadIdx.x / 32;
+    const int64_t here = blockIdx.y, batch = first + here;
     if (group >= list.n_groups) return;
-    int number = 0;
-    while (number + 1 < list.n && list.of[number + 1].first_group <= group) number++;
+    int number = 0, beyond = list.n;
+    while (beyond - number > 1) {
+        const int middle = (number + beyond) / 2;
+        if (list.of[middle].first_group <= group)
+            number = middle;
+        else
+            beyond = middle;
+    }
     const struct integral &a = list.of[number];
-    const int begin = (group - a.first_group) * INTEGRAL_GROUP, n_entries = integral_entries(a);
-    int left[TILES], right[TILES];
+    const int begin = (group - a.first_group) * INTEGRAL_RUNS, n_runs = runs_of(a);
+    int block[TILES], right[TILES], left[TILES];
     double sum[TILES][TILES][2] = {};
 #pragma unroll
     for (int e = 0; e < TILES; e++) { // those beyond the last are computed like the last, and not written
-        const int entry = begin + 8 * e + g < n_entries ? begin + 8 * e + g : n_entries - 1;
-        place_of(a, entry, &left[e], &right[e]);
+        run_at(a, begin + e < n_runs ? begin + e : n_runs - 1, &block[e], &right[e]);
+        left[e] = 8 * block[e] + g < a.rows ? 8 * block[e] + g : a.rows - 1;
     }
     for (int part = a.first_part; part < a.first_part + a.n_parts; part++) {
         const struct integral_part &p = list.parts[part];
-        const bool alone = p.right == nullptr;
-        const int last = p.n - 1;
-#pragma unroll 2
-        for (int q0 = 0; q0 < p.n; q0 += 4) {
-            const int q = q0 + t < p.n ? q0 + t : last;
-            double w[TILES], f[TILES];
-#pragma unroll
-            for (int m = 0; m < TILES; m++) {
-                const double x = weight_of(p, batch, q, 8 * m + g);
-                w[m] = q0 + t < p.n ? x : 0.0;
-            }
-#pragma unroll
-            for (int e = 0; e < TILES; e++) {
-                const int i = alone ? left[e] * a.columns + right[e] : left[e];
-                const double x = __ldg(p.left + (int64_t)q * p.ld_left + i);
-                f[e] = alone ? x : x * __ldg(p.right + (int64_t)q * p.ld_right + right[e]);
-                if (q0 + t >= p.n) f[e] = 0.0;
-            }
-#pragma unroll
-            for (int m = 0; m < TILES; m++)
-#pragma unroll
-                for (int e = 0; e < TILES; e++) multiply_add(sum[m][e], w[m], f[e]);
-        }
+        if (p.right == nullptr && p.mix == nullptr)
+            add_part<true, false>(p, a.rows, batch, lane, left, right, sum);
+        else if (p.right == nullptr)
+            add_part<true, true>(p, a.rows, batch, lane, left, right, sum);
+        else if (p.mix == nullptr)
+            add_part<false, false>(p, a.rows, batch, lane, left, right, sum);
+        else
+            add_part<false, true>(p, a.rows, batch, lane, left, right, sum);
     }
+    out += here * L * size;
 #pragma unroll
-    for (int e = 0; e < TILES; e++)
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            const int entry = begin + 8 * e + 2 * t + r;
-            int i, j;
-            if (entry >= n_entries) continue;
-            place_of(a, entry, &i, &j);
+    for (int e = 0; e < TILES; e++) {
+        const int i = 8 * block[e] + 2 * t;
+        if (begin + e >= n_runs) continue;
+        if (a.padded) {
+            double *to = out + place_in(a.at, a.row + i, a.column + right[e]);
 #pragma unroll
             for (int m = 0; m < TILES; m++)
-                out[(here * L + 8 * m + g) * size + a.to + i * a.ld + j] = sum[m][e][r];
+                *(double2 *)(to + (8 * m + g) * size) =
+                    make_double2(i < a.rows ? sum[m][e][0] : 0.0, i + 1 < a.rows ? sum[m][e][1] : 0.0);
+            continue;
         }
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            if (i + r < a.rows && (!a.triangle || i + r <= right[e])) {
+                double *to = out + place_in(a.at, a.row + i + r, a.column + right[e]);
+#pragma unroll
+                for (int m = 0; m < TILES; m++) to[(8 * m + g) * size] = sum[m][e][r];
+            }
+    }
 }
 
 } // namespace
@@ -95,10 +155,11 @@ void integrals_begin(struct integrals *list) {
     list->n = list->n_parts = list->n_groups = 0;
 }
 
-void integrals_add(struct integrals *list, int rows, int columns, bool triangle, int64_t to, int ld) {
+void integrals_add(struct integrals *list, int rows, int columns, bool triangle, bool padded,
+                   const record_place &at, int row, int column) {
     struct integral &a = list->of[list->n++];
-    a = {rows, columns, triangle, (int)to, ld, list->n_parts, 0, list->n_groups};
-    list->n_groups += (integral_entries(a) + INTEGRAL_GROUP - 1) / INTEGRAL_GROUP;
+    a = {rows, columns, triangle, padded, row, column, at, list->n_parts, 0, list->n_groups};
+    list->n_groups += (runs_of(a) + INTEGRAL_RUNS - 1) / INTEGRAL_RUNS;
 }
 
 void integrals_part(struct integrals *list, const struct integral_part &part) {
@@ -109,7 +170,7 @@ void integrals_part(struct integrals *list, const struct integral_part &part) {
 void integrate(const struct integrals *list, int64_t first, int64_t n_batches, int64_t size, double *out,
                const char *what) {
     if (n_batches == 0 || list->n_groups == 0 || !may_launch()) return;
-    const dim3 blocks((unsigned)n_batches, (unsigned)((list->n_groups + WARPS - 1) / WARPS));
+    const dim3 blocks((unsigned)((list->n_groups + WARPS - 1) / WARPS), (unsigned)n_batches);
     integrate_cells<<<blocks, 32 * WARPS>>>(*list, first, size, out);
     launched(what);
 }

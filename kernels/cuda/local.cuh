@@ -5,6 +5,8 @@
 #ifndef FACET_CUDA_LOCAL_CUH
 #define FACET_CUDA_LOCAL_CUH
 
+#include <type_traits>
+
 #include "kernels/cuda/internal.cuh"
 
 namespace facet {
@@ -24,6 +26,18 @@ __device__ __forceinline__ int all_threads() {
 
 __device__ __forceinline__ int triangle_row(int i) {
     return i * (i + 1) / 2;
+}
+
+__host__ __device__ constexpr int even(int64_t n) {
+    return (int)((n + 1) / 2 * 2);
+}
+
+// Slices of scratch, one a block, where a cell of so many numbers does not fit into shared memory: no more
+// than `most`, and than have `numbers` together; 0: it fits.
+inline int64_t slices_of(int64_t size, int64_t most, int64_t numbers) {
+    if (size * (int64_t)sizeof(double) <= (int64_t)MOST_SHARED) return 0;
+    const int64_t fit = numbers / size;
+    return fit < 1 ? 1 : fit < most ? fit : most;
 }
 
 // c (8 x 8) += a (8 x 4) b (4 x 8): lane 4 g + t has a at row g and column t, b at row t and column g, c at
@@ -46,6 +60,20 @@ template <int WARPS> struct team {
     }
 };
 
+// A number of which the compiler does not know that it has it already: what depends on it is computed where
+// it is needed, and not kept in registers, which are short.
+__device__ __forceinline__ int again(int n) {
+    asm volatile("" : "+r"(n));
+    return n;
+}
+
+// The team of this thread, in a loop over cells.
+template <int WARPS> __device__ __forceinline__ team<WARPS> team_here() {
+    const int thread = again(threadIdx.x);
+    if (WARPS == 1) return {thread % 32, 0, thread % 32};
+    return {thread, thread / 32, thread % 32};
+}
+
 } // namespace
 
 // Local solvers in the registers of a warp (tiles.cu), with the room that their tables take; false: not of
@@ -58,7 +86,29 @@ bool condense_tiles(const struct affine_tables *t, int64_t n_batches, const doub
 bool condense_columns(const struct affine_tables *t, int64_t n_batches, const double *coefficients, double *K,
                       double *scratch, int64_t *first_bad);
 
+// O of every orientation of a face as a whole matrix, `side` x side numbers each, those beyond m zero
+// (turns.cu).
+int orientations_of(int dim, int n_faces);
+void make_turns(const struct affine_tables &t, int orientations, int side, double *O, const char *what);
+
 namespace {
+
+// Entry (a, b) of O as the cell meets a face in orientation o.
+__device__ double turn_entry(const struct affine_tables &t, int o, int a, int b) {
+    const double *block = t.turns + o * t.n_turn;
+    for (int g = 0; g < t.n_groups; g++) {
+        const int32_t *modes = t.modes + t.group_starts[g];
+        const int size = t.group_starts[g + 1] - t.group_starts[g];
+        int row = -1, column = -1;
+        for (int k = 0; k < size; k++) {
+            if (modes[k] == a) row = k;
+            if (modes[k] == b) column = k;
+        }
+        if (row >= 0 || column >= 0) return row >= 0 && column >= 0 ? block[row * size + column] : 0.0;
+        block += size * size;
+    }
+    return 0.0;
+}
 
 // ------------------------------------------------------------------------------------ matrices of a cell
 
@@ -224,12 +274,14 @@ struct corner {
 };
 
 // S = U'U in the first N columns, U^-T applied to the others (columns in all). KEEP: U is wanted, its
-// diagonal inverted. Returns whether S is positive definite.
-template <bool KEEP, class T>
-__device__ __forceinline__ bool eliminate(const T &team, int N, int columns, int ld, double *C) {
+// diagonal inverted. UNIT: the others are the unit matrix, whose columns are zero before their turn comes.
+// Returns whether S is positive definite.
+template <bool KEEP, bool UNIT = false, class T>
+__device__ __forceinline__ bool eliminate(const T &team, int N, int all_columns, int ld, double *C) {
+    constexpr int WARPS = T::THREADS / 32, TOGETHER = 4; // tiles that a warp has on their way
     bool good = true;
     for (int k0 = 0; k0 < N; k0 += 4) {
-        const int rows = N - k0 < 4 ? N - k0 : 4;
+        const int rows = N - k0 < 4 ? N - k0 : 4, columns = UNIT ? N + k0 + rows : all_columns;
         const corner u(C, ld, k0, rows);
         good = good && u.good;
         team.sync();
@@ -250,25 +302,88 @@ __device__ __forceinline__ bool eliminate(const T &team, int N, int columns, int
         team.sync();
         const int begin = k0 + 4, g = team.lane / 4, t = team.lane % 4;
         const double *panel = C + (int64_t)(k0 + t) * ld + g;
-        int tile = 0;
+        int c = team.warp; // tiles go round among the warps
         for (int r0 = begin; r0 < N; r0 += 8) {
+            const int count = (columns - r0 + 7) / 8;
+            const bool there = r0 + g < N;
             const double a = -panel[r0];
-            for (int c0 = r0; c0 < columns; c0 += 8, tile++) {
-                if (T::THREADS > 32 && tile % (T::THREADS / 32) != team.warp) continue;
-                double2 *at = (double2 *)(C + (int64_t)(r0 + g) * ld + c0 + 2 * t);
-                const bool there = r0 + g < N;
-                const double2 old = there ? *at : make_double2(0.0, 0.0);
-                double c[2] = {old.x, old.y};
-                multiply_add(c, a, panel[c0]);
-                if (there) *at = make_double2(c[0], c[1]);
+            double *row = C + (int64_t)(r0 + g) * ld + r0 + 2 * t;
+            while (c < count) {
+                double2 old[TOGETHER];
+                double b[TOGETHER];
+                int n = 0;
+#pragma unroll
+                for (int q = 0; q < TOGETHER; q++) {
+                    const int tile = c + q * WARPS;
+                    const bool mine = tile < count;
+                    old[q] = mine && there ? *(const double2 *)(row + 8 * tile) : make_double2(0.0, 0.0);
+                    b[q] = mine ? panel[r0 + 8 * tile] : 0.0;
+                    n += mine;
+                }
+#pragma unroll
+                for (int q = 0; q < TOGETHER; q++) {
+                    double x[2] = {old[q].x, old[q].y};
+                    if (q >= n) break;
+                    multiply_add(x, a, b[q]);
+                    if (there) *(double2 *)(row + 8 * (c + q * WARPS)) = make_double2(x[0], x[1]);
+                }
+                c += n * WARPS;
             }
+            c -= count;
         }
         team.sync();
     }
     return good;
 }
 
+// put(i, j, value) of base(i)(j) - V'V for j <= i < n, tiles of 8 x 8, up to four of a row at a time; V: rows
+// of ld, zeros up to a multiple of four.
+template <class T, class Base, class Put>
+__device__ __forceinline__ void subtract_gram(const T &team, int rows, int n, int ld, const double *V,
+                                              const Base &base, const Put &put) {
+    constexpr int WIDE = 4;
+    const int g = team.lane / 4, t = team.lane % 4;
+    const double *from = V + t * ld + g;
+    int job = 0;
+    for (int i0 = 0; i0 < n; i0 += 8)
+        for (int j0 = 0; j0 <= i0; j0 += 8 * WIDE, job++) {
+            if (T::THREADS > 32 && job % (T::THREADS / 32) != team.warp) continue;
+            double sum[WIDE][2];
+            const int i = i0 + g;
+            const auto row = base(i < n ? i : n - 1);
+#pragma unroll
+            for (int q = 0; q < WIDE; q++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int j = j0 + 8 * q + 2 * t + r;
+                    sum[q][r] = i < n && j <= i ? row(j) : 0.0;
+                }
+            for (int k = 0; k < rows; k += 4) {
+                const double a = -from[k * ld + i0];
+#pragma unroll
+                for (int q = 0; q < WIDE; q++)
+                    if (j0 + 8 * q <= i0) multiply_add(sum[q], a, from[k * ld + j0 + 8 * q]);
+            }
+#pragma unroll
+            for (int q = 0; q < WIDE; q++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int j = j0 + 8 * q + 2 * t + r;
+                    if (i < n && j <= i) put(i, j, sum[q][r]);
+                }
+        }
+}
+
 // ------------------------------------------------------------------------------------ launches
+
+// What work(failed) leaves as the first batch that could not be worked on, -1: none.
+template <class Work> int64_t find_failure(int64_t n_batches, Work work) {
+    if (n_batches == 0 || !may_launch()) return -1;
+    unsigned long long *failed = first_failure();
+    if (failed == nullptr) return -1;
+    work(failed);
+    return failure_found(failed);
+}
 
 // As many blocks as there is room for; each takes one cell after another.
 template <typename Kernel, typename... A>
@@ -279,6 +394,26 @@ void launch(Kernel kernel, const char *what, int64_t blocks, int threads, size_t
     const int64_t most = (int64_t)together * multiprocessors();
     kernel<<<(unsigned)(blocks < most ? blocks : most), threads, bytes>>>(arguments...);
     launched(what);
+}
+
+// A team for a cell: WARPS of them, in shared memory or with a slice of scratch.
+template <int W, bool S> struct team_way {
+    static constexpr int WARPS = W;
+    static constexpr bool SHARED = S;
+    int64_t blocks;
+    int threads;
+    size_t bytes;
+};
+// Calls work(way) with the team for cells of so many numbers: eight warps a slice where there are slices, one
+// warp, `teams` cells a block, for up to `few` numbers, four beyond, and eight from `many` on (EIGHT).
+template <bool EIGHT, class Work>
+void by_size(int64_t size, int64_t slices, int64_t few, int64_t many, int teams, int64_t n_cells, Work work) {
+    const size_t bytes = (size_t)size * sizeof(double);
+    if (slices > 0) return work(team_way<8, false>{slices < n_cells ? slices : n_cells, 256, 0});
+    if (size <= few) return work(team_way<1, true>{n_cells / teams, 32 * teams, teams * bytes});
+    if constexpr (EIGHT)
+        if (size > many) return work(team_way<8, true>{n_cells, 256, bytes});
+    work(team_way<4, true>{n_cells, 128, bytes});
 }
 
 // ------------------------------------------------------------------------------------ sums of rows

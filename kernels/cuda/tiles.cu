@@ -9,28 +9,6 @@ namespace {
 
 // ------------------------------------------------------------------------------------ tables
 
-__global__ void make_turns(const __grid_constant__ tables p) {
-    const struct affine_tables &t = p.t;
-    const int m = t.m;
-    for (int e = first_thread(); e < p.orientations * m * m; e += all_threads()) {
-        const int b = e % m, a = e / m % m;
-        const double *block = t.turns + e / m / m * t.n_turn;
-        double entry = 0.0;
-        for (int g = 0; g < t.n_groups; g++) {
-            const int32_t *modes = t.modes + t.group_starts[g];
-            const int size = t.group_starts[g + 1] - t.group_starts[g];
-            int row = -1, column = -1;
-            for (int k = 0; k < size; k++) {
-                if (modes[k] == a) row = k;
-                if (modes[k] == b) column = k;
-            }
-            if (row >= 0 && column >= 0) entry = block[row * size + column];
-            block += size * size;
-        }
-        p.O[e] = entry;
-    }
-}
-
 // Number k of X O, X a row of m numbers.
 __device__ __forceinline__ double turn_row(int m, const double *O, const double *X, int k) {
     double sum = 0.0;
@@ -87,23 +65,19 @@ __global__ void make_pairs(const __grid_constant__ tables p) {
     }
 }
 
-int64_t orientations_of(const struct affine_tables *t) {
-    return t->dim == 2 ? 2 : t->n_faces == 4 ? 6 : 8;
-}
-
 int blocks_of(const struct affine_tables *t) {
     return (t->N + 7) / 8;
 }
 
 int64_t tables_size(const struct affine_tables *t) {
-    const int64_t m = t->m, fo = t->n_faces * orientations_of(t), blocks = blocks_of(t);
+    const int64_t m = t->m, fo = t->n_faces * orientations_of(t->dim, t->n_faces), blocks = blocks_of(t);
     const int64_t terms = t->dim * (t->dim + 1) / 2 + t->n_faces;
     return 4 + fo * m * blocks * 32 + terms * blocks * (blocks + 1) * 32 + fo * fo * m * m +
-           orientations_of(t) * m * m + t->n_faces * fo * m * m;
+           orientations_of(t->dim, t->n_faces) * m * m + t->n_faces * fo * m * m;
 }
 
 tables tables_of(const struct affine_tables *t, double *scratch) {
-    const int64_t m = t->m, fo = t->n_faces * orientations_of(t);
+    const int64_t m = t->m, fo = t->n_faces * orientations_of(t->dim, t->n_faces);
     tables p = {};
     p.t = *t;
     p.at = affine_layout(t->dim, t->n_faces);
@@ -111,7 +85,7 @@ tables tables_of(const struct affine_tables *t, double *scratch) {
     p.blocks = blocks_of(t);
     p.tiles = (p.n + 7) / 8;
     p.panels = (t->N + 3) / 4;
-    p.orientations = (int)orientations_of(t);
+    p.orientations = orientations_of(t->dim, t->n_faces);
     p.terms = t->dim * (t->dim + 1) / 2 + t->n_faces;
     p.R = (double2 *)(((uintptr_t)scratch + 31) / 32 * 32);
     p.S = p.R + fo * m * p.blocks * 16;
@@ -122,7 +96,7 @@ tables tables_of(const struct affine_tables *t, double *scratch) {
 }
 
 void make_tables(const tables &p) {
-    make_turns<<<multiprocessors(), 64>>>(p);
+    make_turns(p.t, p.orientations, p.t.m, p.O, "condense_affine");
     make_matrices<<<2 * multiprocessors(), 256>>>(p);
     make_pairs<<<4 * multiprocessors(), 256>>>(p);
     launched("condense_affine");

@@ -171,10 +171,6 @@ __device__ __forceinline__ void put_tile(const tables &p, int lane, int tile_i, 
     }
 }
 
-__host__ __device__ inline int even(int n) {
-    return (n + 1) / 2 * 2;
-}
-
 } // namespace
 
 // Cells that do not fit into registers (tiles_large.cu): bytes of shared memory of one, 0: too many.

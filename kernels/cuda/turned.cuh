@@ -31,23 +31,6 @@ template <int DIM, int FACES> struct turned : affine<DIM, FACES> {
     }
 };
 
-// Entry (a, b) of O as the cell meets a face in orientation o.
-__device__ double turn_entry(const struct affine_tables &t, int o, int a, int b) {
-    const double *block = t.turns + o * t.n_turn;
-    for (int g = 0; g < t.n_groups; g++) {
-        const int32_t *modes = t.modes + t.group_starts[g];
-        const int size = t.group_starts[g + 1] - t.group_starts[g];
-        int row = -1, column = -1;
-        for (int k = 0; k < size; k++) {
-            if (modes[k] == a) row = k;
-            if (modes[k] == b) column = k;
-        }
-        if (row >= 0 || column >= 0) return row >= 0 && column >= 0 ? block[row * size + column] : 0.0;
-        block += size * size;
-    }
-    return 0.0;
-}
-
 // X O for a row X of m numbers: number k of it.
 __device__ double turn_row(const struct affine_tables &t, int o, const double *X, int k) {
     double sum = 0.0;

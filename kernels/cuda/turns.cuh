@@ -25,51 +25,64 @@ struct turned_group {
 };
 constexpr int MOST_GROUP = 16; // functions of a group
 
+// Number b of x O, x the `size` <= MOST numbers of a group.
+template <int MOST>
+__device__ __forceinline__ double turned_number(const double (&x)[MOST], const double *block, int size,
+                                                int b) {
+    double sum = 0.0;
+#pragma unroll
+    for (int a = 0; a < MOST; a++)
+        if (a < size) sum += x[a] * __ldg(block + a * size + b);
+    return sum;
+}
+
 // The two steps of `turn`, no group having more than MOST functions.
 template <int MOST, class A, class T>
 __device__ __forceinline__ void turn_groups(const A &p, const T &team, const double *c, double *K,
                                             double *work) {
     const struct affine_tables &t = p.t;
-    const int m = t.m, n = p.n(), faces = n / m, groups = t.n_groups;
+    const int m = t.m, n = p.n(), faces = n / m;
     // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
-    for (int w = team.thread; w < n * faces * groups; w += T::THREADS) {
-        const int i = w % n, g = w / n % faces, f = i / m;
+    for (int w = team.thread; w < n * faces; w += T::THREADS) {
+        const int g = w / n, i = w - g * n, f = i / m;
         if (g > f) continue;
-        const turned_group of(t, (int)c[p.at.orientation + g], w / n / faces);
-        double x[MOST];
+        const double *block = t.turns + (int)c[p.at.orientation + g] * t.n_turn;
+        double *to = g < f ? K + triangle_row(i) + g * m : work + i * m;
+#pragma unroll 1
+        for (int start = 0, group = 0, size; group < t.n_groups;
+             group++, start += size, block += size * size) {
+            const int32_t *modes = t.modes + start;
+            double x[MOST];
+            size = __ldg(t.group_starts + group + 1) - start;
 #pragma unroll
-        for (int a = 0; a < MOST; a++)
-            if (a < of.size) x[a] = entry_of(K, i, g * m + of.modes[a]);
-        for (int b = 0; b < of.size; b++) {
-            double sum = 0.0;
-#pragma unroll
-            for (int a = 0; a < MOST; a++)
-                if (a < of.size) sum += x[a] * __ldg(of.block + a * of.size + b);
-            if (g < f)
-                K[triangle_row(i) + g * m + of.modes[b]] = sum;
-            else
-                work[i * m + of.modes[b]] = sum;
+            for (int a = 0; a < MOST; a++) x[a] = a < size ? entry_of(K, i, g * m + __ldg(modes + a)) : 0.0;
+#pragma unroll 1
+            for (int b = 0; b < size; b++) to[__ldg(modes + b)] = turned_number(x, block, size, b);
         }
     }
     team.sync();
     // Rows: column j of the block of faces (f, g).
-    for (int w = team.thread; w < n * faces * groups; w += T::THREADS) {
-        const int j = w % n, f = w / n % faces, g = j / m;
+    for (int w = team.thread; w < n * faces; w += T::THREADS) {
+        const int f = w / n, j = w - f * n, g = j / m;
         if (g > f) continue;
-        const turned_group of(t, (int)c[p.at.orientation + f], w / n / faces);
-        double x[MOST];
+        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
+        const double *diagonal = work + f * m * m + j - g * m;
+#pragma unroll 1
+        for (int start = 0, group = 0, size; group < t.n_groups;
+             group++, start += size, block += size * size) {
+            const int32_t *modes = t.modes + start;
+            double x[MOST];
+            size = __ldg(t.group_starts + group + 1) - start;
 #pragma unroll
-        for (int a = 0; a < MOST; a++)
-            if (a < of.size)
-                x[a] = g < f ? K[triangle_row(f * m + of.modes[a]) + j]
-                             : work[(f * m + of.modes[a]) * m + j - g * m];
-        for (int b = 0; b < of.size; b++) {
-            const int i = f * m + of.modes[b];
-            double sum = 0.0;
-#pragma unroll
-            for (int a = 0; a < MOST; a++)
-                if (a < of.size) sum += x[a] * __ldg(of.block + a * of.size + b);
-            if (i >= j) K[triangle_row(i) + j] = sum;
+            for (int a = 0; a < MOST; a++) {
+                const int mode = a < size ? __ldg(modes + a) : 0;
+                x[a] = a >= size ? 0.0 : g < f ? K[triangle_row(f * m + mode) + j] : diagonal[mode * m];
+            }
+#pragma unroll 1
+            for (int b = 0; b < size; b++) {
+                const int i = f * m + __ldg(modes + b);
+                if (i >= j) K[triangle_row(i) + j] = turned_number(x, block, size, b);
+            }
         }
     }
 }
@@ -91,6 +104,8 @@ __device__ void turn(const A &p, const T &team, const double *c, double *K, doub
     for (int g = 0; g < t.n_groups; g++) largest = max(largest, t.group_starts[g + 1] - t.group_starts[g]);
     if (largest <= 4)
         turn_groups<4>(p, team, c, K, work);
+    else if (largest <= 8)
+        turn_groups<8>(p, team, c, K, work);
     else
         turn_groups<MOST_GROUP>(p, team, c, K, work);
 }

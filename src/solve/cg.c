@@ -265,6 +265,7 @@ static void clean(struct cg *cg, double *before) {
     if (cg->steps == NULL || cg->fast != NULL || cg->control->kernel == NULL || cg->norm > CLEAN * *before)
         return;
     solve_remove_kernel(cg->control, SOLVE_RESIDUALS, &cg->w->r);
+    if (cg->three) solve_remove_kernel(cg->control, SOLVE_RESIDUALS, &cg->w->before);
     reduce(cg, 0.0);
     *before = cg->norm;
 }

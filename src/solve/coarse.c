@@ -28,8 +28,9 @@
 #define ORDERING_PRODUCTS 15.0
 #define SMALL_ENTRIES     400000
 /* Beside a GPU the host's factor costs two copies and its solves; more unknowns are for algebraic multigrid
- * there. */
-#define FEW_BESIDE_GPU 1000
+ * there, which takes many more steps where its aggregates lock. */
+#define FEW_BESIDE_GPU  1000
+#define LOCK_BESIDE_GPU 20000
 
 void coarse_matrix_destroy(struct coarse_matrix *m) {
     csr_destroy(&m->csr);
@@ -89,7 +90,9 @@ static facet_status try_factor(const struct device *device, struct coarse_matrix
     int64_t n = m->csr.n;
     *M = (struct operator){0};
     if (o->wish == COARSE_AMG) goto done;
-    if (o->wish == COARSE_AUTO && device_has_memory(device) && n > FEW_BESIDE_GPU) goto done;
+    if (o->wish == COARSE_AUTO && device_has_memory(device) &&
+        n > (o->locking ? LOCK_BESIDE_GPU : FEW_BESIDE_GPU))
+        goto done;
     if (o->wish == COARSE_AUTO && !coarse_is_worth_ordering(o, n, (double)m->csr.offsets[n])) goto done;
     TRY(complete(m, 0));
     TRY(cholesky_analyze(&m->csr, m->n_nodes, m->offsets, m->singular ? 0 : -1, &cholesky, bytes));

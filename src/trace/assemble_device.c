@@ -25,8 +25,9 @@ int trace_entries_can(const struct trace_space *space, const struct trace_matric
     static const char *const kernels[] = {"face_couple", "face_columns", "face_rows"};
     for (int i = 0; i < 3; i++)
         if (!device_has(matrices->device, kernels[i])) return 0;
-    for (int b = 0; b < space->mesh->n_blocks; b++)
-        if (space->own_faces[b] != NULL) return 0;
+    for (int b = 0; b < space->mesh->n_blocks; b++) /* vertices and edges too, or faces of two traces */
+        if (space->own_faces[b] != NULL || space->n_slots[b] != shape_n_faces(space->mesh->blocks[b].shape))
+            return 0;
     if (matrices->full || space->seam != NULL || face_size(space) == 0) return 0;
     for (int64_t b = 0; b < space->n_free_faces; b++) {
         struct trace_side s[2];
