@@ -458,7 +458,7 @@ enum { SAMPLE_CELLS = 3000, SAMPLE_NODES = 10 };
 static facet_status write_vtu_sample(void) {
     static double points[SAMPLE_CELLS * SAMPLE_NODES * 2], u[SAMPLE_CELLS * SAMPLE_NODES];
     const struct vtu_block block = {SHAPE_TRIANGLE, SAMPLE_CELLS};
-    const struct vtu_grid grid = {2, 3, 1, &block, points, NULL};
+    const struct vtu_grid grid = {2, 3, 1, &block, points, NULL, 1};
     const struct vtu_field fields[] = {{"u", 1, 0, u}, {"q", 2, 0, points}, {"K", 1, 1, u}};
 
     for (int i = 0; i < SAMPLE_CELLS * SAMPLE_NODES; i++) {
@@ -490,7 +490,7 @@ static void test_vtu_threads(void **state) {
 static void test_vtu_refusals(void **state) {
     const double x[24] = {0};
     struct vtu_block block = {SHAPE_TET, 1};
-    struct vtu_grid grid = {2, 1, 1, &block, x, NULL};
+    struct vtu_grid grid = {2, 1, 1, &block, x, NULL, 1};
     struct vtu_field field = {"u", 5, 0, x};
     (void)state;
     assert_int_equal(vtu_write(target, &grid, 0, NULL), FACET_ERROR_INPUT);

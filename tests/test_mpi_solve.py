@@ -49,6 +49,26 @@ def diffusion(shape, n, degree, solver="method: cg, preconditioner: pmg", more="
         z="*exp(z/2)" if dim == 3 else "", degree=degree, solver=solver, point=[0.31, 0.47, 0.23][:dim])
 
 
+def write_squares(path, n, lefts):
+    """A Gmsh file of unit squares of triangles that touch nowhere, with parts left0, right0, left1, ..."""
+    nodes, triangles, lines = [], [], []
+    for k, x in enumerate(lefts):
+        first = len(nodes) + 1
+        nodes += [(x + i / n, j / n) for j in range(n + 1) for i in range(n + 1)]
+        for j in range(n):
+            row, above = first + j * (n + 1), first + (j + 1) * (n + 1)
+            lines += [(2 * k + 1, row, above), (2 * k + 2, row + n, above + n)]
+            for i in range(n):
+                triangles += [(row + i, row + i + 1, above + i + 1), (row + i, above + i + 1, above + i)]
+    names = [f'1 {2 * k + 1 + side} "{word}{k}"' for k in range(len(lefts)) for side, word in enumerate(("left", "right"))]
+    elements = [f"1 2 {tag} {tag} {a} {b}" for tag, a, b in lines] + [f"2 2 99 1 {a} {b} {c}" for a, b, c in triangles]
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join(["$MeshFormat", "2.2 0 8", "$EndMeshFormat", "$PhysicalNames", str(len(names) + 1), *names,
+                              '2 99 "body"', "$EndPhysicalNames", "$Nodes", str(len(nodes)),
+                              *(f"{i + 1} {x} {y} 0" for i, (x, y) in enumerate(nodes)), "$EndNodes", "$Elements",
+                              str(len(elements)), *(f"{i + 1} {text}" for i, text in enumerate(elements)), "$EndElements", ""]))
+
+
 @unittest.skipUnless(MPI, "facet-mpi was not built")
 class Mpi(Program):
     def mpi(self, n, case, *arguments, status=0):
@@ -131,7 +151,67 @@ discretization: {degree: 2}
 solver: {rtol: 1.0e-12, method: cg}
 values: [{name: most, field: u, take: max}, {name: mean, field: u, take: mean}]
 """
-        self.compare(case, (3,))
+        self.compare(case, (3,), iterations=1)
+
+    def test_rings(self):
+        """The vertices of the last level across sides that are joined between parts, and inside of one: two cells round."""
+        for cells, ranks in (("[4, 3, 2]", (2, 5)), ("[2, 1, 3]", (3,))):
+            self.compare(f"mesh: {{box: {{lower: [0, 0, 0], upper: [2, 1, 1], cells: {cells}, shape: tet, "
+                         "periodic: [x, y]}}\nequation: diffusion\nsource: sin(pi*x)*cos(2*pi*y) + z\n"
+                         "boundary: [{on: zmin, dirichlet: 0}, {on: rest, neumann: 0}]\ndiscretization: {degree: 2}\n"
+                         "solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\nvalues: [{name: most, field: u, take: max}]\n",
+                         ranks, iterations=1)
+
+    def test_weak_constants(self):
+        """A reaction holds the constant so weakly that it is found anew, or is as good as none; one that varies."""
+        for data in ("reaction: 1.0e-9\nsource: 1 + x\n", "reaction: 1.0e-14\nsource: 1 + x\n",
+                     'reaction: "1.0e-6*(1 + x)"\nsource: x - 1\n'):
+            self.compare(box("triangle", 2, 3) + "equation: diffusion\n" + data + "boundary: [{on: rest, neumann: 0}]\n"
+                         "discretization: {degree: 2}\nsolver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"
+                         "values: [{name: most, field: u, take: max}, {name: flux, field: q, take: integral}]\n",
+                         (3,), iterations=1)
+
+    def test_bodies_that_nothing_holds(self):
+        """Loads that balance; those that do not are refused with what is left of them."""
+        case = box("triangle", 2, 3) + """equation: elasticity
+material: {E: 1, nu: 0.3}
+boundary: [{on: xmin, traction: [-0.01, 0]}, {on: xmax, traction: [0.01, 0]}, {on: rest, traction: [0, 0]}]
+discretization: {degree: 2}
+solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
+values: [{name: most, field: u, take: max}, {name: here, field: u, at: [0.31, 0.47]}]
+"""
+        self.compare(case, (2, 5), iterations=1)
+        self.compare(box("tet", 3, 2) + """equation: elasticity
+material: {E: 1, nu: 0.3}
+exact: [0.1*x*y, 0.1*x^2 + z, 0.2*z*x]
+boundary: [{on: rest, traction: exact}]
+discretization: {degree: 1}
+solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
+""", (3,), iterations=3)
+        error = self.mpi(3, case.replace("xmax, traction: [0.01", "xmax, traction: [0.02"), status=2)
+        self.assertIn("a force of (0.01, 0) and a moment of 0 about (1, 0.5) are left", error)
+
+    def test_pieces(self):
+        """Three squares that touch nowhere: each held by itself or by nothing, constants that are weak in two of them,
+        an electrode; and what is wrong with one of them, in the same words."""
+        write_squares(os.path.join(self.place.name, "squares.msh"), 3, (0, 1.5, 3.2))
+        solver = "discretization: {degree: 2}\nsolver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"
+        values = "values: [{name: most, field: u, take: max}, {name: here, field: u, at: [1.7, 0.3]}]\n"
+        solid = "mesh: {file: squares.msh}\nequation: elasticity\nmaterial: {E: 1, nu: 0.3}\n"
+        ends = "{on: left0, displacement: [0, 0]}, {on: right2, displacement: [0, 0.01]}, {on: rest, traction: [0, 0]}"
+        drawn = f"boundary: [{{on: left1, traction: [-0.01, 0]}}, {{on: right1, traction: [0.01, 0]}}, {ends}]\n"
+        self.compare(solid + drawn + solver + values, (2, 5), iterations=2)
+        heat = "mesh: {file: squares.msh}\nequation: diffusion\nsource: 1 + x\n"
+        weak = "reaction: 1.0e-7\nboundary: [{on: left0, dirichlet: 0}, {on: right2, robin: {a: 1.0e-8, g: 1}}, " \
+               "{on: rest, neumann: 0}]\n"
+        self.compare(heat + weak + solver + values, (3,), iterations=1)
+        flux = "boundary: [{on: left0, dirichlet: 0}, {on: right0, total_flux: 0.3}, {on: left1, dirichlet: 2}, " \
+               "{on: right2, dirichlet: 1}, {on: rest, neumann: 0}]\n"
+        self.compare(heat + flux + solver + values, (3,), iterations=1)
+        for text in (solid + drawn.replace("[0.01", "[0.03") + solver, heat + flux.replace("{on: left1, dirichlet: 2}, ", "") +
+                     solver, solid + f"boundary: [{{on: left1, roller: x}}, {ends}]\n" + solver):
+            wanted = self.run_program("solve", self.write(text), status=2).stderr.replace("facet: ", "")
+            self.assertIn(wanted.strip(), self.mpi(4, text, status=2))
 
     def test_refined(self):
         """Geometric multigrid over meshes that were refined in place."""

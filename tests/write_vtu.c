@@ -68,7 +68,7 @@ static facet_status write_grid(const char *path, int dim, int order, double bend
         }
         base_free(&lattice);
     }
-    const struct vtu_grid grid = {dim, order, n_blocks, blocks, data.points, NULL};
+    const struct vtu_grid grid = {dim, order, n_blocks, blocks, data.points, NULL, 1};
     const struct vtu_field fields[] = {
         {"u", 1, 0, data.u},
         {"cell \"number\" <&>", 1, 1, data.number},

@@ -25,7 +25,7 @@ try:
     from vtkmodules.util.numpy_support import vtk_to_numpy
     from vtkmodules.vtkCommonCore import mutable, vtkLogger
     from vtkmodules.vtkCommonDataModel import vtkGenericCell, vtkImageData
-    from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader
+    from vtkmodules.vtkIOXML import vtkXMLPUnstructuredGridReader, vtkXMLUnstructuredGridReader
     from vtkmodules.vtkRenderingCore import vtkTextProperty, vtkTextRenderer
     import vtkmodules.vtkRenderingFreeType  # noqa: F401  the text renderer itself
 except ImportError as missing:
@@ -90,7 +90,7 @@ def read_grid(path):
     if not os.path.isfile(path):
         raise Wrong(f"there is no file '{path}'")
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # its complaints are gathered below
-    reader = vtkXMLUnstructuredGridReader()
+    reader = (vtkXMLPUnstructuredGridReader if path.endswith(".pvtu") else vtkXMLUnstructuredGridReader)()
     if not reader.CanReadFile(path):
         raise Wrong(f"'{path}' is not a VTU file (an XML file of VTK with type UnstructuredGrid)")
     complaints = []

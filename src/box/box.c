@@ -66,26 +66,34 @@ done:
     return status;
 }
 
-int box_is_closed(const struct box_grid *g) {
-    int closed = 0;
+facet_status box_grid_judge(struct box_grid *g) {
+    facet_status status = FACET_OK;
+    double closed = 0.0, most[2] = {0.0, 0.0}, least[2] = {INFINITY, INFINITY};
     for (int d = 0; d < g->dim; d++)
-        closed |= g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET;
-    return closed;
-}
-
-void box_grid_judge(struct box_grid *g) {
-    g->separable = 1;
-    g->singular = !box_is_closed(g);
+        if (g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET) closed = 1.0;
     for (int64_t c = 0; c < g->n_cells; c++) {
-        if (box_conductivity(g, c) != box_conductivity(g, 0)) g->separable = 0;
-        if (box_reaction(g, c) != box_reaction(g, 0)) g->separable = 0;
-        if (box_reaction(g, c) > 0.0) g->singular = 0;
+        const double values[2] = {box_conductivity(g, c), box_reaction(g, c)};
+        for (int i = 0; i < 2; i++) {
+            most[i] = fmax(most[i], values[i]);
+            least[i] = fmin(least[i], values[i]);
+        }
     }
+    if (g->part != NULL) {
+        double all[3] = {closed, most[0], most[1]};
+        TRY(team_reduce(g->part->team, TEAM_MAX, 3, all));
+        TRY(team_reduce(g->part->team, TEAM_MIN, 2, least));
+        closed = all[0], most[0] = all[1], most[1] = all[2];
+    }
+    g->closed = closed > 0.0;
+    g->separable = most[0] == least[0] && most[1] == least[1];
+    g->singular = !g->closed && most[1] == 0.0;
+done:
+    return status;
 }
 
 facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *g) {
     facet_status status = FACET_OK;
-    *g = (struct box_grid){.dim = data->dim, .n_cells = 1};
+    *g = (struct box_grid){.dim = data->dim, .n_cells = 1, .part = data->part};
     if (data->dim < 1 || data->dim > 3)
         FAIL(FACET_ERROR_INPUT, "a box has 1, 2 or 3 dimensions, not %d", data->dim);
     for (int d = 0; d < 3; d++) {
@@ -98,7 +106,7 @@ facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *
     }
     TRY(copy_cells(g, data->conductivity, "conductivity", 1, &g->conductivity));
     TRY(copy_cells(g, data->reaction, "reaction", 0, &g->reaction));
-    box_grid_judge(g);
+    TRY(box_grid_judge(g));
 done:
     if (status != FACET_OK) box_grid_destroy(g);
     return status;

@@ -282,8 +282,10 @@ facet_status box_field_mean(const struct box_grid *g, int n_points, const struct
     TRY(box_samples_create(0, n_points, 0, NULL, NULL, &job.rule));
     TRY(box_for_cells(g, size, 0, size, mean_work, &job));
     for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    volume = box_all(g, TEAM_SUM, volume);
     *mean = 0.0;
     for (int64_t cell = 0; cell < g->n_cells; cell++) *mean += job.integrals[cell] / volume;
+    *mean = box_all(g, TEAM_SUM, *mean);
 done:
     base_free(&job.integrals);
     box_samples_destroy(&job.rule);
@@ -410,6 +412,10 @@ facet_status box_measure(const struct box_measure *m, double *L2, double *Linf) 
     for (int64_t cell = 0; cell < m->grid->n_cells; cell++) {
         for (int f = 0; f < m->n_fields; f++) L2[f] += job.cells[cell][f];
         *Linf = fmax(*Linf, job.cells[cell][m->n_fields]);
+    }
+    if (m->grid->part != NULL) {
+        TRY(team_reduce(m->grid->part->team, TEAM_SUM, m->n_fields, L2));
+        TRY(team_reduce(m->grid->part->team, TEAM_MAX, 1, Linf));
     }
     for (int f = 0; f < m->n_fields; f++) L2[f] = sqrt(L2[f]);
 done:

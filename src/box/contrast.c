@@ -22,7 +22,7 @@
 
 int box_is_contrasting(const struct box_grid *g) {
     double least = INFINITY, most = 0.0;
-    if (g->conductivity == NULL || g->n_cells > MANY_CELLS) return 0;
+    if (g->conductivity == NULL || g->n_cells > MANY_CELLS || g->part != NULL) return 0;
     for (int64_t c = 0; c < g->n_cells; c++) {
         least = fmin(least, g->conductivity[c]);
         most = fmax(most, g->conductivity[c]);

@@ -430,7 +430,7 @@ facet_status box_diagonal_create(const struct device *device, const struct box_g
         s->n *= sizes[i];
         s->n_modes *= s->axes[i]->n_modes;
     }
-    s->closed = box_is_closed(g);
+    s->closed = g->closed;
     s->conductivity = s->modes.conductivity = box_conductivity(g, 0);
     box_diagonal_set_reaction(s, box_reaction(g, 0));
     if (s->n_modes == 0) goto done; /* everything is given */

@@ -8,8 +8,7 @@
 
 /* ------------------------------------------------------------------------------------------ plain modes */
 
-/* The number of the face of a lane, in the order of box/box.h; -1: no face, or a fixed one. */
-static int64_t plain_face(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, int lane) {
+int64_t boxhdg_lanes_face(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, int lane) {
     const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     const struct box_grid *g = &lanes->hdg->grid;
@@ -49,7 +48,7 @@ static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum 
     if ((scaling == BOXHDG_UNKNOWN) != back)
         for (int64_t i = 0; i < n * L; i++) scales[i] = 1.0 / scales[i];
     for (int lane = 0; lane < L; lane++) {
-        int64_t first = plain_face(lanes, &face, lane) * n;
+        int64_t first = boxhdg_lanes_face(lanes, &face, lane) * n;
         double *to = packed + face.begin + lane;
         if (first < 0)
             for (int64_t t = 0; !back && t < n; t++) to[t * L] = 0.0;
@@ -102,11 +101,20 @@ static void *numbers(const struct vector *v) {
     return v != NULL ? v->numbers : NULL;
 }
 
+/* What this block makes of a step. */
+static double take_step(const struct boxhdg_lanes *lanes, const struct box_step *step, const struct vector *f,
+                        struct vector *r, const struct vector *e, struct vector *d, struct vector *x,
+                        struct vector *y) {
+    return device_box_step(lanes->device, lanes->precision, &lanes->plan, step, numbers(f), numbers(r),
+                           numbers(e), d->numbers, numbers(x), numbers(y));
+}
+
 double boxhdg_lanes_step(const struct boxhdg_lanes *lanes, const struct box_step *step,
                          const struct vector *f, struct vector *r, const struct vector *e, struct vector *d,
                          struct vector *x, struct vector *y) {
-    return device_box_step(lanes->device, lanes->precision, &lanes->plan, step, numbers(f), numbers(r),
-                           numbers(e), d->numbers, numbers(x), numbers(y));
+    const double dot = take_step(lanes, step, f, r, e, d, x, y);
+    if (step->product) seam_add(lanes->seam, y);
+    return dot;
 }
 
 void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const struct vector *y,
@@ -138,16 +146,24 @@ static facet_status box_to_single(const struct operator* A, struct operator* S) 
     return FACET_OK;
 }
 
+/* The sum of p . q goes round while the messages are on their way. */
 static double box_advance(const struct operator* A, double alpha, double beta, const struct vector *r,
                           const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
+    const struct boxhdg_lanes *lanes = A->data;
     struct box_step step = {
         .direction = r != NULL, .product = q != NULL, .x_old = alpha, .a = 1.0, .b = beta};
-    return boxhdg_lanes_step(A->data, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
+    double dot = take_step(lanes, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
+    if (lanes->seam == NULL || q == NULL) return dot;
+    facet_status begun = seam_add_begin(lanes->seam, q);
+    dot = box_all(&lanes->hdg->grid, TEAM_SUM, dot);
+    seam_add_end(lanes->seam, begun, q);
+    return dot;
 }
 
 static void box_reduce(const struct operator* A, double alpha, const struct vector *q, struct vector *r,
                        struct vector *moments, double sums[2]) {
     boxhdg_lanes_residual(A->data, alpha, q, r, moments, sums);
+    boxhdg_lanes_join_sums(A->data, BOXHDG_RESIDUAL, r, sums);
 }
 
 static double box_form(const struct operator* A, const struct vector *r, const struct vector *e,
@@ -177,6 +193,7 @@ static double box_size(const struct operator* A, const struct vector *x) {
         plan.f32.inverses[axis] = plan.f32.squares[axis];
     }
     device_box_residual(lanes->device, lanes->precision, &plan, 0.0, x->numbers, x->numbers, NULL, sums);
+    boxhdg_lanes_join_sums(lanes, BOXHDG_UNKNOWN, x, sums);
     return sqrt(sums[1]);
 }
 
@@ -195,6 +212,7 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
                            .data = (void *)lanes,
                            .name = "HDG on a box",
                            .precision = lanes->precision,
+                           .seam = seam_hold(lanes->seam),
                            .to_single = lanes->precision == F32 ? NULL : box_to_single,
                            .steps = device_is_host(lanes->device) ? &two : &three};
 }

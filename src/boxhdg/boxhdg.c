@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "poly/rule.h"
 
 /* Two columns share a line when their rho differ by rounding only. */
@@ -37,6 +38,42 @@ static void count_unknowns(struct boxhdg *h) {
     h->n_volume = g->n_cells * h->cell_size;
 }
 
+/* The number of a face of the block in the order of box/box.h. */
+static int32_t face_of(const struct boxhdg *h, int32_t face) {
+    const struct facet_mesh *mesh = h->grid.part->mesh;
+    int at[3], d, side;
+    shape_face_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
+    box_cell_at(&h->grid, mesh->face_cells[2 * (int64_t)face], at);
+    return (int32_t)box_face(&h->grid, at, d, side);
+}
+
+static facet_status make_seam(struct boxhdg *h) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = h->grid.part->mesh->part;
+    struct seam_neighbour *neighbours = NULL;
+    int64_t *offsets = NULL;
+    if (h->grid.n_faces >= INT32_MAX)
+        FAIL(FACET_ERROR_INPUT, "a block of %lld faces is too large for one process",
+             (long long)h->grid.n_faces);
+    TRY(CALLOC(neighbours, part->n_neighbours));
+    TRY(ALLOC(offsets, h->grid.n_faces + 1));
+    for (int64_t f = 0; f <= h->grid.n_faces; f++) offsets[f] = f * h->face_size;
+    for (int k = 0; k < part->n_neighbours; k++) {
+        const struct part_neighbour *from = &part->neighbours[k];
+        neighbours[k] = (struct seam_neighbour){.rank = from->rank, .count = from->count};
+        TRY(ALLOC(neighbours[k].blocks, from->count));
+        for (int32_t i = 0; i < from->count; i++) neighbours[k].blocks[i] = face_of(h, from->items[i]);
+    }
+    TRY(seam_create(part->team, h->grid.n_faces, offsets, part->n_neighbours, neighbours, &h->seam));
+    h->n_all_free = seam_n_owned(h->seam) - (h->n_trace - h->n_free);
+    TRY(team_reduce_counts(part->team, TEAM_SUM, 1, &h->n_all_free));
+done:
+    for (int k = 0; neighbours != NULL && k < part->n_neighbours; k++) base_free(&neighbours[k].blocks);
+    base_free(&neighbours);
+    base_free(&offsets);
+    return status;
+}
+
 facet_status boxhdg_create(const struct box_grid_data *data, int degree, const double *const rho[3],
                            struct boxhdg **hdg) {
     facet_status status = FACET_OK;
@@ -58,6 +95,8 @@ facet_status boxhdg_create(const struct box_grid_data *data, int degree, const d
                           "xyz"[d]));
     }
     count_unknowns(h);
+    h->n_all_free = h->n_free;
+    if (h->grid.part != NULL) TRY(make_seam(h));
 done:
     if (status != FACET_OK) boxhdg_destroy(hdg);
     return status;
@@ -75,6 +114,7 @@ void boxhdg_destroy(struct boxhdg **hdg) {
     for (int d = 0; d < 3; d++) base_free(&h->column_line[d]);
     base_free(&h->gauss);
     base_free(&h->weights);
+    seam_release(&h->seam);
     box_grid_destroy(&h->grid);
     base_free(hdg);
 }

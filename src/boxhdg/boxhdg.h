@@ -18,6 +18,9 @@
  * operators take them as zero and leave zero on them, so that no numbering of free unknowns is needed. The
  * modes are orthonormal on the reference face [-1,1]^(dim-1).
  *
+ * Where the box is a block of a larger one, both blocks have the faces of the seam between them: loads,
+ * products and traces from u are summed over it here, what cells alone make of it is a part of the sum.
+ *
  * Vectors in cells: n^dim numbers a cell, direction 0 fastest, cells in the order of box/box.h: values at
  * the tensor Gauss points (f, u: what callers give and get) or coefficients of modes.
  *
@@ -29,6 +32,7 @@
 #include "box/box.h"
 #include "box/contract.h"
 #include "box/line.h"
+#include "device/seam.h"
 #include "solve/solve.h"
 
 struct boxhdg {
@@ -40,6 +44,8 @@ struct boxhdg {
     int64_t face_size, cell_size, n_trace,
         n_volume;             /* n^(dim-1), n^dim, faces x face_size, cells x cell_size */
     int64_t n_free;           /* n_trace without Dirichlet faces */
+    int64_t n_all_free;       /* of all blocks, each face once */
+    struct seam *seam;        /* of the trace, face by face, where the box is a block; else NULL */
     double *gauss, *weights;  /* n: the points of a line */
     struct box_table *tables; /* per line: what cells are multiplied with */
 };

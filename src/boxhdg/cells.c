@@ -107,6 +107,7 @@ facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y) {
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     TRY(add_applied(h, 1.0, free, y));
     boxhdg_add_dirichlet(h, NULL, y);
+    TRY(boxhdg_add_seam(h, y));
 done:
     base_free(&free);
     return status;
@@ -133,6 +134,7 @@ static facet_status make_right_side(const struct boxhdg *h, struct load_job *job
     if (dirichlet != NULL) TRY(add_lift(h, dirichlet, job->F));
     if (neumann != NULL) boxhdg_add_neumann(h, neumann, job->F);
     boxhdg_add_dirichlet(h, NULL, job->F);
+    TRY(boxhdg_add_seam(h, job->F));
 done:
     return status;
 }

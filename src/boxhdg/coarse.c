@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "box/diagonalize.h"
+#include "mesh/part.h"
 #include "solve/coarse.h"
 #include "solve/jumps.h"
 
@@ -23,12 +24,17 @@ struct boxhdg_coarse {
     struct box_diagonal *diagonal;
     struct vector lattice; /* vertices, on the device of the lanes */
     double *staged;        /* the same on the host, where that memory is elsewhere; of faces: their moments */
+    int64_t *foreign;      /* lanes of the faces that other blocks own; lanes->n_foreign */
+    /* Of a block: numbers of the unknowns in the whole, and those that are owned. */
+    int64_t *global, first, n_owned, n_all;
 };
 
 void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse) {
     struct boxhdg_coarse *c = *coarse;
     if (c == NULL) return;
     base_free(&c->numbers);
+    base_free(&c->foreign);
+    base_free(&c->global);
     box_diagonal_destroy(&c->diagonal);
     base_free(&c->staged);
     vector_destroy(&c->lattice);
@@ -346,8 +352,9 @@ static facet_status end_assembled(struct boxhdg_coarse *c, struct multigrid *mg)
     const struct box_grid *g = &c->lanes->hdg->grid;
     struct coarse_matrix matrix = {
         .name = c->faces ? "constants" : "vertices", .singular = g->singular, .classical = c->faces};
-    struct csr_elements elements;
+    struct csr_elements elements = {0};
     struct energies last = {.known = 0};
+    struct coarse_options options = {.unknowns = COARSE_FEW_UNKNOWNS};
     TRY(csr_elements_create(c->total, g->n_cells, 8, 0, &elements));
     if (c->faces) add_all_faces(c, &elements);
     for (int64_t cell = 0; cell < g->n_cells && !c->faces; cell++) {
@@ -357,8 +364,15 @@ static facet_status end_assembled(struct boxhdg_coarse *c, struct multigrid *mg)
     }
     TRY(csr_from_elements(&elements, &matrix.csr));
     csr_elements_destroy(&elements); /* before more is needed */
-    TRY(multigrid_end_coarse(mg, c->device, &matrix,
-                             &(struct coarse_options){.unknowns = COARSE_FEW_UNKNOWNS}));
+    if (g->part != NULL) {
+        matrix.team = g->part->team;
+        matrix.first = c->first;
+        matrix.n_owned = c->n_owned;
+        matrix.numbers = c->global;
+        c->global = NULL;
+        options.elsewhere = g->part->elsewhere;
+    }
+    TRY(multigrid_end_coarse(mg, c->device, &matrix, &options));
 done:
     csr_elements_destroy(&elements);
     coarse_matrix_destroy(&matrix);
@@ -410,31 +424,222 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------ blocks */
+
+/* Number i of the constants of all lanes stands among the moments here. */
+static inline int64_t place_of(const struct boxhdg_coarse *c, int64_t i) {
+    const int L = c->lanes->plan.lanes;
+    return i / L * KERNEL_BOX_MOMENTS * L + i % L;
+}
+
+/* The vertices that a rank owns: of each direction those below its cells, and the last of the whole. */
+struct owned {
+    int64_t range[6], first; /* where they begin and (3 + d) end; the number of the first in the whole */
+};
+
+static int64_t count_owned(const struct owned *o) {
+    int64_t n = 1;
+    for (int d = 0; d < 3; d++) n *= o->range[3 + d] > o->range[d] ? o->range[3 + d] - o->range[d] : 0;
+    return n;
+}
+
+/* Of this rank, without `first`. */
+static struct owned find_owned(const struct box_grid *g) {
+    const struct part_box *whole = &g->part->mesh->part->box;
+    struct owned own = {.range = {0, 0, 0, 1, 1, 1}};
+    for (int d = 0; d < g->dim; d++) {
+        const int end = whole->first[d] + g->cells[d] == whole->cells[d];
+        own.range[d] = whole->first[d] + (g->sides[d][0] == BOX_DIRICHLET);
+        own.range[3 + d] =
+            whole->first[d] + g->cells[d] + (end && !whole->periodic[d] && g->sides[d][1] != BOX_DIRICHLET);
+    }
+    return own;
+}
+
+/* Of all ranks that own some vertex of this block. */
+static facet_status find_owners(const struct box_grid *g, struct owned **owners, int *n) {
+    facet_status status = FACET_OK;
+    const struct part_box *whole = &g->part->mesh->part->box;
+    struct base_team *team = g->part->team;
+    const struct owned own = find_owned(g);
+    int64_t *all = NULL, first = 0;
+    TRY(ALLOC(all, 6 * (int64_t)team->size));
+    TRY(team_gather(team, 6, own.range, all));
+    TRY(ALLOC(*owners, team->size));
+    *n = 0;
+    for (int r = 0; r < team->size; r++) {
+        struct owned *o = &(*owners)[*n];
+        int near = 1;
+        memcpy(o->range, all + 6 * (int64_t)r, sizeof o->range);
+        o->first = first;
+        first += count_owned(o);
+        for (int d = 0; d < g->dim; d++) {
+            const int64_t begin = whole->first[d], end = begin + g->cells[d]; /* vertices, both included */
+            const int around = whole->periodic[d] && end == whole->cells[d] && o->range[d] == 0;
+            near &= (o->range[d] <= end && begin < o->range[3 + d]) || around;
+        }
+        *n += near || r == team->rank;
+    }
+done:
+    base_free(&all);
+    return status;
+}
+
+/* The number of vertex `at` of the lattice in the whole. */
+static int64_t number_in_whole(const struct boxhdg_coarse *c, const int at[3], int n,
+                               const struct owned *owners) {
+    const struct box_grid *g = &c->lanes->hdg->grid;
+    const struct part_box *whole = &g->part->mesh->part->box;
+    int64_t index[3] = {0};
+    for (int axis = 0; axis < 3; axis++) {
+        const int d = c->lanes->direction[axis];
+        if (d < 0) continue;
+        index[d] = whole->first[d] + at[axis];
+        if (whole->periodic[d]) index[d] %= whole->cells[d];
+    }
+    for (int r = 0; r < n; r++) {
+        const struct owned *o = &owners[r];
+        int64_t number = 0;
+        int inside = 1;
+        for (int d = 2; d >= 0; d--) {
+            inside &= o->range[d] <= index[d] && index[d] < o->range[3 + d];
+            number = number * (o->range[3 + d] - o->range[d]) + index[d] - o->range[d];
+        }
+        if (inside) return o->first + number;
+    }
+    return -1;
+}
+
+static facet_status number_all_vertices(struct boxhdg_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &c->lanes->hdg->grid;
+    struct owned *owners = NULL, own = find_owned(g);
+    int n = 0;
+    TRY(find_owners(g, &owners, &n));
+    TRY(ALLOC(c->global, c->total));
+    c->n_owned = count_owned(&own);
+    for (int r = 0; r < n; r++)
+        if (memcmp(owners[r].range, own.range, sizeof own.range) == 0) c->first = owners[r].first;
+    for (int64_t i = 0; i < c->n_lattice; i++) {
+        const int at[3] = {(int)(i % c->size[0]), (int)(i / c->size[0] % c->size[1]),
+                           (int)(i / c->size[0] / c->size[1])};
+        if (c->numbers[i] >= 0) c->global[c->numbers[i]] = number_in_whole(c, at, n, owners);
+    }
+done:
+    base_free(&owners);
+    return status;
+}
+
+/* Faces are numbered by their owners, the others learn. */
+static facet_status number_all_faces(struct boxhdg_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct boxhdg_lanes *lanes = c->lanes;
+    const struct seam *seam = lanes->hdg->seam;
+    const int64_t n_faces = lanes->hdg->grid.n_faces;
+    const int L = lanes->plan.lanes;
+    int64_t *offsets = NULL, *counts = NULL;
+    double *numbers = NULL; /* of faces; exact as long as there are fewer than 2^53 */
+    TRY(ALLOC(offsets, n_faces + 1));
+    TRY(CALLOC(numbers, n_faces));
+    TRY(ALLOC(counts, seam->team->size));
+    TRY(ALLOC(c->global, c->total));
+    for (int64_t i = 0; i < lanes->n_foreign; i++) c->numbers[c->foreign[i]] = -2 - c->numbers[c->foreign[i]];
+    c->n_owned = 0;
+    for (int64_t i = 0; i < c->n_lattice; i++) c->n_owned += c->numbers[i] >= 0;
+    TRY(team_gather(seam->team, 1, &c->n_owned, counts));
+    for (int r = 0; r < seam->team->rank; r++) c->first += counts[r];
+    for (int64_t f = 0; f <= n_faces; f++) offsets[f] = f;
+    for (int64_t i = 0, next = c->first; i < c->n_lattice; i++) {
+        const struct box_face_pack pack = box_face_pack(&lanes->plan, i / L, L);
+        if (c->numbers[i] >= 0) numbers[boxhdg_lanes_face(lanes, &pack, (int)(i % L))] = (double)next++;
+    }
+    TRY(seam_copy_blocks(seam, offsets, numbers));
+    for (int64_t i = 0; i < c->n_lattice; i++) {
+        const struct box_face_pack pack = box_face_pack(&lanes->plan, i / L, L);
+        if (c->numbers[i] < -1) c->numbers[i] = -2 - c->numbers[i];
+        if (c->numbers[i] >= 0)
+            c->global[c->numbers[i]] = (int64_t)numbers[boxhdg_lanes_face(lanes, &pack, (int)(i % L))];
+    }
+done:
+    base_free(&offsets);
+    base_free(&numbers);
+    base_free(&counts);
+    return status;
+}
+
+static facet_status list_foreign(struct boxhdg_coarse *c) {
+    const struct seam *seam = c->lanes->hdg->seam;
+    int64_t n = 0;
+    facet_status status = ALLOC(c->foreign, c->lanes->n_foreign);
+    for (int k = 0; status == FACET_OK && k < seam->n_neighbours; k++)
+        for (int64_t i = 0; seam->neighbours[k].rank < seam->team->rank && i < seam->neighbours[k].count;
+             i++) {
+            struct boxhdg_place at;
+            boxhdg_lanes_find_face(c->lanes, seam->neighbours[k].blocks[i], &at);
+            c->foreign[n++] = face_of_cell(&c->lanes->plan, at.axis, at.cell, at.side);
+        }
+    return status;
+}
+
+static facet_status number_all(struct boxhdg_coarse *c) {
+    facet_status status = FACET_OK;
+    TRY(list_foreign(c));
+    TRY(c->faces ? number_all_faces(c) : number_all_vertices(c));
+    c->n_all = c->n_owned;
+    TRY(team_reduce_counts(c->lanes->hdg->seam->team, TEAM_SUM, 1, &c->n_all));
+done:
+    return status;
+}
+
+/* What other blocks count. */
+static void clear_foreign(const struct boxhdg_coarse *c, struct vector *moments) {
+    const int L = c->lanes->plan.lanes;
+    for (int64_t i = 0; c->foreign != NULL && i < c->lanes->n_foreign; i++)
+        for (int m = 0; m < KERNEL_BOX_MOMENTS; m++) {
+            const int64_t place = place_of(c, c->foreign[i]) + m * L;
+            if (c->lanes->precision == F32)
+                ((float *)moments->numbers)[place] = 0.0F;
+            else
+                moments->data[place] = 0.0;
+        }
+}
+
+/* ------------------------------------------------------------------------------------------ all of it */
+
 facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse) {
     facet_status status = FACET_OK;
+    const struct box_grid *g = &lanes->hdg->grid;
+    const int products = g->separable && g->part == NULL;
+    double jump;
     struct boxhdg_coarse *c;
     TRY(CALLOC(*coarse, 1));
     c = *coarse;
     c->lanes = lanes;
-    TRY(number_vertices(c, !lanes->hdg->grid.separable));
-    if (c->total == 0) goto done;
+    TRY(number_vertices(c, !products));
+    if (c->total == 0 && g->part == NULL) goto done;
     c->device = lanes->device;
-    if (lanes->hdg->grid.separable) {
+    if (products) {
         TRY(make_products(c));
         goto done;
     }
-    c->faces = box_jump(&lanes->hdg->grid) > SOLVE_LARGE_JUMP;
+    TRY(box_jump(g, &jump));
+    c->faces = jump > SOLVE_LARGE_JUMP;
     if (c->faces) {
         TRY(number_faces(c));
-        if (c->total == 0) goto done;
+        if (c->total == 0 && g->part == NULL) goto done;
     } else
         TRY(vector_create(lanes->device, c->n_lattice, &c->lattice));
+    if (g->part != NULL) TRY(number_all(c));
     if (device_is_host(lanes->device)) goto done;
     TRY(device_find(NULL, &c->device));
     TRY(ALLOC(c->staged, c->n_lattice * (c->faces ? KERNEL_BOX_MOMENTS : 1)));
 done:
     if (status != FACET_OK) boxhdg_coarse_destroy(coarse);
     return status;
+}
+
+int boxhdg_coarse_is_empty(const struct boxhdg_coarse *c) {
+    return (c->lanes->hdg->seam != NULL ? c->n_all : c->total) == 0;
 }
 
 int64_t boxhdg_coarse_size(const struct boxhdg_coarse *c) {
@@ -446,12 +651,6 @@ facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     if (c->diagonal == NULL) return end_assembled(c, mg);
     operator_create_diagonal_solve(c->diagonal, &solve);
     return multigrid_end(mg, "vertices", &solve);
-}
-
-/* Number i of the constants of all lanes stands among the moments here. */
-static inline int64_t place_of(const struct boxhdg_coarse *c, int64_t i) {
-    const int L = c->lanes->plan.lanes;
-    return i / L * KERNEL_BOX_MOMENTS * L + i % L;
 }
 
 static void gather_faces(const struct boxhdg_coarse *c, const struct vector *moments, struct vector *values) {
@@ -483,8 +682,9 @@ static void spread_faces(const struct boxhdg_coarse *c, const struct vector *val
     if (c->staged != NULL) (void)device_upload(c->lanes->device, coefficients->numbers, to, bytes);
 }
 
-void boxhdg_coarse_gather(struct boxhdg_coarse *c, const struct vector *moments, struct vector *vertices) {
+void boxhdg_coarse_gather(struct boxhdg_coarse *c, struct vector *moments, struct vector *vertices) {
     const struct boxhdg_lanes *lanes = c->lanes;
+    clear_foreign(c, moments);
     double *lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
     if (c->faces) {
         gather_faces(c, moments, vertices);

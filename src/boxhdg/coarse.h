@@ -7,7 +7,8 @@
  * of products of the 1D mass and stiffness matrices of linear elements. With constant k and lambda A is
  * solved by the eigenvectors of these 1D matrices: exactly where cells are equal, and with averaged energies
  * on graded boxes. Otherwise it is assembled, and solved by Cholesky or, when large, by a cycle of algebraic
- * multigrid. */
+ * multigrid. Of a block the right-hand side is a part of a sum, in which a face counts where it is owned, and
+ * the sum of the matrices of all blocks is solved elsewhere (solve/elsewhere.h). */
 #ifndef FACET_BOXHDG_COARSE_H
 #define FACET_BOXHDG_COARSE_H
 
@@ -19,13 +20,13 @@ struct boxhdg_coarse;
 facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse);
 void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse);
 int64_t boxhdg_coarse_size(const struct boxhdg_coarse *coarse);
+int boxhdg_coarse_is_empty(const struct boxhdg_coarse *coarse); /* on all blocks */
 
 /* The last levels of a multigrid: the solve of A. The coarse space must outlive them. */
 facet_status boxhdg_coarse_end(struct boxhdg_coarse *coarse, struct multigrid *mg);
 /* vertices = P'r from the moments of r, and the coefficients of P times vertices on all faces, in the
- * precision of those. */
-void boxhdg_coarse_gather(struct boxhdg_coarse *coarse, const struct vector *moments,
-                          struct vector *vertices);
+ * precision of those. Of a block the moments of faces that others own become zero. */
+void boxhdg_coarse_gather(struct boxhdg_coarse *coarse, struct vector *moments, struct vector *vertices);
 void boxhdg_coarse_spread(struct boxhdg_coarse *coarse, const struct vector *vertices,
                           struct vector *coefficients);
 

@@ -236,7 +236,7 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
 static facet_status make_kernel(struct boxhdg_direct *s) {
     facet_status status = FACET_OK;
     double square = 0.0;
-    if (box_is_closed(&s->h->grid)) goto done;
+    if (s->h->grid.closed) goto done;
     TRY(ALLOC(s->kernel, s->h->n_trace));
     boxhdg_constant(s->h, s->kernel);
     for (int64_t i = 0; i < s->h->n_trace; i++) square += s->kernel[i] * s->kernel[i];

@@ -80,7 +80,9 @@ static void unstage(struct boxhdg_lanes *lanes) {
 }
 
 facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v) {
-    return vector_create_in(lanes->device, lanes->precision, n, v);
+    facet_status status = vector_create_in(lanes->device, lanes->precision, n, v);
+    if (n == lanes->plan.size) v->seam = lanes->seam;
+    return status;
 }
 
 static facet_status make_scratch(struct boxhdg_lanes *lanes) {
@@ -207,6 +209,7 @@ facet_status boxhdg_lanes_create(const struct device *device, const struct boxhd
         TRY(make_columns(lanes, axis));
         TRY(make_order(lanes, axis));
     }
+    TRY(boxhdg_lanes_make_seam(lanes));
     TRY(boxhdg_lanes_make_cells(lanes));
     TRY(make_scratch(lanes));
     unstage(lanes);
@@ -223,6 +226,9 @@ void boxhdg_lanes_destroy(struct boxhdg_lanes **result) {
         base_free(&lanes->order[axis]);
     }
     base_free(&lanes->line_squares);
+    base_free(&lanes->foreign_scales);
+    base_free(&lanes->foreign_diagonal);
+    seam_release(&lanes->seam);
     unstage(lanes);
     for (int i = 0; i < lanes->n_owned; i++) device_free(lanes->device, &lanes->owned[i]);
     base_free(result);

@@ -23,6 +23,11 @@ struct boxhdg_lanes {
     int n_owned;
     void *staged[32]; /* while lanes of single precision are made: the doubles of these arrays */
     int n_staged;
+    struct seam *seam; /* of vectors, where the box is a block; else NULL */
+    /* Of all entries at the seam that others own, in its order: (b b)^2, and the inverse diagonal; so many
+     * faces. */
+    double *foreign_scales, *foreign_diagonal;
+    int64_t n_foreign;
 };
 /* The place of a cell by directions, from that by axes. */
 static inline void boxhdg_lanes_place(const struct boxhdg_lanes *lanes, const int at[3], int cell[3]) {
@@ -38,6 +43,9 @@ void boxhdg_lanes_destroy(struct boxhdg_lanes **result); /* safe on NULL, and tw
 facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, int64_t n, const double **f64,
                                const float **f32);
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
+facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes);
+/* Of a block: the inverse diagonal, of double precision, becomes that of the sums at the seam. */
+facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diagonal);
 /* What follows from lanes, modes, cells and sides of a plan. */
 void boxhdg_lanes_lay_out(struct box_plan *plan);
 /* Whether the diagonal is that of a few packs: all cells and columns are the same. */
@@ -49,6 +57,14 @@ struct boxhdg_kind {
 };
 double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind); /* k */
 int boxhdg_same_kind(const struct boxhdg_kind *a, const struct boxhdg_kind *b);
+
+/* Where a face of box/box.h lies: the cell by axes, and its side. And the face of a lane of a face-pack; -1:
+ * none, or a fixed one. */
+struct boxhdg_place {
+    int axis, cell[3], side;
+};
+void boxhdg_lanes_find_face(const struct boxhdg_lanes *lanes, int64_t face, struct boxhdg_place *place);
+int64_t boxhdg_lanes_face(const struct boxhdg_lanes *lanes, const struct box_face_pack *pack, int lane);
 
 enum boxhdg_scaling { BOXHDG_UNKNOWN, BOXHDG_RESIDUAL };
 /* A vector of n numbers in the precision of the lanes. */
@@ -71,11 +87,15 @@ facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_s
 void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A);
 void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D);
 
-/* One step of kernels/box.h on vectors of either precision; NULL for those not wanted. */
+/* One step of kernels/box.h on vectors of either precision; NULL for those not wanted. Of a block: y is the
+ * sum at the seam; what is returned is its part of d . y. */
 double boxhdg_lanes_step(const struct boxhdg_lanes *lanes, const struct box_step *step,
                          const struct vector *f, struct vector *r, const struct vector *e, struct vector *d,
                          struct vector *x, struct vector *y);
-/* r -= alpha y; sums: r . D r, and |r|^2 in plain modes. */
+/* x . D x and |x|^2 in plain modes of a block become those of all, each face counted once. */
+void boxhdg_lanes_join_sums(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                            const struct vector *x, double sums[2]);
+/* r -= alpha y; sums: r . D r, and |r|^2 in plain modes, of what this block has. */
 void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const struct vector *y,
                            struct vector *r, struct vector *moments, double sums[2]);
 

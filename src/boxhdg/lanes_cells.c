@@ -162,7 +162,7 @@ static void fill_weights(const struct boxhdg_lanes *lanes, const struct boxhdg_k
 
 int boxhdg_is_alike(const struct boxhdg *h) {
     const struct box_grid *g = &h->grid;
-    int alike = g->separable;
+    int alike = g->separable && g->part == NULL;
     for (int d = 0; d < g->dim; d++)
         for (int i = 1; i < g->cells[d]; i++)
             alike = alike && h->column_line[d][i] == h->column_line[d][0] &&
@@ -211,6 +211,7 @@ static facet_status make_diagonal(struct boxhdg_lanes *lanes, const struct kinds
     TRY(device_copy(device, &diagonals, all->diagonals, (size_t)(all->n * all->size), sizeof *diagonals));
     TRY(device_alloc(device, &sum, (size_t)plan.size, sizeof *sum));
     device_box_diagonal(device, &plan, diagonals, sum);
+    TRY(boxhdg_lanes_join_diagonal(lanes, sum));
     if (lanes->precision == F32) {
         TRY(device_copy_rounded(device, F32, &rounded, sum, plan.size));
         lanes->owned[lanes->n_owned++] = rounded;

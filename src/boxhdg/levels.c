@@ -26,7 +26,7 @@ static void faces_free(struct mg_link *link) {
 /* ------------------------------------------------------------------------------------------ the link */
 
 static void gather(const struct mg_link *link, struct vector *coarse) {
-    const struct faces *f = link->data;
+    struct faces *f = link->data;
     boxhdg_coarse_gather(f->coarse, &f->moments, coarse);
 }
 
@@ -101,6 +101,7 @@ static void scale(const struct smoother *s, const struct operator* A, const stru
     (void)A, (void)from_zero;
     operator_create_box_diagonal(c->lanes, &D);
     operator_apply(&D, f, x);
+    operator_destroy(&D);
 }
 
 /* A start for the largest eigenvalue of D K that is zero in lanes that are no unknowns. */
@@ -110,6 +111,7 @@ static facet_status pack_noise(const struct boxhdg_lanes *lanes, struct vector *
     TRY(ALLOC(noise, lanes->hdg->n_trace));
     solve_noise(lanes->hdg->n_trace, noise);
     TRY(boxhdg_lanes_pack(lanes, BOXHDG_RESIDUAL, noise, r));
+    seam_add(lanes->seam, r);
 done:
     base_free(&noise);
     return status;
@@ -118,7 +120,7 @@ done:
 static facet_status make_polynomial(struct faces *c, int degree, struct smoother *s) {
     facet_status status = FACET_OK;
     struct vector *vectors[] = {&c->r, NULL, &c->y, &c->d};
-    struct operator K;
+    struct operator K = {0};
     double top;
     if (degree > MG_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree of a smoother must be 1 to %d, not %d", MG_MAX_DEGREE, degree);
@@ -131,6 +133,7 @@ static facet_status make_polynomial(struct faces *c, int degree, struct smoother
     c->degree = degree;
     *s = (struct smoother){.smooth = smooth, .down = down, .up = up, .top = top, .data = c};
 done:
+    operator_destroy(&K);
     return status;
 }
 
@@ -178,7 +181,7 @@ facet_status boxhdg_levels_create(const struct boxhdg_lanes *lanes, int degree, 
     struct multigrid *mg = NULL;
     *M = (struct operator){0};
     TRY(boxhdg_coarse_create(lanes, &coarse));
-    if (boxhdg_coarse_size(coarse) == 0) goto done;
+    if (boxhdg_coarse_is_empty(coarse)) goto done;
     kept = coarse;
     TRY(multigrid_create(&mg));
     TRY(append_faces(lanes, degree, &coarse, mg));

@@ -45,7 +45,7 @@ static facet_status project_work(const struct boxhdg_at *at, double *scratch, vo
     if (job->loads != NULL) return project_cell(at, job, scratch);
     for (int d = 0; d < at->h->grid.dim; d++)
         for (int side = 0; side < 2; side++)
-            if (boxhdg_at_boundary(at, d, side)) {
+            if (boxhdg_at_boundary(at, d, side) && at->h->grid.sides[d][side] != BOX_SEAM) {
                 double *to = at->h->grid.sides[d][side] == BOX_DIRICHLET ? job->dirichlet : job->neumann;
                 if (to != NULL) TRY(project_face(at, job, d, side, scratch, to + at->faces[d][side]));
             }
@@ -148,6 +148,18 @@ static facet_status hybridize_work(const struct boxhdg_at *at, double *scratch, 
     return FACET_OK;
 }
 
+facet_status boxhdg_add_seam_of_faces(const struct boxhdg *h, double *faces) {
+    facet_status status = FACET_OK;
+    int64_t *offsets = NULL;
+    if (h->seam == NULL) return FACET_OK;
+    TRY(ALLOC(offsets, h->grid.n_faces + 1));
+    for (int64_t f = 0; f <= h->grid.n_faces; f++) offsets[f] = f;
+    TRY(seam_add_blocks(h->seam, offsets, faces));
+done:
+    base_free(&offsets);
+    return status;
+}
+
 facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const double *dirichlet,
                               const double *neumann, double *uhat) {
     facet_status status = FACET_OK;
@@ -155,6 +167,8 @@ facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const dou
     TRY(CALLOC(job.taus, h->grid.n_faces));
     memset(uhat, 0, (size_t)h->n_trace * sizeof *uhat);
     TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), hybridize_work, &job));
+    TRY(boxhdg_add_seam(h, uhat));
+    TRY(boxhdg_add_seam_of_faces(h, job.taus));
     for (int64_t f = 0; f < h->grid.n_faces; f++)
         for (int64_t i = 0; i < h->face_size; i++) uhat[f * h->face_size + i] /= job.taus[f];
     boxhdg_add_dirichlet(h, dirichlet, uhat);
@@ -173,7 +187,7 @@ double boxhdg_mean(const struct boxhdg *h, const double *u) {
         integral += at.V * box_weigh(at.extent, at.moments, u + c * h->cell_size);
         volume += at.V * (double)(1 << h->grid.dim);
     }
-    return integral / volume;
+    return box_all(&h->grid, TEAM_SUM, integral) / box_all(&h->grid, TEAM_SUM, volume);
 }
 
 /* Coefficients of the function 1 are the products of the moments. Every face once: by the cell above it, or
@@ -239,8 +253,9 @@ void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads
                 *scale += fabs(through);
             }
     }
-    *shift = sum / volume;
-    *scale /= volume;
+    volume = box_all(g, TEAM_SUM, volume);
+    *shift = box_all(g, TEAM_SUM, sum) / volume;
+    *scale = box_all(g, TEAM_SUM, *scale) / volume;
     for (int64_t c = 0; c < g->n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);

@@ -48,6 +48,8 @@ static facet_status forget_diagonal(struct boxhdg_lanes *lanes) {
     lanes->plan.alike = 0;
     lanes->plan.f64.diagonal = v.data;
     v = (struct vector){0};
+    for (int64_t i = 0; i < lanes->n_foreign * lanes->hdg->face_size; i++)
+        lanes->foreign_diagonal[i] = 1.0 / lanes->foreign_scales[i];
 done:
     base_free(&ones);
     vector_destroy(&v);
@@ -146,6 +148,7 @@ static facet_status make_single(struct boxhdg_solver *s) {
         TRY(ALLOC(plain, h->n_trace));
         solve_noise(h->n_trace, plain);
         TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, plain, &s->F));
+        seam_add(s->lanes->seam, &s->F);
     } else
         TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, &s->F));
     TRY(solve_judge_fast(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->F, &s->solution, 1 + h->grid.singular,
@@ -215,7 +218,7 @@ const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *s, struct v
 static int is_light(const struct boxhdg *h) {
     int light = 0;
     for (int i = 0; i < h->n_lines; i++) light |= 2.0 * h->lines[i].rho < LIGHT_TAU;
-    return light;
+    return box_all(&h->grid, TEAM_MAX, light) > 0.0;
 }
 
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_guess guess,
@@ -229,7 +232,7 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
     control.forget_data = &constant;
     control.fast = s->single != NULL ? &s->fast : NULL;
     control.work = &s->work;
-    control.light = guess == BOXHDG_FROM_ZERO && is_light(s->lanes->hdg);
+    control.light = is_light(s->lanes->hdg) && guess == BOXHDG_FROM_ZERO;
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
         control.rough = &s->rough;
@@ -242,6 +245,7 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
             status = solve_history_add(&s->history, &s->A, &s->solution);
     }
     facet_status device = device_check(s->device);
+    if (device == FACET_OK && status == FACET_OK) status = seam_share(s->lanes->seam, &s->solution);
     return device != FACET_OK ? device : status;
 }
 

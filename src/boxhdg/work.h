@@ -45,6 +45,13 @@ static inline int64_t boxhdg_pairs_size(const struct boxhdg *h) {
     return 6 * h->face_size + BOX_SLACK;
 }
 
+/* The faces of a seam become the sums of what both blocks have. */
+static inline facet_status boxhdg_add_seam(const struct boxhdg *h, double *trace) {
+    return h->seam != NULL ? seam_add_blocks(h->seam, h->seam->offsets, trace) : FACET_OK;
+}
+
+facet_status boxhdg_add_seam_of_faces(const struct boxhdg *h, double *faces); /* one number each */
+
 /* box_for_cells with the cell at hand. */
 typedef facet_status (*boxhdg_work)(const struct boxhdg_at *at, double *scratch, void *user);
 facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work, void *user);

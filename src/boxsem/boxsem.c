@@ -129,7 +129,7 @@ done:
 
 static int is_loose(const struct box_grid *g) {
     double square = 0.0, k = 0.0;
-    if (g->singular || box_is_closed(g)) return 0;
+    if (g->singular || g->closed) return 0;
     for (int64_t i = 0; i < g->n_cells; i++) {
         if (g->reaction[i] != g->reaction[0]) return 0;
         k = fmax(k, g->conductivity != NULL ? g->conductivity[i] : 1.0);
@@ -143,7 +143,7 @@ static int is_loose(const struct box_grid *g) {
 static double constant_error(const struct boxsem *c) {
     const struct box_grid *g = &c->grid;
     double square = 0.0, reaction = 0.0;
-    if (g->singular || c->loose || box_is_closed(g)) return 0.0;
+    if (g->singular || c->loose || g->closed) return 0.0;
     for (int64_t i = 0; i < g->n_cells; i++) {
         int at[3];
         double stiff = 0.0, volume = 1.0;
@@ -243,7 +243,7 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
     TRY(ALLOC(values, c->grid.n_cells));
     for (int64_t cell = 0; cell < c->grid.n_cells; cell++) values[cell] = reaction;
     c->grid.reaction = values;
-    box_grid_judge(&c->grid);
+    TRY(box_grid_judge(&c->grid));
     cheap = cheap && before.singular == c->grid.singular && before.separable == c->grid.separable &&
             (boxsem_has_cycle(&c->options) || c->direct != NULL ||
              c->options.preconditioner == BOXSEM_PRECONDITION_NONE);

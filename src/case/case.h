@@ -163,6 +163,7 @@ struct case_file {
         int n_fields;
         const char **fields;
         int order; /* 0: chosen */
+        int pieces;
     } output;
     int n_values;
     struct case_value *values;

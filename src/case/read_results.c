@@ -62,6 +62,7 @@ facet_status reader_read_output(struct reader *r) {
         r->file->output.file = file->text;
     }
     r->file->output.order = reader_integer(map, "output.order");
+    r->file->output.pieces = reader_integer(map, "output.pieces");
     if (!fields) goto done;
     if (fields->n == 0)
         issues_add(r->issues, fields, "output.fields: is empty; name a field, or leave the key out");

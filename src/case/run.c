@@ -3,12 +3,14 @@
  */
 #include "case/run.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "io/solution.h"
+#include "io/vtu.h"
 #include "mesh/part.h"
 
 /* ------------------------------------------------------------------------------------------ places */
@@ -97,12 +99,37 @@ static void gather(struct text *errors, facet_status status, const struct case_f
 
 /* ------------------------------------------------------------------------------------------ mesh */
 
+/* Boxes of quads and hexes stay boxes when they are refined, so that processes may begin with the finer one:
+ * their blocks are boxes then, too. *times: what is left to be done. */
+static facet_status refine_box(facet_box *box, double *coordinates[3], int *times) {
+    facet_status status = FACET_OK;
+    if (strcmp(box->shape, "quad") != 0 && strcmp(box->shape, "hex") != 0) return FACET_OK;
+    for (int a = 0; a < box->dim; a++)
+        if (*times > 30 || box->cells[a] > INT_MAX >> *times) return FACET_OK;
+    for (; *times > 0; --*times)
+        for (int a = 0; a < box->dim; a++) {
+            const int n = box->cells[a] *= 2;
+            const double *x = box->coordinates[a];
+            double *finer = NULL;
+            if (x == NULL) continue;
+            TRY(ALLOC(finer, n + 1));
+            for (int i = 0; i <= n; i++) finer[i] = i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
+            base_free(&coordinates[a]);
+            box->coordinates[a] = coordinates[a] = finer;
+        }
+done:
+    return status;
+}
+
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh) {
     facet_status status = FACET_OK;
+    double *coordinates[3] = {NULL};
+    int times = file->mesh.refine + refine;
     *mesh = NULL;
     if (file->mesh.is_box) {
         facet_box box = file->mesh.box;
         box.size = sizeof box;
+        if (context->team != NULL) TRY(refine_box(&box, coordinates, &times));
         TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
     } else {
         TRY((file->mesh.apart ? facet_mesh_read_apart : facet_mesh_read)(context, file->mesh.path, mesh));
@@ -110,8 +137,9 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     if (*mesh == NULL) goto done; /* a rank without cells */
     if (file->mesh.scale != 1.0)
         TRY(at_place(facet_mesh_scale(*mesh, file->mesh.scale), file, file->mesh.place));
-    TRY(at_place(facet_mesh_refine(*mesh, file->mesh.refine + refine), file, file->mesh.place));
+    TRY(at_place(facet_mesh_refine(*mesh, times), file, file->mesh.place));
 done:
+    for (int a = 0; a < 3; a++) base_free(&coordinates[a]);
     if (status != FACET_OK) facet_mesh_destroy(mesh);
     return status;
 }
@@ -717,13 +745,27 @@ static int has_targets(const struct run *run) {
     return n > 0;
 }
 
+/* From then on the output is the file that names the pieces. */
+static facet_status name_pieces(struct run *run) {
+    facet_status status = FACET_OK;
+    run->n_pieces = vtu_n_pieces(mesh_team(run->mesh), run->file->output.pieces);
+    if (run->n_pieces == 1) goto done;
+    TRY(CALLOC(run->pieces, run->n_pieces + 1));
+    for (int p = 0; p <= run->n_pieces; p++) TRY(vtu_piece_name(run->output, p - 1, &run->pieces[p]));
+    run->output = run->pieces[0];
+done:
+    return status;
+}
+
 static facet_status write_files(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
     double begin = begin_phase(run, FACET_PHASE_OUTPUT);
     if (run->output != NULL) {
         TRY(solution_write(run->solver, run->output, file->output.n_fields,
-                           (const char *const *)file->output.fields, file->output.order));
+                           (const char *const *)file->output.fields, file->output.order,
+                           file->output.pieces));
+        TRY(name_pieces(run));
         run->output_written = 1;
     }
     TRY(run_write_values(run));
@@ -805,6 +847,8 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
 void run_destroy(struct run *run) {
     for (int i = 0; i < run->n_values; i++) base_free(&run->values[i].numbers);
     base_free(&run->values);
+    for (int p = 0; run->pieces != NULL && p <= run->n_pieces; p++) base_free(&run->pieces[p]);
+    base_free(&run->pieces);
     facet_solver_destroy(&run->solver);
     facet_problem_destroy(&run->problem);
     if (!run->borrows_mesh) facet_mesh_destroy(&run->mesh);

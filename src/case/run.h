@@ -62,6 +62,8 @@ struct run {
     facet_solver *solver;
     int degree;
     const char *output; /* the file to write, or NULL; the caller's text */
+    int n_pieces;       /* of the output, once it is written: more than 1: */
+    char **pieces;      /* their names, after that of the file that names them */
     int output_written, values_written;
     struct base_timers timers;    /* what is not the solver's; all phases once there is a report */
     double total_seconds;         /* until the files are written; the phases add up to it */

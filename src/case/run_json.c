@@ -178,6 +178,7 @@ static void write_files(struct json *json, const struct run *run) {
     if (n == 0) return;
     json_array_begin(json, "files");
     if (run->output_written) json_string(json, NULL, run->output);
+    for (int p = 1; run->pieces != NULL && p <= run->n_pieces; p++) json_string(json, NULL, run->pieces[p]);
     for (int i = 0; i < run->n_values; i++)
         if (run->values_written && run->values[i].wanted->file != NULL)
             json_string(json, NULL, run->values[i].wanted->file);

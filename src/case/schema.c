@@ -350,6 +350,11 @@ static const struct schema_entry table[] = {
         "(`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little more than half the "
         "degree.",
         FROM_TO(1, 10)),
+    ROW("output.pieces", SCHEMA_INTEGER,
+        "Over many processes (facet-mpi): so many files, name-0.vtu, name-1.vtu and so on, each with the "
+        "cells "
+        "of as many processes, and name.pvtu, which ParaView opens. One process, or 1, writes name.vtu.",
+        FROM_TO(1, 1000000), .fallback = "1"),
 
     ROW("values[].name", SCHEMA_TEXT, "Its name in the output.", REQUIRED),
     ROW("values[].field", SCHEMA_WORD,

@@ -10,6 +10,7 @@ static void seam_free(struct seam *s) {
     for (int k = 0; s->neighbours != NULL && k < s->n_neighbours; k++) base_free(&s->neighbours[k].blocks);
     base_free(&s->neighbours);
     base_free(&s->offsets);
+    base_free(&s->places);
     base_free(&s->foreign);
     base_free(&s->names);
     base_free(&s->messages);
@@ -41,8 +42,9 @@ static facet_status find_foreign(struct seam *s) {
     TRY(ALLOC(s->foreign, 2 * n));
     for (int64_t b = 0; b < s->n_blocks; b++) {
         if (!flags[b]) continue;
-        if (b == 0 || !flags[b - 1]) s->foreign[2 * s->n_foreign++] = s->offsets[b];
-        s->foreign[2 * s->n_foreign - 1] = s->offsets[b + 1];
+        const int64_t first = s->places != NULL ? s->places[b] : s->offsets[b];
+        if (b == 0 || !flags[b - 1] || s->places != NULL) s->foreign[2 * s->n_foreign++] = first;
+        s->foreign[2 * s->n_foreign - 1] = first + (s->offsets[b + 1] - s->offsets[b]) * s->stride;
     }
 done:
     base_free(&flags);
@@ -69,8 +71,9 @@ done:
     return status;
 }
 
-facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
-                         const struct seam_neighbour *neighbours, struct seam **seam) {
+facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
+                               const int64_t *places, int stride, int n_neighbours,
+                               const struct seam_neighbour *neighbours, struct seam **seam) {
     facet_status status = FACET_OK;
     struct seam *s;
     *seam = NULL;
@@ -80,8 +83,11 @@ facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t
     s->team = team;
     s->n_blocks = n_blocks;
     s->n_neighbours = n_neighbours;
+    s->stride = stride;
     TRY(ALLOC(s->offsets, n_blocks + 1));
     memcpy(s->offsets, offsets, (size_t)(n_blocks + 1) * sizeof *offsets);
+    if (places != NULL) TRY(ALLOC(s->places, n_blocks));
+    if (places != NULL && n_blocks > 0) memcpy(s->places, places, (size_t)n_blocks * sizeof *places);
     TRY(CALLOC(s->neighbours, n_neighbours));
     TRY(CALLOC(s->messages, n_neighbours));
     for (int k = 0; k < n_neighbours; k++) {
@@ -99,20 +105,51 @@ done:
     return status;
 }
 
+facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
+                         const struct seam_neighbour *neighbours, struct seam **seam) {
+    return seam_create_apart(team, n_blocks, offsets, NULL, 1, n_neighbours, neighbours, seam);
+}
+
 /* ------------------------------------------------------------------------------ exchange */
 
+/* Where the blocks of an array stand: one after the other, or as those of the seam's vectors. */
+struct layout {
+    const int64_t *offsets, *places;
+    int stride;
+};
+
+static struct layout own_layout(const struct seam *s) {
+    return (struct layout){s->offsets, s->places, s->stride};
+}
+
+static inline int64_t first_of(const struct layout *l, int32_t block) {
+    return l->places != NULL ? l->places[block] : l->offsets[block];
+}
+
+static inline int64_t size_of(const struct layout *l, int32_t block) {
+    return l->offsets[block + 1] - l->offsets[block];
+}
+
+/* A block that goes out. */
+static char *pack(const struct layout *l, int32_t block, size_t size, const void *values, char *to) {
+    const int64_t first = first_of(l, block), n = size_of(l, block);
+    if (l->stride == 1) {
+        memcpy(to, (const char *)values + (size_t)first * size, (size_t)n * size);
+    } else if (size == sizeof(double)) {
+        for (int64_t j = 0; j < n; j++) ((double *)to)[j] = ((const double *)values)[first + j * l->stride];
+    } else {
+        for (int64_t j = 0; j < n; j++) ((float *)to)[j] = ((const float *)values)[first + j * l->stride];
+    }
+    return to + (size_t)n * size;
+}
+
 /* All shared blocks, of numbers of so many bytes, go out and come in. */
-static facet_status begin(const struct seam *s, const int64_t *offsets, size_t size, const void *values) {
+static facet_status begin(const struct seam *s, const struct layout *l, size_t size, const void *values) {
     char *out = s->out, *in = s->in;
     for (int k = 0; k < s->n_neighbours; k++) {
         const struct seam_neighbour *neighbour = &s->neighbours[k];
         char *to = out;
-        for (int64_t i = 0; i < neighbour->count; i++) {
-            const int32_t b = neighbour->blocks[i];
-            const size_t bytes = (size_t)(offsets[b + 1] - offsets[b]) * size;
-            memcpy(to, (const char *)values + (size_t)offsets[b] * size, bytes);
-            to += bytes;
-        }
+        for (int64_t i = 0; i < neighbour->count; i++) to = pack(l, neighbour->blocks[i], size, values, to);
         s->messages[k] = (struct team_message){.rank = neighbour->rank,
                                                .send = out,
                                                .send_bytes = to - out,
@@ -129,64 +166,76 @@ static facet_status end(const struct seam *s) {
 }
 
 #define ADD(type)                                                                                            \
-    static void add_##type(const struct seam *s, const int64_t *offsets, type *values) {                     \
+    static void add_##type(const struct seam *s, const struct layout *l, type *values) {                     \
         const type *in = s->in;                                                                              \
         for (int k = 0; k < s->n_neighbours; k++)                                                            \
             for (int64_t i = 0; i < s->neighbours[k].count; i++) {                                           \
                 const int32_t b = s->neighbours[k].blocks[i];                                                \
-                for (int64_t j = offsets[b]; j < offsets[b + 1]; j++) values[j] += *in++;                    \
+                type *to = values + first_of(l, b);                                                          \
+                for (int64_t n = size_of(l, b); n > 0; n--, to += l->stride) *to += *in++;                   \
             }                                                                                                \
     }
 ADD(double)
 ADD(float)
 
 facet_status seam_add_begin(const struct seam *s, const struct vector *x) {
-    return begin(s, s->offsets, precision_size(x->precision), x->numbers);
+    const struct layout own = own_layout(s);
+    return begin(s, &own, precision_size(x->precision), x->numbers);
 }
 
 void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
     facet_status status = begun == FACET_OK ? end(s) : begun;
+    const struct layout own = own_layout(s);
     if (status != FACET_OK)
         vector_fill(x, NAN);
     else if (x->precision == F64)
-        add_double(s, s->offsets, x->data);
+        add_double(s, &own, x->data);
     else
-        add_float(s, s->offsets, x->numbers);
+        add_float(s, &own, x->numbers);
 }
 
-static facet_status exchange_blocks(const struct seam *s, const int64_t *offsets, const double *values) {
-    facet_status status = team_fail(s->team, make_room((struct seam *)s, offsets));
-    if (status == FACET_OK) status = begin(s, offsets, sizeof *values, values);
+static facet_status exchange(const struct seam *s, const struct layout *l, const double *values) {
+    facet_status status = team_fail(s->team, make_room((struct seam *)s, l->offsets));
+    if (status == FACET_OK) status = begin(s, l, sizeof *values, values);
     return status == FACET_OK ? end(s) : status;
 }
 
 facet_status seam_add_blocks(const struct seam *s, const int64_t *offsets, double *values) {
     if (s == NULL) return FACET_OK;
-    facet_status status = exchange_blocks(s, offsets, values);
-    if (status == FACET_OK) add_double(s, offsets, values);
+    const struct layout blocks = {offsets, NULL, 1};
+    facet_status status = exchange(s, &blocks, values);
+    if (status == FACET_OK) add_double(s, &blocks, values);
     return status;
 }
 
-facet_status seam_copy_blocks(const struct seam *s, const int64_t *offsets, double *values) {
-    if (s == NULL) return FACET_OK;
-    facet_status status = exchange_blocks(s, offsets, values);
+/* What owners have takes the place of the other copies. */
+static facet_status copy(const struct seam *s, const struct layout *l, double *values) {
+    facet_status status = exchange(s, l, values);
     for (int k = 0; status == FACET_OK && k < s->n_neighbours; k++) {
         const double *in = s->messages[k].receive;
         for (int64_t i = 0; s->neighbours[k].rank < s->team->rank && i < s->neighbours[k].count; i++) {
             const int32_t b = s->neighbours[k].blocks[i];
-            for (int64_t j = offsets[b]; j < offsets[b + 1]; j++) values[j] = *in++;
+            double *to = values + first_of(l, b);
+            for (int64_t n = size_of(l, b); n > 0; n--, to += l->stride) *to = *in++;
         }
     }
     return status;
 }
 
+facet_status seam_copy_blocks(const struct seam *s, const int64_t *offsets, double *values) {
+    const struct layout blocks = {offsets, NULL, 1};
+    return s != NULL ? copy(s, &blocks, values) : FACET_OK;
+}
+
 facet_status seam_share(const struct seam *s, struct vector *x) {
-    return x->precision == F64 ? seam_copy_blocks(s, s->offsets, x->data) : FACET_OK;
+    if (s == NULL || x->precision != F64) return FACET_OK;
+    const struct layout own = own_layout(s);
+    return copy(s, &own, x->data);
 }
 
 void seam_clear_foreign(const struct seam *s, double *values) {
     for (int64_t k = 0; s != NULL && k < s->n_foreign; k++)
-        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i++) values[i] = 0.0;
+        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride) values[i] = 0.0;
 }
 
 /* ------------------------------------------------------------------------------ sums */
@@ -201,7 +250,7 @@ int64_t seam_n_owned(const struct seam *s) {
     static double foreign_dot_##type(const struct seam *s, const type *x, const type *y) {                   \
         double sum = 0.0;                                                                                    \
         for (int64_t k = 0; k < s->n_foreign; k++)                                                           \
-            for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i++)                              \
+            for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride)                   \
                 sum += (double)x[i] * (double)y[i];                                                          \
         return sum;                                                                                          \
     }

@@ -26,11 +26,14 @@ struct seam {
     int holders;
     struct base_team *team;
     int64_t n_blocks;
-    int64_t *offsets; /* n_blocks + 1: where they begin in a vector */
+    int64_t *offsets; /* n_blocks + 1: where they begin in a vector; with places: the sums of their sizes */
+    int64_t *places;  /* NULL, or where the blocks begin, whose numbers are `stride` apart */
+    int stride;
     int n_neighbours;
     struct seam_neighbour *neighbours; /* a block has one at most; blocks shared with a lower rank are its */
     int64_t n_foreign;
-    int64_t *foreign; /* 2 x n_foreign: where runs of entries begin and end that others own */
+    int64_t
+        *foreign; /* 2 x n_foreign: where runs of entries, `stride` apart, begin and end that others own */
     struct team_message *messages;
     void *pending;  /* of the exchange under way */
     void *out, *in; /* room for the largest blocks that were ever sent */
@@ -41,6 +44,11 @@ struct seam {
 /* neighbours: copied, in ascending order of ranks. offsets: copied. */
 facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
                          const struct seam_neighbour *neighbours, struct seam **seam);
+/* The same for vectors whose blocks do not follow each other: block b has offsets[b + 1] - offsets[b] numbers
+ * at places[b], places[b] + stride, ...; only blocks at the seam need be among them. */
+facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
+                               const int64_t *places, int stride, int n_neighbours,
+                               const struct seam_neighbour *neighbours, struct seam **seam);
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 
@@ -60,7 +68,7 @@ facet_status seam_copy_blocks(const struct seam *seam, const int64_t *offsets, d
 facet_status seam_share(const struct seam *seam, struct vector *x);
 /* Entries of other owners become zero. */
 void seam_clear_foreign(const struct seam *seam, double *values);
-int64_t seam_n_owned(const struct seam *seam);
+int64_t seam_n_owned(const struct seam *seam); /* of a seam whose vectors are its blocks */
 /* The sum over all processes of what is owned, `here` being the dot product of all entries of x and y. */
 double seam_dot(const struct seam *seam, const struct vector *x, const struct vector *y, double here);
 /* names: copied. */

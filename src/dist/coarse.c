@@ -20,6 +20,7 @@ struct coarse_solve {
     struct dist_vectors b;
     Vec x;
     int pinned; /* unknown 0 is held at zero, and is owned here */
+    Vec kernel; /* of length 1, where one mode spans it; else NULL */
 };
 
 static void coarse_free(void **data) {
@@ -30,6 +31,7 @@ static void coarse_free(void **data) {
         KSPDestroy(&s->ksp);
         MatDestroy(&s->A);
         VecDestroy(&s->x);
+        VecDestroy(&s->kernel);
         dist_vectors_destroy(&s->b);
     }
     base_free(data);
@@ -145,6 +147,33 @@ done:
     return status;
 }
 
+static facet_status make_kernel(const struct coarse_matrix *m, struct coarse_solve *s) {
+    facet_status status = FACET_OK;
+    double *to, size;
+    if (!m->singular || m->n_modes > 1) return FACET_OK;
+    PETSC(VecDuplicate(s->b.all, &s->kernel));
+    PETSC(VecGetArray(s->kernel, &to));
+    for (int64_t i = 0; i < m->csr.n; i++) {
+        const int64_t at = m->numbers[i] - m->first;
+        if (at >= 0 && at < m->n_owned) to[at] = m->modes != NULL ? m->modes[i] : 1.0;
+    }
+    PETSC(VecRestoreArray(s->kernel, &to));
+    PETSC(VecNormalize(s->kernel, &size));
+done:
+    return status;
+}
+
+/* Rounding that a right-hand side has along the kernel would become a source at the unknown that is held. */
+static facet_status remove_kernel(const struct coarse_solve *s, Vec v) {
+    facet_status status = FACET_OK;
+    double dot;
+    if (s->kernel == NULL) return FACET_OK;
+    PETSC(VecDot(v, s->kernel, &dot));
+    PETSC(VecAXPY(v, -dot, s->kernel));
+done:
+    return status;
+}
+
 /* b is the sum of what the ranks have; all get the solution. PETSc is entered by all ranks, or by none. */
 static facet_status coarse_apply(void *data, const double *b, double *x) {
     facet_status status = FACET_OK;
@@ -152,12 +181,14 @@ static facet_status coarse_apply(void *data, const double *b, double *x) {
     double *array;
     TRY(team_agree(s->team, FACET_OK));
     TRY(dist_vectors_add(&s->b, b, s->b.all));
+    TRY(remove_kernel(s, s->b.all));
     if (s->pinned) {
         PETSC(VecGetArray(s->b.all, &array));
         array[0] = 0.0;
         PETSC(VecRestoreArray(s->b.all, &array));
     }
     PETSC(KSPSolve(s->ksp, s->b.all, s->x));
+    TRY(remove_kernel(s, s->x));
     TRY(dist_vectors_get(&s->b, s->x, x));
 done:
     return status;
@@ -174,6 +205,7 @@ facet_status dist_create_coarse(const struct device *device, const struct coarse
     TRY(make_matrix(comm, m, s));
     TRY(dist_vectors_create(comm, m, &s->b));
     PETSC(VecDuplicate(s->b.all, &s->x));
+    TRY(make_kernel(m, s));
     TRY(dist_set_near_null_space(m, s->b.all, s->A));
     TRY(make_solver(comm, m, s));
     status =

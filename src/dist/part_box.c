@@ -183,11 +183,15 @@ static facet_status make_level(struct base_team *team, const facet_box *box, con
                                int shift, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct maker m = {.team = team, .box = box, .blocks = *blocks, .shift = shift};
-    struct part_input input = {.team = team};
+    struct part_box whole = {0};
+    struct part_input input = {.team = team, .box = &whole};
     m.block = blocks_of_rank(blocks, team->rank);
     for (int a = 0; a < box->dim; a++) {
         m.block.first[a] <<= shift;
         m.block.count[a] <<= shift;
+        whole.cells[a] = box->cells[a];
+        whole.first[a] = m.block.first[a];
+        whole.periodic[a] = box->periodic[a] != 0;
     }
     TRY(mesh_check_box(box, &m.cells_per_brick));
     TRY(mesh_create_box_block(box, m.block.first, m.block.count, &m.seam, &m.mesh));

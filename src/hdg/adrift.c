@@ -88,6 +88,11 @@ static facet_status gram_work(struct local *l, int block, int32_t cell, void *us
     return FACET_OK;
 }
 
+/* Totals of all parts of a mesh. */
+static facet_status join_parts(const struct hdg *h, int count, double *totals) {
+    return team_reduce(mesh_team(h->data.mesh), TEAM_SUM, h->data.n_adrift * count, totals);
+}
+
 /* The inverse of the Gram matrix of the motions that each piece has. */
 static facet_status find_gram(struct hdg *h) {
     facet_status status = FACET_OK;
@@ -98,6 +103,7 @@ static facet_status find_gram(struct hdg *h) {
     TRY(CALLOC(h->adrift->inverse, h->data.n_adrift * N * N));
     TRY(local_for_all_cells(h, gram_work, cells));
     add_cells(h, N * N, cells, totals);
+    TRY(join_parts(h, N * N, totals));
     for (int i = 0; i < h->data.n_adrift; i++) {
         const struct hdg_adrift *p = &h->data.adrift[i];
         double *to = h->adrift->inverse + i * N * N, *G = totals + i * N * N;
@@ -126,15 +132,35 @@ static int is_double(const struct hdg *h, int32_t face) {
     return h->contacts != NULL && h->contacts->seen.records[face].n_traces == 2;
 }
 
+/* An unknown that holds a motion. */
+struct best {
+    double size, v[ADRIFT_MOTIONS];
+    int64_t unknown; /* -1: another part of the mesh has it */
+};
+
+/* The best of all parts. */
+static facet_status compare_parts(struct base_team *team, struct best *best) {
+    facet_status status = FACET_OK;
+    double size = best->size;
+    int64_t owner;
+    if (team == NULL) return FACET_OK;
+    TRY(team_reduce(team, TEAM_MAX, 1, &size));
+    owner = best->size == size ? team->rank : team->size;
+    TRY(team_reduce_counts(team, TEAM_MIN, 1, &owner));
+    const int64_t own = owner == team->rank ? best->unknown : -1;
+    TRY(team_broadcast(team, (int)owner, best, sizeof *best));
+    best->unknown = own;
+done:
+    return status;
+}
+
 /* One unknown to be held for each piece: the one with the largest part of all motions that the chosen ones
- * do not hold yet. chosen: n_adrift x n x n, orthonormal; step: how many there are. */
+ * do not hold yet, and not between parts of the mesh, who would hold it twice. chosen: n_adrift x n x n,
+ * orthonormal; step: how many there are. */
 static facet_status choose_step(struct hdg *h, int step, double *chosen) {
     facet_status status = FACET_OK;
     enum { N = ADRIFT_MOTIONS };
-    struct best {
-        double size, v[N];
-        int64_t unknown;
-    } *best = NULL;
+    struct best *best = NULL;
     int dim = h->data.mesh->dim;
     TRY(CALLOC(best, h->data.n_adrift));
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
@@ -142,6 +168,7 @@ static facet_status choose_step(struct hdg *h, int step, double *chosen) {
         const struct hdg_adrift *p = piece_of_face(h, face);
         int64_t first = h->trace.free_offsets[b], m = (h->trace.free_offsets[b + 1] - first) / dim;
         if (p == NULL || step >= p->n || h->trace.records[face].turn >= 0 || is_double(h, face)) continue;
+        if (h->data.mesh->face_cells[2 * (int64_t)face + 1] == MESH_SEAM) continue;
         int64_t i = p - h->data.adrift;
         for (int a = 0; a < dim; a++) {
             double v[N], size = 0.0;
@@ -160,11 +187,12 @@ static facet_status choose_step(struct hdg *h, int step, double *chosen) {
     }
     for (int i = 0; i < h->data.n_adrift; i++) {
         if (step >= h->data.adrift[i].n) continue;
+        TRY(compare_parts(mesh_team(h->data.mesh), &best[i]));
         if (!(best[i].size > NOTHING))
             FAIL(FACET_ERROR_INPUT,
                  "every face of the body is joined to another, and nothing is left to hold; "
                  "refine the mesh");
-        h->trace.fixed[best[i].unknown] = 1;
+        if (best[i].unknown >= 0) h->trace.fixed[best[i].unknown] = 1;
         memcpy(chosen + ((int64_t)i * N + step) * N, best[i].v, sizeof best[i].v);
     }
 done:
@@ -253,7 +281,7 @@ static void add_boundary(const struct hdg *h, double *totals) {
 }
 
 static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, const double *all) {
-    char force[96], moment[96], center[96], place[96];
+    char force[96], moment[96], center[96];
     int dim = h->data.mesh->dim;
     double works[WORKS], turning[3];
     for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[ADRIFT_MOTIONS] ? all[i] : 0.0;
@@ -271,8 +299,7 @@ static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, cons
     const char *whose = "the body";
     char text[160];
     if (!p->alone) {
-        snprintf(text, sizeof text, "the piece with the cell at %s",
-                 mesh_middle_text(h->data.mesh, p->cell, -1, place, sizeof place));
+        snprintf(text, sizeof text, "the piece with the cell at %s", p->place);
         whose = text;
     }
     return base_fail(
@@ -284,13 +311,12 @@ static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, cons
 }
 
 /* One of several pieces without any load: it was meant to touch another. */
-static facet_status refuse_idle(const struct hdg *h, const struct hdg_adrift *p) {
-    char place[96];
+static facet_status refuse_idle(const struct hdg_adrift *p) {
     return base_fail(FACET_ERROR_INPUT,
                      "boundary: the mesh falls into unconnected pieces, and the one with the cell at %s can "
                      "still %s, and carries no load; give displacements that prevent this, or let the mesh "
                      "join the pieces",
-                     mesh_middle_text(h->data.mesh, p->cell, -1, place, sizeof place), p->text);
+                     p->place, p->text);
 }
 
 /* n numbers by motions of a piece: those of the canonical ones become the combination c of its own with
@@ -316,10 +342,11 @@ facet_status adrift_balance(const struct hdg *h, const double *source, double *s
     TRY(local_for_all_cells(h, work_of_source, &job));
     add_cells(h, WORKS, job.cells, totals);
     add_boundary(h, totals);
+    TRY(join_parts(h, WORKS, totals));
     for (int i = 0; i < h->data.n_adrift; i++) {
         const struct hdg_adrift *p = &h->data.adrift[i];
         const double *works = totals + i * WORKS;
-        if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(h, p));
+        if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(p));
         for (int j = 0; j < p->n; j++)
             if (!(fabs(cblas_ddot(ADRIFT_MOTIONS, p->motions[j], 1, works, 1)) <=
                   BALANCED * works[ADRIFT_MOTIONS]))
@@ -399,6 +426,7 @@ facet_status adrift_fix(const struct hdg *h, struct hdg_solution *s) {
     TRY(ALLOC(motions, h->data.n_adrift * ADRIFT_MOTIONS));
     TRY(local_for_all_cells(h, fix_work, &job));
     add_cells(h, WORKS, job.cells, totals);
+    TRY(join_parts(h, WORKS, totals));
     for (int i = 0; i < h->data.n_adrift; i++)
         combine(h, i, totals + i * WORKS, motions + i * ADRIFT_MOTIONS);
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {

@@ -68,8 +68,8 @@ struct hdg_contact {
  * of translations and of rotations about the axes through the centre, with coordinates relative to the size.
  */
 struct hdg_adrift {
-    int32_t cell; /* its smallest */
-    int alone;    /* it is the whole mesh */
+    int alone;      /* it is the whole mesh */
+    char place[96]; /* where it lies, for messages */
     double center[3], size;
     int n;
     double motions[6][6];

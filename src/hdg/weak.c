@@ -23,7 +23,6 @@
 #define WEAK            1e-3
 #define NEARLY_SINGULAR 1e-9
 #define INVISIBLE       1e-12
-#define PLACE_BYTES     80
 
 void hdg_weak_destroy(struct hdg_weak *weak) {
     base_free(&weak->cell_piece);
@@ -70,8 +69,8 @@ done:
     return status;
 }
 
-/* Flags of the pieces (by their first cells) that a Dirichlet part holds. */
-static void mark_fixed(const struct hdg *h, const int32_t *piece, uint8_t *fixed) {
+/* Flags of the pieces that a Dirichlet part holds. */
+static void mark_fixed(const struct hdg *h, const int32_t *piece, int64_t *fixed) {
     const struct facet_mesh *mesh = h->data.mesh;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
@@ -80,106 +79,95 @@ static void mark_fixed(const struct hdg *h, const int32_t *piece, uint8_t *fixed
     }
 }
 
-/* The weak ones among the pieces, numbered; held: of the cells, becomes that of the pieces at their first
- * cells. */
-static facet_status choose(const struct hdg *h, const int32_t *piece, const uint8_t *fixed, struct held *held,
-                           struct hdg_weak *weak) {
+/* What holds the pieces, from that of their cells (sum), over all parts of the mesh. */
+static facet_status sum_up(const struct hdg *h, const int32_t *piece, int n, const struct held *cells,
+                           struct held *pieces) {
+    facet_status status = FACET_OK;
+    struct base_team *team = mesh_team(h->data.mesh);
+    for (int i = 0; i < n; i++) pieces[i] = (struct held){.softest = INFINITY};
+    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) {
+        struct held *p = &pieces[piece[c]];
+        p->hold += cells[c].hold;
+        p->volume += cells[c].volume;
+        p->stiffness = fmax(p->stiffness, cells[c].stiffness);
+        p->softest = fmin(p->softest, cells[c].softest);
+    }
+    for (int i = 0; team != NULL && i < n; i++) {
+        double sums[2] = {pieces[i].hold, pieces[i].volume},
+               most[2] = {pieces[i].stiffness, -pieces[i].softest};
+        TRY(team_reduce(team, TEAM_SUM, 2, sums));
+        TRY(team_reduce(team, TEAM_MAX, 2, most));
+        pieces[i] = (struct held){sums[0], sums[1], most[0], -most[1]};
+    }
+done:
+    return status;
+}
+
+/* The weak ones among n pieces, numbered. */
+static facet_status choose(const struct hdg *h, const int32_t *piece, int n, const int64_t *fixed,
+                           const struct held *held, struct hdg_weak *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct mesh_quality quality;
     double square = 0.0;
-    int n_pieces = 0;
+    int *numbers = NULL;
     TRY(mesh_measure_size(mesh, &quality));
     for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        n_pieces += piece[c] == c;
-        if (piece[c] == c) continue;
-        held[piece[c]].hold += held[c].hold;
-        held[piece[c]].volume += held[c].volume;
-        held[piece[c]].stiffness = fmax(held[piece[c]].stiffness, held[c].stiffness);
-        held[piece[c]].softest = fmin(held[piece[c]].softest, held[c].softest);
-    }
+    TRY(ALLOC(numbers, n));
     TRY(ALLOC(weak->cell_piece, mesh->n_cells));
-    TRY(ALLOC(weak->hold, n_pieces));
-    TRY(ALLOC(weak->ratio, n_pieces));
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        const struct held *p = &held[c];
-        weak->cell_piece[c] = piece[c] == c ? -1 : weak->cell_piece[piece[c]];
-        if (piece[c] != c || fixed[c]) continue;
+    TRY(ALLOC(weak->hold, n));
+    TRY(ALLOC(weak->ratio, n));
+    for (int i = 0; i < n; i++) {
+        const struct held *p = &held[i];
+        numbers[i] = -1;
+        if (fixed[i]) continue;
         if (p->hold == 0.0) {
-            char place[PLACE_BYTES];
+            char place[MESH_PLACE_BYTES];
+            TRY(mesh_piece_text(mesh, piece, i, place));
             FAIL(FACET_ERROR_INPUT,
                  "the mesh falls into %d unconnected pieces, and the one with the cell at %s is held by "
                  "nothing: it has no Dirichlet part, and the reaction and Robin's a are zero there",
-                 n_pieces, mesh_middle_text(mesh, c, -1, place, sizeof place));
+                 n, place);
         }
         double ratio = p->hold * square / (p->stiffness * p->volume);
         if (!(ratio < WEAK)) continue;
-        weak->whole = n_pieces == 1;
+        weak->whole = n == 1;
         weak->nearly_singular = weak->whole && ratio < NEARLY_SINGULAR;
         weak->softest = ratio * p->stiffness / p->softest;
         weak->negligible = weak->nearly_singular && (weak->softest < NEARLY_SINGULAR || ratio < INVISIBLE);
         weak->hold[weak->n] = p->hold;
         weak->ratio[weak->n] = ratio;
-        weak->cell_piece[c] = weak->n++;
+        numbers[i] = weak->n++;
     }
+    for (int32_t c = 0; c < mesh->n_cells; c++) weak->cell_piece[c] = numbers[piece[c]];
     if (weak->n == 0) hdg_weak_destroy(weak);
 done:
-    return status;
-}
-
-/* Of a mesh in parts, without a Dirichlet part: refuses what is weak, whose constants are not found anew. */
-static facet_status check_part(const struct hdg *h, const int32_t *piece, const struct held *held) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct mesh_quality quality;
-    double square = 0.0, sums[2] = {0.0}, stiffest = 0.0;
-    int64_t n_pieces;
-    TRY(mesh_measure_size(mesh, &quality));
-    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
-    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        sums[0] += held[c].hold;
-        sums[1] += held[c].volume;
-        stiffest = fmax(stiffest, held[c].stiffness);
-    }
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
-    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 1, &stiffest));
-    if (n_pieces > 1 || !(sums[0] * square >= WEAK * stiffest * sums[1]))
-        FAIL(FACET_ERROR_INPUT,
-             "%s is not distributed yet: give a Dirichlet part to every piece, or use the program facet",
-             n_pieces > 1
-                 ? "a mesh of several pieces of which one has no Dirichlet part"
-                 : "a problem that a reaction or Robin's a holds so weakly that rounding decides about "
-                   "its constant");
-done:
+    base_free(&numbers);
     return status;
 }
 
 facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    int32_t *piece = NULL;
-    uint8_t *fixed = NULL;
-    struct held *held = NULL;
-    int64_t loose = 0;
+    int32_t *piece = NULL, n = 0;
+    int64_t *fixed = NULL;
+    struct held *cells = NULL, *held = NULL;
+    int loose = 0;
     hdg_weak_destroy(weak);
     if (!h->data.equation->floats || h->singular) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
-    TRY(CALLOC(fixed, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
+    TRY(mesh_number_pieces(mesh, piece, &n));
+    TRY(CALLOC(fixed, n));
     mark_fixed(h, piece, fixed);
-    TRY(mesh_spread_marks(mesh, piece, fixed));
-    for (int32_t c = 0; c < mesh->n_cells; c++) loose |= piece[c] == c && !fixed[c];
-    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &loose));
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, n, fixed));
+    for (int i = 0; i < n; i++) loose |= !fixed[i];
     if (!loose) goto done;
-    TRY(ALLOC(held, mesh->n_cells));
-    TRY(local_for_all_cells(h, hold_work, held));
-    if (mesh->part != NULL) {
-        TRY(check_part(h, piece, held));
-        goto done;
-    }
-    TRY(choose(h, piece, fixed, held, weak));
+    TRY(ALLOC(cells, mesh->n_cells));
+    TRY(ALLOC(held, n));
+    TRY(local_for_all_cells(h, hold_work, cells));
+    TRY(sum_up(h, piece, n, cells, held));
+    TRY(choose(h, piece, n, fixed, held, weak));
     if (weak->n == 0) goto done;
     TRY(ALLOC(weak->face_piece, h->trace.n_faces));
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -190,6 +178,7 @@ done:
     if (status != FACET_OK) hdg_weak_destroy(weak);
     base_free(&piece);
     base_free(&fixed);
+    base_free(&cells);
     base_free(&held);
     return status;
 }
@@ -197,13 +186,15 @@ done:
 /* ------------------------------------------------------------------------------ their constants */
 
 /* Whether all sources are those of the exact solution, boundary data included. */
-static int is_exact(const struct hdg *h) {
-    if (h->data.exact == NULL) return 0;
-    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) {
+static facet_status is_exact(const struct hdg *h, int *exact) {
+    int64_t own = h->data.exact == NULL;
+    for (int32_t f = 0; f < h->data.mesh->n_faces && !own; f++) {
         int32_t c = h->data.face_condition[f];
-        if (c >= 0 && h->data.conditions[c].g != NULL) return 0;
+        if (c >= 0 && h->data.conditions[c].g != NULL) own = 1;
     }
-    return 1;
+    facet_status status = team_reduce_counts(mesh_team(h->data.mesh), TEAM_MAX, 1, &own);
+    *exact = !own;
+    return status;
 }
 
 /* What the reaction and Robin parts take of u, or of the exact solution, in every cell; and the size of u. */
@@ -283,6 +274,12 @@ static facet_status take(const struct hdg *h, const struct hdg_solution *s, stru
         p->mean += job.cells[c].mean;
         p->square += job.cells[c].square;
     }
+    for (int i = 0; i < h->weak.n && mesh_team(h->data.mesh) != NULL; i++) {
+        struct taken *p = &(*pieces)[i];
+        double sums[4] = {p->taken, p->volume, p->mean, p->square};
+        TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 4, sums));
+        *p = (struct taken){sums[0], sums[1], sums[2], sums[3]};
+    }
 done:
     base_free(&job.cells);
     return status;
@@ -301,7 +298,7 @@ static void add_supply(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
         double part = h->data.equation->one_on(h, face) * h->boundary[h->trace.free_offsets[b]];
-        if (p < 0) continue;
+        if (p < 0) continue; /* between parts there is no data */
         supply[2 * p] += part;
         supply[2 * p + 1] += fabs(part);
     }
@@ -313,15 +310,18 @@ facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *
     const struct hdg_weak *weak = &h->weak;
     struct taken *pieces = NULL;
     double reaction = 0.0;
+    int exact;
     base_free(&s->supply);
     s->offset = s->offset_source = 0.0;
     if (weak->n == 0) return FACET_OK;
     TRY(CALLOC(s->supply, 2 * weak->n));
-    if (source == NULL && is_exact(h)) {
+    TRY(is_exact(h, &exact));
+    if (source == NULL && exact) {
         TRY(take(h, NULL, &pieces));
         for (int i = 0; i < weak->n; i++) s->supply[2 * i] = pieces[i].taken;
     } else {
         add_supply(h, totals, s->supply);
+        TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2 * weak->n, s->supply));
     }
     if (!weak->whole || h->largest_robin > 0.0 || !local_constant_reaction(&h->data, -1, &reaction))
         goto done;
@@ -358,6 +358,12 @@ done:
     return status;
 }
 
+/* Whether a face counts here: faces between parts do in one of them. */
+static int owns_face(const struct hdg *h, int32_t face) {
+    const struct mesh_part *part = h->data.mesh->part;
+    return part == NULL || part->owns_face[face];
+}
+
 facet_status hdg_weak_forget(const struct hdg *h, double *free) {
     facet_status status = FACET_OK;
     const struct hdg_weak *weak = &h->weak;
@@ -368,10 +374,11 @@ facet_status hdg_weak_forget(const struct hdg *h, double *free) {
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
         double one = h->data.equation->one_on(h, face);
-        if (p < 0) continue;
+        if (p < 0 || !owns_face(h, face)) continue;
         dots[2 * p] += one * free[h->trace.free_offsets[b]];
         dots[2 * p + 1] += one * one;
     }
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2 * weak->n, dots));
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];

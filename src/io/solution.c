@@ -283,20 +283,20 @@ done:
     return status;
 }
 
-static facet_status write_sample(const struct sampler *p, const char *path) {
+static facet_status write_sample(const struct sampler *p, const char *path, int pieces) {
     struct vtu_field columns[MAX_FIELDS];
     for (int c = 0; c < p->n_columns; c++)
         columns[c] = (struct vtu_field){p->columns[c].name, p->columns[c].components,
                                         p->columns[c].kind >= KIND_TRACE, p->columns[c].values};
-    struct vtu_grid grid = {p->dim, p->order, p->n_blocks, p->blocks, p->points, p->team};
+    struct vtu_grid grid = {p->dim, p->order, p->n_blocks, p->blocks, p->points, p->team, pieces};
     return vtu_write(path, &grid, p->n_columns, columns);
 }
 
 facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
-                            const char *const *fields, int order) {
+                            const char *const *fields, int order, int pieces) {
     struct sampler p;
     facet_status status = make_sample(solver, n_fields, n_fields > 0 ? fields : NULL, order, &p);
-    if (status == FACET_OK) status = write_sample(&p, path);
+    if (status == FACET_OK) status = write_sample(&p, path, pieces);
     sampler_free(&p);
     return status;
 }
@@ -407,7 +407,7 @@ facet_status facet_sample_write(const facet_sample *sample, const char *path) {
     REQUIRE(path);
     struct base_call call;
     context_call_begin(sample->context, 0, &call);
-    return context_call_end(sample->context, &call, write_sample(&sample->of, path));
+    return context_call_end(sample->context, &call, write_sample(&sample->of, path, 1));
 }
 
 facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
@@ -419,7 +419,7 @@ facet_status facet_solver_write(const facet_solver *solver, const char *path, co
     int n = 0;
     if (fields != NULL) TRY(base_strdup(fields, &copy));
     if (fields != NULL) TRY(split_names(copy, names, &n));
-    SOLVER_CALL(solver, status, solution_write(solver, path, n, names, 0));
+    SOLVER_CALL(solver, status, solution_write(solver, path, n, names, 0, 1));
 done:
     base_free(&copy);
     return status;

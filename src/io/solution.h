@@ -7,8 +7,8 @@
 /* fields: n names out of those of facet_solver_evaluate, trace (the mean of the trace over the faces of each
  * cell), error (u minus exact), cell (the cell's number); n = 0: all that exist. order: of the Lagrange
  * cells, 0: the larger of field and geometry, at most 10. A field of a higher degree than 10 is written on
- * cells of order 10 after splitting each cell into four. */
+ * cells of order 10 after splitting each cell into four. pieces: of a team (io/vtu.h). */
 facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
-                            const char *const *fields, int order);
+                            const char *const *fields, int order, int pieces);
 
 #endif

@@ -561,8 +561,8 @@ done:
 
 /* ------------------------------------------------------------------------------------------ by one */
 
-facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
-                       const struct vtu_field *fields) {
+static facet_status write_file(const char *path, const struct vtu_grid *grid, int n_fields,
+                               const struct vtu_field *fields) {
     facet_status status = FACET_OK;
     struct layout layout = {.grid = NULL};
     struct array *arrays = NULL;
@@ -595,4 +595,99 @@ done:
     base_free(&arrays);
     for (int s = 0; s < SHAPE_COUNT; s++) base_free(&layout.map[s]);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------ in pieces */
+
+int vtu_n_pieces(const struct base_team *team, int pieces) {
+    return pieces < 1 ? 1 : pieces < team_size(team) ? pieces : team_size(team);
+}
+
+facet_status vtu_piece_name(const char *path, int piece, char **name) {
+    const size_t n = strlen(path), stem = n > 4 && strcmp(path + n - 4, ".vtu") == 0 ? n - 4 : n;
+    facet_status status = ALLOC(*name, n + 24);
+    if (status != FACET_OK) return status;
+    if (piece < 0)
+        snprintf(*name, n + 24, "%.*s.pvtu", (int)stem, path);
+    else
+        snprintf(*name, n + 24, "%.*s-%d.vtu", (int)stem, path, piece);
+    return FACET_OK;
+}
+
+static void put_parallel_fields(struct text *xml, int on_cells, int n_fields, const struct array *fields) {
+    text_printf(xml, "    <%s>\n", on_cells ? "PCellData" : "PPointData");
+    for (int i = 0; i < n_fields; i++) {
+        if (fields[i].on_cells != on_cells) continue;
+        text_printf(xml, "      <PDataArray type=\"%s\" Name=\"", fields[i].type);
+        put_escaped(xml, fields[i].name);
+        text_printf(xml, "\" NumberOfComponents=\"%d\"/>\n", fields[i].n_out);
+    }
+    text_printf(xml, "    </%s>\n", on_cells ? "PCellData" : "PPointData");
+}
+
+/* The file that names the pieces, which lie beside it. */
+static facet_status write_index(const char *path, int n_pieces, int n_fields, const struct array *fields) {
+    facet_status status = FACET_OK;
+    struct text xml = {.data = NULL};
+    struct file_writer *writer = NULL;
+    char *name = NULL;
+    text_printf(&xml,
+                "<?xml version=\"1.0\"?>\n"
+                "<VTKFile type=\"PUnstructuredGrid\" version=\"1.0\" byte_order=\"%s\" "
+                "header_type=\"UInt64\">\n"
+                "  <PUnstructuredGrid GhostLevel=\"0\">\n",
+                __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian");
+    put_parallel_fields(&xml, 0, n_fields, fields);
+    put_parallel_fields(&xml, 1, n_fields, fields);
+    text_printf(&xml, "    <PPoints>\n      <PDataArray type=\"Float64\" Name=\"Points\" "
+                      "NumberOfComponents=\"3\"/>\n    </PPoints>\n");
+    for (int p = 0; p < n_pieces; p++) {
+        base_free(&name);
+        TRY(vtu_piece_name(path, p, &name));
+        const char *slash = strrchr(name, '/');
+        text_printf(&xml, "    <Piece Source=\"");
+        put_escaped(&xml, slash != NULL ? slash + 1 : name);
+        text_printf(&xml, "\"/>\n");
+    }
+    text_printf(&xml, "  </PUnstructuredGrid>\n</VTKFile>\n");
+    TRY(xml.status);
+    base_free(&name);
+    TRY(vtu_piece_name(path, -1, &name));
+    TRY(file_writer_open(name, &writer));
+    TRY(file_writer_put(writer, xml.data, xml.length));
+    TRY(file_writer_close(&writer));
+done:
+    file_writer_abandon(&writer);
+    text_free(&xml);
+    base_free(&name);
+    return status;
+}
+
+static facet_status write_pieces(const char *path, int n, const struct vtu_grid *grid, int n_fields,
+                                 const struct vtu_field *fields) {
+    facet_status status = FACET_OK;
+    const struct layout layout = {.grid = grid};
+    const struct base_team *team = grid->team;
+    struct array *arrays = NULL;
+    char *name = NULL;
+    TRY(CALLOC(arrays, n_fields));
+    for (int i = 0; i < n_fields; i++) TRY(describe_field(&layout, &fields[i], &arrays[i]));
+    for (int p = 0; p < n; p++) {
+        struct vtu_grid piece = *grid;
+        if ((int64_t)team->rank * n / team->size != p) piece.n_blocks = 0;
+        base_free(&name);
+        TRY(vtu_piece_name(path, p, &name));
+        TRY(write_file(name, &piece, n_fields, fields));
+    }
+    if (team->rank == 0) TRY(write_index(path, n, n_fields, arrays));
+done:
+    base_free(&arrays);
+    base_free(&name);
+    return status;
+}
+
+facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
+                       const struct vtu_field *fields) {
+    const int n = vtu_n_pieces(grid->team, grid->pieces);
+    return n > 1 ? write_pieces(path, n, grid, n_fields, fields) : write_file(path, grid, n_fields, fields);
 }

@@ -6,7 +6,9 @@
  * Lagrange cells. The file appears when it is whole (base/file.h).
  *
  * A team writes one file: the cells of rank 0, then those of rank 1, and so on, as if one had all of them;
- * arrays are then not compressed, so that everybody knows where its part goes.
+ * arrays are then not compressed, so that everybody knows where its part goes. Or it writes several pieces,
+ * each with the cells of as many ranks, one after the other: name.vtu becomes name-0.vtu, name-1.vtu, ...,
+ * and name.pvtu, which names them, comes last.
  */
 #ifndef FACET_IO_VTU_H
 #define FACET_IO_VTU_H
@@ -32,7 +34,12 @@ struct vtu_grid {
     const struct vtu_block *blocks;
     const double *points;   /* all points of all cells x dim */
     struct base_team *team; /* who writes the file together, each the cells that it has; NULL: nobody else */
+    int pieces;             /* of a team, at most one for each rank; 0, 1: one file */
 };
+/* How many files there will be beside name.pvtu; 1: the file itself alone. */
+int vtu_n_pieces(const struct base_team *team, int pieces);
+/* The name of a piece of a file, or (-1) of that which names them all; *name is freed by base_free. */
+facet_status vtu_piece_name(const char *path, int piece, char **name);
 /* fields[0] becomes the active scalars (or vectors). */
 facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
                        const struct vtu_field *fields);

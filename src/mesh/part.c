@@ -362,6 +362,7 @@ facet_status mesh_part_create(struct facet_mesh *mesh, const struct part_input *
     part->team = input->team;
     part->mesh = mesh;
     part->is_turned = input->is_turned;
+    if (input->box != NULL) part->box = *input->box;
     if (mesh->coarse != NULL) part->coarse = mesh->coarse->part;
     TRY(list_faces(part, input));
     TRY(ALLOC(part->cell_numbers, mesh->n_cells));

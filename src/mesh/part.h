@@ -47,6 +47,11 @@ struct part_neighbour {
     int32_t *items; /* count local numbers of faces, or of vertices */
 };
 
+/* The box that a mesh is a block of, and where the block begins. */
+struct part_box {
+    int cells[3], first[3], periodic[3]; /* cells[0] == 0: there is none */
+};
+
 /* mesh->part; owned by its mesh. */
 struct mesh_part {
     struct base_team *team; /* of the ranks that have cells */
@@ -63,6 +68,7 @@ struct mesh_part {
     struct part_neighbour *vertex_neighbours;
     uint8_t *owns_vertex; /* mesh->n_vertices: 0 where a lower rank has the vertex too */
 
+    struct part_box box;     /* of mesh->cut */
     int is_turned;           /* somewhere in the whole, sides are joined by a rotation */
     int64_t *cell_numbers;   /* mesh->n_cells */
     int64_t *face_numbers;   /* mesh->n_faces; owned ones: first_face, first_face + 1, ... */
@@ -81,6 +87,7 @@ void mesh_part_destroy(struct mesh_part **part);
 struct part_input {
     struct base_team *team;
     const int64_t *cell_numbers;
+    const struct part_box *box; /* or NULL */
     int is_turned;
     int n_neighbours; /* by faces, in ascending order of their ranks */
     const int *ranks;
@@ -105,10 +112,14 @@ static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
  * largest of all copies. Of a whole mesh nothing happens. Collective, as all that follows. */
 facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values);
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
-/* piece: of mesh_find_pieces. marks (by the first cell of a piece) become the largest of those of all pieces
- * of other parts that are connected with it. */
-facet_status mesh_spread_marks(const struct facet_mesh *mesh, const int32_t *piece, uint8_t *marks);
-/* The pieces into which the whole mesh falls. */
-facet_status mesh_count_pieces(const struct facet_mesh *mesh, const int32_t *piece, int64_t *n_pieces);
+/* The same where vertices that periodic faces join are one. */
+facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
+/* piece: of mesh_find_pieces, becomes the number of each cell's among all pieces of all parts, which are in
+ * ascending order of their smallest cells. And where the smallest cell of a piece lies, for messages, the
+ * same on all parts. */
+#define MESH_PLACE_BYTES 96
+facet_status mesh_number_pieces(const struct facet_mesh *mesh, int32_t *piece, int32_t *n_pieces);
+facet_status mesh_piece_text(const struct facet_mesh *mesh, const int32_t *numbers, int32_t number,
+                             char text[MESH_PLACE_BYTES]);
 
 #endif

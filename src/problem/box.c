@@ -27,7 +27,8 @@ static void destroy(struct facet_solver *s) {
 static facet_status create_hdg(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct box_grid_data grid;
-    box_constant_choose(b, &grid);
+    facet_status status = box_constant_choose(b, &grid);
+    if (status != FACET_OK) return status;
     return boxhdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
 }
 
@@ -69,6 +70,7 @@ static facet_status renew(struct facet_solver *s, int what) {
 static void describe(struct facet_solver *s, const struct boxhdg *h) {
     s->system = (struct hdg_system){.n_all = h->n_trace, .n_free = h->n_free};
     s->system.n_volume = (1 + h->grid.dim) * h->n_volume; /* u and q */
+    s->n_unknowns = h->n_all_free;
 }
 
 static int is_continuous(const struct facet_solver *s) {
@@ -143,6 +145,7 @@ static facet_status balance(const struct box_backend *b) {
     const struct box_grid *g = &b->hdg->grid;
     boxhdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
     for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    volume = box_all(g, TEAM_SUM, volume);
     return box_check_balance(shift * volume, scale * volume);
 }
 
@@ -206,7 +209,7 @@ static double matrix_doubt(const struct boxhdg *h, double residual) {
     double most = 0.0;
     for (int i = 0; i < h->n_lines; i++)
         most = fmax(most, fmax(rough * h->lines[i].rho, fine / h->lines[i].rho));
-    return most;
+    return box_all(&h->grid, TEAM_MAX, most);
 }
 
 /* What the solve did not see: rounding of matrices, jumps of k, a reaction that was left out, and rounding of
@@ -220,8 +223,9 @@ facet_status box_judge(struct facet_solver *s) {
     for (int64_t i = 0; b->resident == NULL && i < b->hdg->n_volume; i++)
         square += b->solution.u[i] * b->solution.u[i];
     if (b->resident != NULL) square = pow(boxhdg_resident_norm(b->resident), 2);
-    double cells =
-        (double)(b->hdg->grid.n_cells << b->hdg->grid.dim); /* functions have the square 1 on [-1, 1] */
+    square = box_all(&b->hdg->grid, TEAM_SUM, square);
+    double cells = box_all(&b->hdg->grid, TEAM_SUM, /* functions have the square 1 on [-1, 1] */
+                           (double)(b->hdg->grid.n_cells << b->hdg->grid.dim));
     double size = sqrt(square / cells);
     if (size + fabs(b->constant) == 0.0) return FACET_OK;
     return solve_accept_more(s->options.rtol, fmax(doubt, b->dropped * size) / (fabs(b->constant) + size),
@@ -241,9 +245,10 @@ static facet_status recover(struct facet_solver *s) {
         boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
-    TRY(solve_check_size(fmax(fabs(b->constant), fmax(solve_largest(b->hdg->n_trace, solution->trace),
-                                                      solve_largest(b->hdg->n_volume, solution->u))),
-                         &s->report));
+    double largest =
+        fmax(solve_largest(b->hdg->n_trace, solution->trace), solve_largest(b->hdg->n_volume, solution->u));
+    largest = box_all(&b->hdg->grid, TEAM_MAX, fmax(fabs(b->constant), largest));
+    TRY(solve_check_size(largest, &s->report));
     TRY(box_judge(s));
     TRY(solve_reached(s->options.error, &s->report));
 done:

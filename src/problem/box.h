@@ -67,7 +67,7 @@ facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field fiel
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
  * NULL; whole: the boundary data as well); errors of the whole; a trace without its constant, to begin with.
  */
-void box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
+facet_status box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
 facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole);
 facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
                                   struct box_errors *errors);

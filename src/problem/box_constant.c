@@ -20,28 +20,47 @@
 /* What is this small against what it comes from is rounding. */
 #define ROUNDING 1e-14
 
-void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
+/* The largest (least: of the negative) of what the choice depends on, over all cells and blocks. */
+enum { CLOSED, REACTION, NO_REACTION, STIFFEST, WEAKEST, UPPER, LOWER = UPPER + 3, N_EXTREMES = LOWER + 3 };
+
+static facet_status find_extremes(const struct box_grid_data *grid, double most[N_EXTREMES]) {
     int64_t n_cells = 1;
-    *grid = b->data.grid;
-    double lambda = grid->reaction != NULL ? grid->reaction[0] : 0.0, k = 0.0, least = INFINITY, length = 0.0;
-    b->apart = b->delicate = 0;
-    b->dropped = 0.0;
+    for (int i = 0; i < N_EXTREMES; i++) most[i] = i < REACTION ? 0.0 : -INFINITY;
     for (int d = 0; d < grid->dim; d++) {
-        if (grid->sides[d][0] == BOX_DIRICHLET || grid->sides[d][1] == BOX_DIRICHLET) return;
-        length = fmax(length, grid->coordinates[d][grid->cells[d]] - grid->coordinates[d][0]);
+        if (grid->sides[d][0] == BOX_DIRICHLET || grid->sides[d][1] == BOX_DIRICHLET) most[CLOSED] = 1.0;
+        most[UPPER + d] = grid->coordinates[d][grid->cells[d]];
+        most[LOWER + d] = -grid->coordinates[d][0];
         n_cells *= grid->cells[d];
     }
     for (int64_t c = 0; c < n_cells; c++) {
-        if (grid->reaction != NULL && grid->reaction[c] != lambda) return;
-        k = fmax(k, grid->conductivity != NULL ? grid->conductivity[c] : 1.0);
-        least = fmin(least, grid->conductivity != NULL ? grid->conductivity[c] : 1.0);
+        const double k = grid->conductivity != NULL ? grid->conductivity[c] : 1.0,
+                     lambda = grid->reaction != NULL ? grid->reaction[c] : 0.0;
+        most[REACTION] = fmax(most[REACTION], lambda);
+        most[NO_REACTION] = fmax(most[NO_REACTION], -lambda);
+        most[STIFFEST] = fmax(most[STIFFEST], k);
+        most[WEAKEST] = fmax(most[WEAKEST], -k);
     }
+    return grid->part != NULL ? team_reduce(grid->part->team, TEAM_MAX, N_EXTREMES, most) : FACET_OK;
+}
+
+facet_status box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
+    facet_status status = FACET_OK;
+    double most[N_EXTREMES], length = 0.0;
+    *grid = b->data.grid;
+    b->apart = b->delicate = 0;
+    b->dropped = 0.0;
+    TRY(find_extremes(grid, most));
+    if (most[CLOSED] > 0.0 || most[REACTION] != -most[NO_REACTION]) goto done;
+    const double lambda = most[REACTION], k = most[STIFFEST], least = -most[WEAKEST];
+    for (int d = 0; d < grid->dim; d++) length = fmax(length, most[UPPER + d] + most[LOWER + d]);
     b->apart = lambda > 0.0 && lambda * length * length < WEAK * k;
     b->delicate = b->apart && lambda * length * length < DELICATE * k;
     b->reaction = lambda;
-    if (!b->apart || lambda * length * length >= fmax(NEGLIGIBLE * least, INVISIBLE * k)) return;
+    if (!b->apart || lambda * length * length >= fmax(NEGLIGIBLE * least, INVISIBLE * k)) goto done;
     grid->reaction = NULL;
     b->dropped = lambda * length * length / least;
+done:
+    return status;
 }
 
 /* Where lambda is not in the matrix, it was not in a source made from the exact solution either. Where it is,
@@ -69,6 +88,8 @@ facet_status box_constant_take(struct box_backend *b, const struct field *exact,
         for (int d = 0; d < h->grid.dim; d++) volume *= 0.5 * h->grid.widths[d][at[d]];
         taken += shift * shift * volume * volume * (double)(1 << h->grid.dim);
     }
+    left = box_all(&h->grid, TEAM_SUM, left);
+    taken = box_all(&h->grid, TEAM_SUM, taken);
     b->all_is_constant = left <= ROUNDING * ROUNDING * taken;
     if (b->all_is_constant) memset(b->solution.loads, 0, (size_t)h->n_volume * sizeof *b->solution.loads);
 done:
@@ -101,14 +122,17 @@ done:
 
 facet_status box_constant_drop(const struct boxhdg *h, double *trace) {
     facet_status status = FACET_OK;
-    double *one = NULL, dot = 0.0, square = 0.0;
+    double *one = NULL, sums[2] = {0.0, 0.0};
     TRY(ALLOC(one, h->n_trace));
     boxhdg_constant(h, one);
+    seam_clear_foreign(h->seam, one); /* every face counts once */
     for (int64_t i = 0; i < h->n_trace; i++) {
-        dot += one[i] * trace[i];
-        square += one[i] * one[i];
+        sums[0] += one[i] * trace[i];
+        sums[1] += one[i] * one[i];
     }
-    for (int64_t i = 0; i < h->n_trace; i++) trace[i] -= dot / square * one[i];
+    if (h->seam != NULL) TRY(team_reduce(h->seam->team, TEAM_SUM, 2, sums));
+    boxhdg_constant(h, one);
+    for (int64_t i = 0; i < h->n_trace; i++) trace[i] -= sums[0] / sums[1] * one[i];
 done:
     base_free(&one);
     return status;

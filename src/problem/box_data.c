@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "box/tiles.h"
+#include "mesh/part.h"
 #include "poly/rule.h"
 
 /* Values of one cell that differ by less are rounding. */
@@ -19,16 +20,26 @@ void box_data_destroy(struct box_data *data) {
     base_free(&data->conductivity);
     base_free(&data->reaction);
     for (int d = 0; d < 3; d++) base_free(&data->rho[d]);
+    base_free(&data->part);
     *data = (struct box_data){0};
 }
 
-int box_data_is_uniform(const struct box_data *data) {
+facet_status box_data_is_uniform(const struct box_data *data, int *uniform) {
+    facet_status status = FACET_OK;
+    double most[2] = {0.0, 0.0}, least[2] = {INFINITY, INFINITY};
     int64_t n = 1;
     for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
-    for (int64_t c = 1; c < n; c++)
-        if (data->conductivity[c] != data->conductivity[0] || data->reaction[c] != data->reaction[0])
-            return 0;
-    return 1;
+    for (int64_t c = 0; c < n; c++) {
+        most[0] = fmax(most[0], data->conductivity[c]);
+        most[1] = fmax(most[1], data->reaction[c]);
+        least[0] = fmin(least[0], data->conductivity[c]);
+        least[1] = fmin(least[1], data->reaction[c]);
+    }
+    if (data->part != NULL) TRY(team_reduce(data->part->team, TEAM_MAX, 2, most));
+    if (data->part != NULL) TRY(team_reduce(data->part->team, TEAM_MIN, 2, least));
+    *uniform = most[0] == least[0] && most[1] == least[1];
+done:
+    return status;
 }
 
 static const char *cell_text(const struct facet_mesh *mesh, int32_t cell, char text[96]) {
@@ -37,13 +48,33 @@ static const char *cell_text(const struct facet_mesh *mesh, int32_t cell, char t
 
 /* ------------------------------------------------------------------------------ conditions */
 
+/* The number of the condition on a side; of a block -1 where that is a seam. */
+static int32_t condition_of_side(const struct problem_resolved *from, int d, int side) {
+    const struct facet_mesh *mesh = from->data.mesh;
+    const struct mesh_block *block = &mesh->blocks[0];
+    const int n = shape_n_faces(block->shape);
+    const int32_t cell = side ? mesh->n_cells - 1 : 0;
+    if (mesh_is_box(mesh)) return from->side_condition[2 * d + side];
+    for (int i = 0; i < n; i++) {
+        int direction, end;
+        const int32_t face = block->faces[(int64_t)cell * n + i];
+        shape_face_side(block->shape, i, &direction, &end);
+        if (direction == d && end == side)
+            return mesh_is_boundary(mesh, face) ? from->face_condition[face] : -1;
+    }
+    return -1;
+}
+
 static void find_conditions(const struct problem_resolved *from, struct box_data *data, char *why) {
     const struct facet_mesh *mesh = from->data.mesh;
     for (int d = 0; d < mesh->dim; d++)
         for (int side = 0; side < 2; side++) {
             data->grid.sides[d][side] = BOX_PERIODIC;
-            if (mesh->box.periodic[d]) continue;
-            const struct hdg_condition *condition = &from->conditions[from->side_condition[2 * d + side]];
+            if (mesh_bricks(mesh)->periodic[d]) continue;
+            const int32_t number = condition_of_side(from, d, side);
+            data->grid.sides[d][side] = BOX_SEAM;
+            if (number < 0) continue;
+            const struct hdg_condition *condition = &from->conditions[number];
             if (condition->kind == HDG_ROBIN)
                 snprintf(why, BOX_WHY_BYTES,
                          "Dirichlet, Neumann or periodic sides, but '%.64s' has a Robin condition",
@@ -86,7 +117,7 @@ done:
 static void place(const struct facet_mesh *mesh, const int index[3], struct samples *s) {
     for (int q = 0; q < s->n; q++)
         for (int d = 0, rest = q; d < s->dim; d++, rest /= s->m) {
-            const double *ends = mesh->box.coordinates[d] + index[d];
+            const double *ends = mesh_bricks(mesh)->coordinates[d] + index[d];
             s->x[q * s->dim + d] = ends[0] + 0.5 * (1.0 + s->line[rest % s->m]) * (ends[1] - ends[0]);
         }
 }
@@ -168,7 +199,7 @@ static facet_status sample_all(const struct device *device, const struct facet_m
     int there = device != NULL && field_is_differentiable(field);
     double value, corner[3] = {0.0};
     if (field_is_constant(field, &value)) {
-        for (int d = 0; d < mesh->dim; d++) corner[d] = mesh->box.coordinates[d][0];
+        for (int d = 0; d < mesh->dim; d++) corner[d] = mesh_bricks(mesh)->coordinates[d][0];
         for (int32_t c = 0; c < mesh->n_cells; c++) values[c] = value;
         return check_value(kind, value, mesh->dim, corner);
     }
@@ -209,7 +240,7 @@ static void find_rho(const struct hdg_data *from, const double *tau, double leng
         int index[3];
         mesh_box_index(mesh, c, index);
         for (int d = 0; d < mesh->dim; d++) {
-            const double *ends = mesh->box.coordinates[d] + index[d];
+            const double *ends = mesh_bricks(mesh)->coordinates[d] + index[d];
             double h = ends[1] - ends[0], *known = &data->rho[d][index[d]];
             double rho = tau == NULL && from->tau_hat > 0.0 ? from->tau_hat / k : tau_c * h / (2.0 * k);
             if (*known == 0.0) *known = rho;
@@ -223,18 +254,77 @@ static void find_rho(const struct hdg_data *from, const double *tau, double leng
     }
 }
 
-/* The length of src/hdg/space.h for a box. */
-static double domain_length(const struct facet_mesh *mesh) {
-    double extent[3] = {1.0, 1.0, 1.0}, volume = 1.0, area = 0.0, largest = 0.0, smallest = INFINITY;
+/* The length of src/hdg/space.h for a box, that of the whole where this is a block. */
+static facet_status domain_length(const struct facet_mesh *mesh, double *length) {
+    facet_status status = FACET_OK;
+    const struct mesh_box *box = mesh_bricks(mesh);
+    const int *periodic = mesh->part != NULL ? mesh->part->box.periodic : box->periodic;
+    double ends[6] = {0.0}, volume = 1.0, area = 0.0, largest = 0.0, smallest = INFINITY;
     for (int d = 0; d < mesh->dim; d++) {
-        extent[d] = mesh->box.coordinates[d][mesh->box.cells[d]] - mesh->box.coordinates[d][0];
-        volume *= extent[d];
-        largest = fmax(largest, extent[d]);
-        smallest = fmin(smallest, extent[d]);
+        ends[d] = box->coordinates[d][box->cells[d]];
+        ends[3 + d] = -box->coordinates[d][0];
+    }
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 6, ends));
+    for (int d = 0; d < mesh->dim; d++) {
+        const double extent = ends[d] + ends[3 + d];
+        volume *= extent;
+        largest = fmax(largest, extent);
+        smallest = fmin(smallest, extent);
     }
     for (int d = 0; d < mesh->dim; d++)
-        if (!mesh->box.periodic[d]) area += 2.0 * volume / extent[d];
-    return area > 0.0 ? fmin(largest, 2.0 * mesh->dim * volume / area) : smallest;
+        if (!periodic[d]) area += 2.0 * volume / (ends[d] + ends[3 + d]);
+    *length = area > 0.0 ? fmin(largest, 2.0 * mesh->dim * volume / area) : smallest;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ blocks */
+
+/* The reason of the first process that has one is that of all. */
+static facet_status share_reason(struct base_team *team, char why[BOX_WHY_BYTES]) {
+    facet_status status = FACET_OK;
+    int64_t first;
+    if (team == NULL) return FACET_OK;
+    first = why[0] != '\0' ? team->rank : team->size;
+    TRY(team_reduce_counts(team, TEAM_MIN, 1, &first));
+    if (first < team->size) TRY(team_broadcast(team, (int)first, why, BOX_WHY_BYTES));
+done:
+    return status;
+}
+
+/* Whether the cells of a layer that other blocks have agree with those here. */
+static facet_status compare_layers(const struct facet_mesh *mesh, const struct box_data *data, char *why) {
+    facet_status status = FACET_OK;
+    const struct part_box *whole = &mesh->part->box;
+    double *most = NULL, *least = NULL;
+    for (int d = 0; d < mesh->dim; d++) {
+        base_free(&most);
+        base_free(&least);
+        TRY(CALLOC(most, whole->cells[d]));
+        TRY(ALLOC(least, whole->cells[d]));
+        for (int i = 0; i < whole->cells[d]; i++) least[i] = INFINITY;
+        for (int i = 0; i < data->grid.cells[d]; i++)
+            most[whole->first[d] + i] = least[whole->first[d] + i] = data->rho[d][i];
+        TRY(team_reduce(mesh_team(mesh), TEAM_MAX, whole->cells[d], most));
+        TRY(team_reduce(mesh_team(mesh), TEAM_MIN, whole->cells[d], least));
+        for (int i = 0; i < whole->cells[d]; i++)
+            if (most[i] - least[i] > SAME * most[i])
+                snprintf(why, BOX_WHY_BYTES,
+                         "tau / conductivity to be the same in all cells of a layer, but those of layer %d "
+                         "in direction %c differ (leave tau out, and it follows the conductivity)",
+                         i, "xyz"[d]);
+    }
+done:
+    base_free(&most);
+    base_free(&least);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ all data */
+
+/* That of all cells. */
+static int32_t region_of(const struct problem_resolved *resolved) {
+    return resolved->cell_region != NULL ? resolved->cell_region[0] : resolved->region;
 }
 
 static facet_status find_coefficients(const struct device *device, const struct problem_resolved *resolved,
@@ -242,40 +332,55 @@ static facet_status find_coefficients(const struct device *device, const struct 
     facet_status status = FACET_OK;
     const struct hdg_data *from = &resolved->data;
     const struct facet_mesh *mesh = from->mesh;
-    const struct field *k = from->conductivity[resolved->region];
-    double *tau = NULL;
+    const struct field *k = from->conductivity[region_of(resolved)];
+    double *tau = NULL, length;
     if (field_n_components(k) != 1) {
         snprintf(why, BOX_WHY_BYTES, "a conductivity that is a number, not a matrix");
         goto done;
     }
     TRY(ALLOC(data->conductivity, mesh->n_cells));
     TRY(CALLOC(data->reaction, mesh->n_cells));
-    for (int d = 0; d < mesh->dim; d++) TRY(CALLOC(data->rho[d], mesh->box.cells[d]));
+    for (int d = 0; d < mesh->dim; d++) TRY(CALLOC(data->rho[d], mesh_bricks(mesh)->cells[d]));
     TRY(sample_all(device, mesh, k, &conductivity, degree, data->conductivity, why));
     if (from->reaction != NULL && why[0] == '\0')
-        TRY(sample_all(device, mesh, from->reaction[resolved->region], &reaction, degree, data->reaction,
+        TRY(sample_all(device, mesh, from->reaction[region_of(resolved)], &reaction, degree, data->reaction,
                        why));
+    TRY(share_reason(mesh_team(mesh), why));
     if (from->equation->tau == NULL || why[0] != '\0') goto done;
     if (from->tau != NULL) {
         TRY(ALLOC(tau, mesh->n_cells));
         TRY(sample_all(device, mesh, from->tau, &stabilization, degree, tau, why));
     }
-    find_rho(from, tau, domain_length(mesh), data, why);
+    TRY(domain_length(mesh, &length));
+    find_rho(from, tau, length, data, why);
+    TRY(share_reason(mesh_team(mesh), why));
+    if (mesh->part != NULL && why[0] == '\0') TRY(compare_layers(mesh, data, why));
 done:
     base_free(&tau);
     return status;
 }
 
-facet_status box_data_create(const struct device *device, const struct problem_resolved *resolved, int degree,
-                             struct box_data *data, char why[BOX_WHY_BYTES]) {
+static facet_status make_part(const struct facet_context *context, const struct facet_mesh *mesh,
+                              struct box_data *data) {
     facet_status status = FACET_OK;
+    TRY(CALLOC(data->part, 1));
+    *data->part = (struct box_part){.mesh = mesh, .elsewhere = context->elsewhere, .team = mesh_team(mesh)};
+    data->grid.part = data->part;
+done:
+    return status;
+}
+
+facet_status box_data_create(const struct facet_context *context, const struct problem_resolved *resolved,
+                             int degree, struct box_data *data, char why[BOX_WHY_BYTES]) {
+    facet_status status = FACET_OK;
+    const struct device *device = device_is_host(context->device) ? NULL : context->device;
     const struct hdg_data *from = &resolved->data;
     const struct facet_mesh *mesh = from->mesh;
     *data = (struct box_data){.grid = {.dim = mesh->dim}};
     why[0] = '\0';
     if (!from->equation->on_boxes)
         snprintf(why, BOX_WHY_BYTES, "the equation diffusion");
-    else if (!mesh_is_box(mesh))
+    else if (mesh_bricks(mesh) == NULL)
         snprintf(why, BOX_WHY_BYTES, "a mesh.box of quads or hexes");
     else if (from->plane == HDG_AXISYMMETRIC)
         snprintf(why, BOX_WHY_BYTES, "a plane that is not axisymmetric");
@@ -283,12 +388,14 @@ facet_status box_data_create(const struct device *device, const struct problem_r
         snprintf(why, BOX_WHY_BYTES, "joined sides across which u does not jump");
     if (why[0] != '\0') goto done;
     for (int d = 0; d < mesh->dim; d++) {
-        data->grid.cells[d] = mesh->box.cells[d];
-        data->grid.coordinates[d] = mesh->box.coordinates[d];
+        data->grid.cells[d] = mesh_bricks(mesh)->cells[d];
+        data->grid.coordinates[d] = mesh_bricks(mesh)->coordinates[d];
     }
+    if (mesh->part != NULL) TRY(make_part(context, mesh, data));
     find_conditions(resolved, data, why);
+    TRY(share_reason(mesh_team(mesh), why));
     if (why[0] != '\0') goto done;
-    TRY(find_coefficients(device_is_host(device) ? NULL : device, resolved, degree, data, why));
+    TRY(find_coefficients(device, resolved, degree, data, why));
     data->grid.conductivity = data->conductivity;
     data->grid.reaction = data->reaction;
 done:

@@ -90,7 +90,7 @@ done:
 static int wants_mixed(const struct facet_solver *s) {
     if (s->box->delicate && !s->box->hdg->grid.singular) return 0;
     return s->options.precision == PRECISION_MIXED ||
-           (s->options.precision == PRECISION_AUTO && s->box->hdg->n_free >= LARGE_SYSTEM);
+           (s->options.precision == PRECISION_AUTO && s->box->hdg->n_all_free >= LARGE_SYSTEM);
 }
 
 static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
@@ -127,19 +127,26 @@ static int line_unknowns(const struct boxhdg *h) {
 facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
     static const char *const kernels[] = {"box_step",    "box_residual", "box_form",   "box_recur",
                                           "box_prolong", "box_restrict", "axis_apply", NULL};
+    facet_status status = FACET_OK;
     const struct options *o = &s->options;
+    double jump = 1.0;
     int any = o->preconditioner == PRECONDITIONER_AUTO;
-    int direct = o->method == METHOD_DIRECT ||
-                 (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO && h->grid.separable &&
-                  line_unknowns(h) <= AUTO_DIRECT_LINE && !device_has_memory(s->context->device));
+    int direct =
+        o->method == METHOD_DIRECT || (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO &&
+                                       h->grid.separable && line_unknowns(h) <= AUTO_DIRECT_LINE &&
+                                       !device_has_memory(s->context->device) && h->grid.part == NULL);
+    if (h->grid.part != NULL && (direct || !device_is_host(s->context->device)))
+        FAIL(FACET_ERROR_INPUT, "%s is not distributed yet; use the program facet, or leave it to auto",
+             direct ? "the method direct" : "this device");
+    if (!direct && any && h->n <= FEW_LINE_MODES) TRY(box_jump(&h->grid, &jump));
     s->method = direct ? METHOD_DIRECT : METHOD_CG;
-    s->preconditioner = direct ? PRECONDITIONER_NONE
-                        : !any ? o->preconditioner
-                        : h->n <= FEW_LINE_MODES && box_jump(&h->grid) > SOLVE_LARGE_JUMP
-                            ? PRECONDITIONER_CHEBYSHEV
-                            : PRECONDITIONER_ADDITIVE;
-    if (direct) return FACET_OK;
-    return base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device");
+    s->preconditioner = direct                    ? PRECONDITIONER_NONE
+                        : !any                    ? o->preconditioner
+                        : jump > SOLVE_LARGE_JUMP ? PRECONDITIONER_CHEBYSHEV
+                                                  : PRECONDITIONER_ADDITIVE;
+    if (!direct) TRY(base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device"));
+done:
+    return status;
 }
 
 /* Or in plain modes, by the host: the direct solve of what is not kept on a device. */
@@ -201,7 +208,7 @@ double box_method_doubt(const struct facet_solver *s) {
 static double heaviest_tau(const struct boxhdg *h) {
     double most = 0.0;
     for (int i = 0; i < h->n_lines; i++) most = fmax(most, 2.0 * h->lines[i].rho);
-    return most;
+    return box_all(&h->grid, TEAM_MAX, most);
 }
 
 /* Once, or where an error was asked for as often as it takes. F, uhat: NULL: everything is on the device. */
@@ -217,7 +224,7 @@ static facet_status solve(struct facet_solver *s, const double *F, enum boxhdg_g
     struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
-    if (s->box->hdg->n_free == 0) {
+    if (s->box->hdg->n_all_free == 0) {
         solve_report_clear(&s->report);
         s->report.converged = 1;
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
@@ -271,7 +278,7 @@ facet_status box_method_precondition(const struct facet_solver *s, const double 
     double *copy = NULL;
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
-    if (h->n_free == 0) goto done;
+    if (h->n_all_free == 0) goto done;
     if (m->solver != NULL) {
         TRY(boxhdg_solver_precondition(m->solver, copy, y));
     } else {

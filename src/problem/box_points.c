@@ -126,7 +126,7 @@ done:
 
 /* Lower corner and widths of a cell of the mesh. */
 static void find_cell(const struct facet_solver *s, int32_t cell, double lower[3], double widths[3]) {
-    const struct mesh_box *box = &s->problem->mesh->box;
+    const struct mesh_box *box = mesh_bricks(s->problem->mesh);
     int at[3];
     mesh_box_index(s->problem->mesh, cell, at);
     for (int d = 0; d < s->problem->mesh->dim; d++) {

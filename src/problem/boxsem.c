@@ -103,13 +103,16 @@ static int count_nodes(const struct facet_solver *s, const struct box_data *data
     return most;
 }
 
-static void choose_method(const struct facet_solver *s, const struct box_data *data, struct choice *c) {
+static facet_status choose_method(const struct facet_solver *s, const struct box_data *data,
+                                  struct choice *c) {
     static const enum boxsem_solver solvers[] = {[METHOD_CG] = BOXSEM_CG,
                                                  [METHOD_FGMRES] = BOXSEM_FGMRES,
                                                  [METHOD_MULTIGRID] = BOXSEM_MULTIGRID,
                                                  [METHOD_DIRECT] = BOXSEM_DIRECT};
     const struct options *o = &s->options;
-    int any = o->preconditioner == PRECONDITIONER_AUTO, uniform = box_data_is_uniform(data);
+    int any = o->preconditioner == PRECONDITIONER_AUTO, uniform;
+    facet_status status = box_data_is_uniform(data, &uniform);
+    if (status != FACET_OK) return status;
     int cycles = any || o->preconditioner >= PRECONDITIONER_GMG;
     int exact = uniform && cycles && (o->smoother == SMOOTHER_AUTO || o->smoother == SMOOTHER_PATCHES);
     int64_t all;
@@ -120,6 +123,7 @@ static void choose_method(const struct facet_solver *s, const struct box_data *d
                 : o->smoother == SMOOTHER_ADDITIVE || o->cycle == CYCLE_F              ? METHOD_FGMRES
                                                                                        : METHOD_CG;
     c->options.solver = solvers[c->method];
+    return FACET_OK;
 }
 
 /* What the words mean here; those that mean nothing were refused. */
@@ -129,7 +133,8 @@ static facet_status choose(const struct facet_solver *s, const struct box_data *
     int64_t all;
     boxsem_options_default(&c->options);
     c->options.single = 0;
-    choose_method(s, data, c);
+    facet_status status = choose_method(s, data, c);
+    if (status != FACET_OK) return status;
     int jacobi = o->preconditioner == PRECONDITIONER_JACOBI;
     if (c->method == METHOD_DIRECT || jacobi || o->preconditioner == PRECONDITIONER_NONE) {
         c->preconditioner = jacobi ? PRECONDITIONER_JACOBI : PRECONDITIONER_NONE;

@@ -214,44 +214,40 @@ static facet_status check_pieces(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct problem_resolved *r = &s->resolved;
-    enum { ELECTRODE = 1, HELD = 2 };
-    int32_t *piece = NULL;
-    uint8_t *marks = NULL;
-    int several = 0;
-    int64_t n_pieces;
-    char place[80];
+    int32_t *piece = NULL, n;
+    int64_t *held = NULL, *electrodes; /* flags of the pieces */
+    char place[MESH_PLACE_BYTES];
     if (mesh_is_box(mesh) || r->face_condition == NULL) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
-    TRY(CALLOC(marks, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
-    if (mesh->part != NULL) {
-        TRY(mesh_count_pieces(mesh, piece, &n_pieces));
-        if (n_pieces > 1)
-            FAIL(FACET_ERROR_INPUT,
-                 "electrodes on a mesh of several pieces are not distributed yet; use the program facet");
-        goto done;
-    }
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        several |= piece[c] != piece[0];
-        if (reacts(r, r->cell_region[c])) marks[piece[c]] |= HELD;
-    }
-    for (int32_t f = 0; several && f < mesh->n_faces; f++) {
+    TRY(mesh_number_pieces(mesh, piece, &n));
+    TRY(CALLOC(held, 2 * (int64_t)n));
+    electrodes = held + n;
+    for (int32_t c = 0; c < mesh->n_cells; c++)
+        if (reacts(r, r->cell_region[c])) held[piece[c]] = 1;
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
         if (r->face_condition[f] < 0) continue;
         const struct problem_condition *c = &s->own.conditions[r->face_condition[f]];
-        uint8_t mark = c->electrode > 0 ? ELECTRODE : c->kind != HDG_NEUMANN ? HELD : 0;
-        marks[piece[mesh->face_cells[2 * (int64_t)f]]] |= mark;
+        const int32_t at = piece[mesh->face_cells[2 * (int64_t)f]];
+        if (c->electrode > 0)
+            electrodes[at] = 1;
+        else if (c->kind != HDG_NEUMANN)
+            held[at] = 1;
     }
-    for (int32_t c = 0; several && c < mesh->n_cells; c++)
-        if (marks[c] == ELECTRODE)
-            FAIL(FACET_ERROR_INPUT,
-                 "boundary: the mesh falls into unconnected pieces, and nothing but total_flux holds the one "
-                 "with "
-                 "the cell at %s; give one of its parts a potential (dirichlet) or another condition that "
-                 "holds it",
-                 mesh_middle_text(mesh, c, -1, place, sizeof place));
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 2 * n, held));
+    for (int32_t i = 0; n > 1 && i < n; i++) {
+        if (!electrodes[i] || held[i]) continue;
+        TRY(mesh_piece_text(mesh, piece, i, place));
+        FAIL(FACET_ERROR_INPUT,
+             "boundary: the mesh falls into unconnected pieces, and nothing but total_flux holds the one "
+             "with "
+             "the cell at %s; give one of its parts a potential (dirichlet) or another condition that "
+             "holds it",
+             place);
+    }
 done:
     base_free(&piece);
-    base_free(&marks);
+    base_free(&held);
     return status;
 }
 

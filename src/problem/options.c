@@ -244,7 +244,6 @@ static const struct refusal {
      "the method petsc belongs to the discretization hdg and the operator mapped"},
 
     /* HDG on boxes. */
-    {KEY(METHOD), BIT(METHOD_PETSC), AT_TENSOR, ALONE, "the method petsc needs operator: mapped"},
     {KEY(METHOD), BIT(METHOD_DIRECT), AT_TENSOR | AT_VARYING, ALONE,
      "the direct solve with the operator tensor needs a conductivity and a reaction that are the same in all "
      "cells; use {method: cg}, or operator: mapped"},
@@ -391,7 +390,7 @@ struct options_need options_need(const struct options *o, unsigned place) {
         {AT_MAPPED, KEY(METHOD), BIT(METHOD_FGMRES), "the method %w", "the method cg"},
         {AT_MAPPED, KEY(DISCRETIZATION), BIT(DISCRETIZATION_CONDENSED), "the discretization %w",
          "the discretization hdg or continuous"},
-        {AT_MAPPED, KEY(METHOD), BIT(METHOD_MULTIGRID), "the method %w", "the method cg"},
+        {AT_MAPPED, KEY(METHOD), BIT(METHOD_MULTIGRID) | BIT(METHOD_PETSC), "the method %w", "the method cg"},
         {AT_MAPPED,
          KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(COARSE_DEVICE) | KEY(COARSE_UNKNOWNS) |
              KEY(DEGREES) | KEY(FILL),

@@ -106,24 +106,39 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
     }
 }
 
-/* Says which parts have no condition; n: how many faces. */
-static void report_unnamed(const struct problem *p, struct problem_resolved *r, int64_t n,
-                           struct text *errors) {
+/* Whether a part has faces here without a condition. */
+static int lacks_condition(const struct facet_mesh *mesh, struct problem_resolved *r,
+                           const struct mesh_group *group) {
+    if (group->dim != mesh->dim - 1 || group->count == 0) return 0;
+    if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) return 0;
+    return !lies_on_axis(r, group);
+}
+
+/* Says which parts have no condition; n: how many faces, of all processes. */
+static facet_status report_unnamed(const struct problem *p, struct problem_resolved *r, int64_t n,
+                                   struct text *errors) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
     char names[NAMES_BYTES] = "";
+    int64_t *lacking = NULL;
+    TRY(ALLOC(lacking, mesh->n_groups));
+    for (int g = 0; g < mesh->n_groups; g++) lacking[g] = lacks_condition(mesh, r, &mesh->groups[g]);
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, mesh->n_groups, lacking));
     for (int g = 0; g < mesh->n_groups; g++) {
-        const struct mesh_group *group = &mesh->groups[g];
-        if (group->dim != mesh->dim - 1 || group->count == 0) continue;
-        if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) continue;
-        if (lies_on_axis(r, group)) continue;
         size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
+        if (lacking[g])
+            snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
+                     mesh->groups[g].name);
     }
     PROBLEM_ERROR(
         errors,
-        "boundary: %lld of %d boundary faces have no condition (%s%s); name them, or add {on: rest, ...} "
+        "boundary: %lld of %lld boundary faces have no condition (%s%s); name them, or add {on: rest, ...} "
         "for all others",
-        (long long)n, mesh->n_boundary_faces, names[0] != '\0' ? "parts: " : "they belong to no part", names);
+        (long long)n, (long long)mesh_count(mesh).boundary_faces,
+        names[0] != '\0' ? "parts: " : "they belong to no part", names);
+done:
+    base_free(&lacking);
+    return status;
 }
 
 /* Loads and springs on components that are held would do nothing. held: how many are. */
@@ -215,7 +230,8 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
         if (*condition < 0 && !is_on_axis(r, &mesh->groups[g], 0))
             unnamed += rest < 0 ? mesh->groups[g].count : 0, *condition = rest;
     }
-    if (unnamed > 0 && errors->length == 0) report_unnamed(p, r, unnamed, errors);
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &unnamed));
+    if (unnamed > 0 && errors->length == 0) TRY(report_unnamed(p, r, unnamed, errors));
 done:
     return status;
 }
@@ -225,16 +241,16 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
                                        struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int32_t *piece = NULL, loose = -1;
-    int64_t n_pieces;
-    uint8_t *held = NULL;
+    int32_t *piece = NULL, loose = -1, n_pieces;
+    int64_t *held = NULL;
     (void)options;
     TRY(problem_resolve_contacts(p, r, errors));
     TRY(problem_resolve_joints(p, r, errors));
     if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
     TRY(ALLOC(piece, mesh->n_cells));
-    TRY(CALLOC(held, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
+    TRY(mesh_number_pieces(mesh, piece, &n_pieces));
+    TRY(CALLOC(held, n_pieces));
 #pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = r->face_condition[f];
@@ -242,10 +258,9 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
 #pragma omp atomic write
         held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     }
-    TRY(mesh_spread_marks(mesh, piece, held));
-    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
-    for (int32_t c = 0; c < mesh->n_cells; c++)
-        if (piece[c] == c && !held[c]) loose = c;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, n_pieces, held));
+    for (int32_t i = 0; i < n_pieces; i++)
+        if (!held[i]) loose = i;
     int holds = 0; /* a reaction is trusted to hold every piece here; hdg/weak.c looks closer */
     for (int i = 0; r->data.reaction != NULL && i < r->n_regions; i++) {
         double reaction = 0.0;
@@ -253,13 +268,14 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
         holds |= field != NULL && (!field_is_constant(field, &reaction) || reaction != 0.0);
     }
     if (n_pieces > 1 && loose >= 0 && !holds) {
-        char place[PLACE_BYTES];
+        char place[MESH_PLACE_BYTES];
+        TRY(mesh_piece_text(mesh, piece, loose, place));
         PROBLEM_ERROR(
             errors,
-            "the mesh falls into %lld unconnected pieces, and the one with the cell at %s has no Dirichlet "
+            "the mesh falls into %d unconnected pieces, and the one with the cell at %s has no Dirichlet "
             "or Robin "
             "part: its solution is not determined",
-            (long long)n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
+            n_pieces, place);
     }
 done:
     base_free(&piece);

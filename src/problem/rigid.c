@@ -43,7 +43,6 @@
 /* Coordinates are relative to the middle of the points that hold the piece, and to its size. Sums are long:
  * what cancels in S must not be the rounding of a million terms. */
 struct piece {
-    int32_t cell; /* its smallest */
     double lower[3], upper[3];
     int64_t count; /* of points that demand something */
     double middle[3];
@@ -103,32 +102,12 @@ static double size_of(const struct piece *piece) {
     return size > 0.0 ? size : 1.0;
 }
 
-/* Of a part, where the whole is one piece. */
-static facet_status join_pieces(const struct facet_mesh *mesh, int32_t *piece) {
-    facet_status status = FACET_OK;
-    int64_t n_pieces;
-    if (mesh->part == NULL) return FACET_OK;
-    TRY(mesh_count_pieces(mesh, piece, &n_pieces));
-    if (n_pieces > 1)
-        FAIL(FACET_ERROR_INPUT,
-             "elasticity of several unconnected pieces (%lld here) is not distributed yet; "
-             "use the program facet",
-             (long long)n_pieces);
-    for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = 0;
-done:
-    return status;
-}
-
 static facet_status find_pieces(struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
-    int32_t *piece = NULL;
-    TRY(ALLOC(piece, mesh->n_cells));
     TRY(ALLOC(job->cell_piece, mesh->n_cells));
-    mesh_find_pieces(mesh, piece);
-    TRY(join_pieces(mesh, piece));
-    for (int32_t c = 0; c < mesh->n_cells; c++)
-        job->cell_piece[c] = piece[c] == c ? job->n_pieces++ : job->cell_piece[piece[c]];
+    mesh_find_pieces(mesh, job->cell_piece);
+    TRY(mesh_number_pieces(mesh, job->cell_piece, &job->n_pieces));
     TRY(CALLOC(job->pieces, job->n_pieces));
     for (int i = 0; i < job->n_pieces; i++)
         for (int d = 0; d < mesh->dim; d++)
@@ -143,13 +122,12 @@ static facet_status find_pieces(struct job *job) {
                 p->lower[d] = fmin(p->lower[d], value);
                 p->upper[d] = fmax(p->upper[d], value);
             }
-        p->cell = c;
     }
-    if (mesh->part == NULL) goto done;
-    TRY(team_reduce(mesh->part->team, TEAM_MIN, mesh->dim, job->pieces[0].lower));
-    TRY(team_reduce(mesh->part->team, TEAM_MAX, mesh->dim, job->pieces[0].upper));
+    for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++) {
+        TRY(team_reduce(mesh->part->team, TEAM_MIN, mesh->dim, job->pieces[i].lower));
+        TRY(team_reduce(mesh->part->team, TEAM_MAX, mesh->dim, job->pieces[i].upper));
+    }
 done:
-    base_free(&piece);
     return status;
 }
 
@@ -362,7 +340,8 @@ static facet_status gather_demands(const struct job *job) {
             }
             if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_periodic(job, f);
         }
-        if (mesh->part != NULL) TRY(join_demands(mesh->part->team, second, &job->pieces[0]));
+        for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++)
+            TRY(join_demands(mesh->part->team, second, &job->pieces[i]));
         for (int i = 0; !second && i < job->n_pieces; i++)
             for (int k = 0; k < 3 && job->pieces[i].count > 0; k++)
                 job->pieces[i].middle[k] /= (double)job->pieces[i].count;
@@ -417,7 +396,6 @@ static facet_status list_motions(int dim, int about_axis, const struct piece *p,
         for (int a = 0; a < 3; a++) motion[3 + a] = w[a];
         to->n++;
     }
-    to->cell = p->cell;
     to->size = size_of(p);
     for (int d = 0; d < dim; d++) to->center[d] = 0.5 * (p->lower[d] + p->upper[d]);
 done:
@@ -432,6 +410,7 @@ static facet_status add_adrift(const struct job *job, int index, const double G_
     struct hdg_adrift piece = {.alone = job->n_pieces == 1};
     TRY(list_motions(mesh->dim, r->data.plane == HDG_AXISYMMETRIC, &job->pieces[index], G_tt, S, &piece));
     snprintf(piece.text, sizeof piece.text, "%s", text);
+    TRY(mesh_piece_text(mesh, job->cell_piece, index, piece.place));
     TRY(base_realloc(&r->adrift, (size_t)r->n_adrift + 1, sizeof *r->adrift));
     r->adrift[r->n_adrift++] = piece;
     job->pieces[index].adrift = r->n_adrift;
@@ -517,7 +496,7 @@ static facet_status report_piece(const struct job *job, int index, struct text *
                                                                                 "the z axis"};
     struct text list = {0};
     double G_tt[9], S[9];
-    char place[80];
+    char place[MESH_PLACE_BYTES];
     int about_axis = job->resolved->data.plane == HDG_AXISYMMETRIC; /* it moves along that one alone */
     TRY(reduce(mesh->dim, p, G_tt, S));
     if (about_axis && G_tt[4] <= NO_HOLD) list_motion(&list, "translate along", directions[1]);
@@ -533,12 +512,13 @@ static facet_status report_piece(const struct job *job, int index, struct text *
     }
     ++*n_told;
     text_printf(errors, "%sboundary: ", errors->length > 0 ? "\n" : "");
+    TRY(mesh_piece_text(mesh, job->cell_piece, index, place));
     if (job->n_pieces == 1)
         text_printf(errors, "the body can still ");
     else
         text_printf(errors,
                     "the mesh falls into %d unconnected pieces, and the one with the cell at %s can still ",
-                    job->n_pieces, mesh_middle_text(mesh, p->cell, -1, place, sizeof place));
+                    job->n_pieces, place);
     text_printf(errors, "%s; give displacements that prevent this%s", list.data,
                 p->count == 0 ? ", or take the formulation symmetric, which solves bodies whose loads balance"
                               : "");
@@ -558,10 +538,6 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
     TRY(gather_demands(&job));
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
-    if (problem->mesh->part != NULL && resolved->n_adrift > 0)
-        FAIL(FACET_ERROR_INPUT,
-             "a body that nothing holds is not distributed yet; give it supports, or use the "
-             "program facet");
     TRY(finish_adrift(&job));
 done:
     for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&job.face_nodes[shape]);

@@ -68,9 +68,8 @@ done:
 
 /* Condensed elements on a box whose tensor operators would apply: what solves the same at their speed. */
 static facet_status recommend(struct facet_solver *s, struct box_data *data) {
-    if (s->problem->mesh->box.cells[0] == 0) return FACET_OK;
-    facet_status status =
-        box_data_create(s->context->device, &s->resolved, s->options.degree, data, s->why_mapped);
+    if (mesh_bricks(s->problem->mesh) == NULL) return FACET_OK;
+    facet_status status = box_data_create(s->context, &s->resolved, s->options.degree, data, s->why_mapped);
     int applies = status == FACET_OK && s->why_mapped[0] == '\0';
     snprintf(s->why_mapped, sizeof s->why_mapped, "%s",
              applies ? "method: continuous (the same elements) or hdg, many times faster on this box" : "");
@@ -104,7 +103,11 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
         if (o->discretization == DISCRETIZATION_CONDENSED) TRY(recommend(s, data));
         goto done;
     }
-    TRY(box_data_create(s->context->device, &s->resolved, o->degree, data, why));
+    if (continuous && s->problem->mesh->part != NULL)
+        FAIL(FACET_ERROR_INPUT,
+             "the discretization continuous is not distributed yet; use the program facet, "
+             "or the discretization hdg");
+    TRY(box_data_create(s->context, &s->resolved, o->degree, data, why));
     *box = why[0] == '\0';
     if (!*box && continuous)
         FAIL(FACET_ERROR_INPUT, "the discretization continuous needs %s; use the discretization condensed",
@@ -112,7 +115,7 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
     if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
     if (!*box && other.what[0])
         FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.what, why, other.instead);
-    if (s->problem->mesh->box.cells[0] == 0 || !s->resolved.data.equation->on_boxes ||
+    if (mesh_bricks(s->problem->mesh) == NULL || !s->resolved.data.equation->on_boxes ||
         s->resolved.data.plane == HDG_AXISYMMETRIC)
         why[0] = '\0'; /* nobody expects it */
 done:
@@ -148,7 +151,9 @@ static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker,
         goto done;
     }
     unsigned place = s->options.discretization == DISCRETIZATION_CONTINUOUS ? AT_BRICK : AT_TENSOR;
-    if (!box_data_is_uniform(data)) place |= AT_VARYING;
+    int uniform;
+    TRY(box_data_is_uniform(data, &uniform));
+    if (!uniform) place |= AT_VARYING;
     TRY(options_check_place(&s->options, place));
 done:
     return status;
@@ -256,7 +261,7 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
         unknowns[0] = s->system.n_free;
         unknowns[1] = s->system.n_volume;
         if (s->problem->mesh->part != NULL) {
-            TRY(mapped_count_unknowns(s));
+            if (!box) TRY(mapped_count_unknowns(s));
             unknowns[0] = s->n_unknowns;
             TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &unknowns[1]));
         }

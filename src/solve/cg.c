@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "device/seam.h"
 #include "solve/internal.h"
 #include "solve/multigrid.h"
 
@@ -323,6 +324,7 @@ static void true_residual(struct cg *cg) {
 static facet_status add_steps(struct cg *cg, double sign) {
     facet_status status = FACET_OK;
     TRY(vector_convert(&cg->w->delta, &cg->w->residual));
+    TRY(seam_share(cg->A->seam, &cg->w->residual)); /* what copies differ by in single precision would stay */
     vector_axpby(sign * cg->scale, rescale(cg, &cg->w->residual), 1.0, cg->x);
 done:
     return status;

@@ -252,6 +252,8 @@ facet_status multigrid_correct(struct multigrid *mg, double *dot) {
     solve_level(mg, 1, MG_V);
     begin = start(l);
     *dot = vector_dot(&next->rhs, &next->x);
+    if (l->seam != NULL && next->seam == NULL) /* the right-hand side is the sum of what processes have */
+        mg_pass(mg, team_reduce(l->seam->team, TEAM_SUM, 1, dot));
     l->link.spread(&l->link, &next->x);
     stop(l, MG_TRANSFER, &begin);
     return mg->failure;

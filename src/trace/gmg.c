@@ -253,11 +253,8 @@ static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
-    int vertices;
-    TRY(trace_has_vertices(s->space->mesh, &vertices));
-    TRY(vertices ? trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P,
-                                         NULL, &last)
-                 : trace_last_traces(s->space, s->matrices, 0, NULL, &P, &last));
+    TRY(trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, NULL,
+                              &last));
     P.sums = 1;
     TRY(multigrid_connect(b->mg, &P));
     last.singular = b->o.singular;

@@ -74,9 +74,6 @@ facet_status trace_number_faces(const struct trace_space *space, const int64_t *
                                 struct coarse_matrix *last);
 facet_status trace_number_vertices(const struct trace_space *space, const struct trace_nodes *nodes,
                                    struct coarse_matrix *last);
-/* Whether both copies of every face of a seam have the same vertices: not where it joins periodic sides, nor
- * where a part joins its own. */
-facet_status trace_has_vertices(const struct facet_mesh *mesh, int *has);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
                               int n_modes, const double *modes, struct mg_transfer *P,

@@ -314,7 +314,7 @@ static facet_status merge_given(const struct builder *b) {
     TRY(ALLOC(given, n));
     for (int64_t i = 0; i < n; i++)
         given[i] = b->vertex_columns[(int64_t)b->skeleton.vertices[i / nc] * nc + i % nc] == -1;
-    TRY(mesh_merge_vertices(mesh, nc, given));
+    TRY(mesh_merge_joined_vertices(mesh, nc, given));
     for (int64_t i = 0; i < n; i++)
         if (given[i]) b->vertex_columns[(int64_t)b->skeleton.vertices[i / nc] * nc + i % nc] = -1;
 done:

@@ -1,4 +1,6 @@
 /* The unknowns of a last space that the parts of a mesh share, numbered over all of them. See levels.h. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "device/seam.h"
 #include "mesh/part.h"
@@ -47,61 +49,57 @@ done:
     return status;
 }
 
+/* owns (n_vertices): whether the unknowns of a vertex are this part's, of those that periodic faces join in
+ * one part alone, by the largest number. */
+static facet_status find_owned(const struct facet_mesh *mesh, uint8_t *owns) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = mesh->part;
+    int64_t *labels = NULL, *here = NULL;
+    TRY(ALLOC(labels, mesh->n_vertices));
+    TRY(ALLOC(here, part->n_owned_vertices));
+    memcpy(labels, part->vertex_numbers, (size_t)mesh->n_vertices * sizeof *labels);
+    TRY(mesh_merge_joined_vertices(mesh, 1, labels));
+    for (int32_t i = 0; i < part->n_owned_vertices; i++) here[i] = 0;
+    for (int32_t v = 0; v < mesh->n_vertices; v++)
+        if (part->owns_vertex[v]) here[part->vertex_numbers[v] - part->first_vertex] = labels[v];
+    for (int32_t v = 0; v < mesh->n_vertices; v++) {
+        const int64_t at = labels[v] - part->first_vertex; /* where the one stands that names them all */
+        owns[v] = at >= 0 && at < part->n_owned_vertices && here[at] == labels[v];
+    }
+done:
+    base_free(&labels);
+    base_free(&here);
+    return status;
+}
+
 facet_status trace_number_vertices(const struct trace_space *space, const struct trace_nodes *nodes,
                                    struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = space->mesh->part;
     const int nc = space->n_components;
     int64_t *values = NULL;
+    uint8_t *owns = NULL;
     if (part == NULL || part->team->size == 1) return FACET_OK; /* nobody shares them */
     l->team = part->team;
+    TRY(ALLOC(owns, space->mesh->n_vertices));
+    TRY(find_owned(space->mesh, owns));
     TRY(ALLOC(values, (int64_t)space->mesh->n_vertices * nc));
     TRY(ALLOC(l->numbers, nodes->offsets[nodes->n]));
     for (int64_t i = 0; i < (int64_t)space->mesh->n_vertices * nc; i++) values[i] = -1;
     for (int64_t i = 0; i < nodes->n; i++)
-        if (part->owns_vertex[nodes->vertices[i]]) l->n_owned += nodes->offsets[i + 1] - nodes->offsets[i];
+        if (owns[nodes->vertices[i]]) l->n_owned += nodes->offsets[i + 1] - nodes->offsets[i];
     TRY(find_first(l->team, l->n_owned, &l->first));
     int64_t next = l->first;
     for (int64_t i = 0; i < nodes->n; i++)
         for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++)
-            if (part->owns_vertex[nodes->vertices[i]])
+            if (owns[nodes->vertices[i]])
                 values[(int64_t)nodes->vertices[i] * nc + nodes->components[j]] = next++;
-    TRY(mesh_merge_vertices(space->mesh, nc, values));
+    TRY(mesh_merge_joined_vertices(space->mesh, nc, values));
     for (int64_t i = 0; i < nodes->n; i++)
         for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++)
             l->numbers[j] = values[(int64_t)nodes->vertices[i] * nc + nodes->components[j]];
 done:
     base_free(&values);
-    return status;
-}
-
-facet_status trace_has_vertices(const struct facet_mesh *mesh, int *has) {
-    facet_status status = FACET_OK;
-    const struct mesh_part *part = mesh->part;
-    struct mesh_skeleton skeleton = {0};
-    int64_t *sums = NULL, differ = 0;
-    *has = 1;
-    if (part == NULL) return FACET_OK;
-    TRY(mesh_skeleton_vertices(mesh, &skeleton));
-    differ = skeleton.n_vertices != mesh->n_vertices;
-    TRY(CALLOC(sums, 2 * (int64_t)mesh->n_faces));
-    for (int pass = 0; pass < 2; pass++) {
-        for (int32_t f = 0; f < mesh->n_faces; f++) {
-            int32_t vertices[SHAPE_MAX_FACE_VERTICES];
-            int64_t sum = 0;
-            if (mesh->face_cells[2 * (int64_t)f + 1] != MESH_SEAM) continue;
-            int n = mesh_side_vertices(mesh, f, 0, vertices, NULL);
-            for (int i = 0; i < n; i++) sum += part->vertex_numbers[vertices[i]];
-            if (pass == 1) differ |= sums[2 * (int64_t)f] != sum || sums[2 * (int64_t)f + 1] != -sum;
-            sums[2 * (int64_t)f] = sum;
-            sums[2 * (int64_t)f + 1] = -sum;
-        }
-        if (pass == 0) TRY(mesh_merge_faces(mesh, 2, sums));
-    }
-    TRY(team_reduce_counts(part->team, TEAM_MAX, 1, &differ));
-    *has = !differ;
-done:
-    mesh_skeleton_destroy(&skeleton);
-    base_free(&sums);
+    base_free(&owns);
     return status;
 }

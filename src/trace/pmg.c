@@ -105,7 +105,7 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     struct pmg_options *o = &b->o;
     const int vector = space->n_components > 1, parted = team_size(mesh_team(space->mesh)) > 1;
     double jump = 1.0, without = *constant;
-    int rows = 0, whole = 1;
+    int rows = 0;
     if (!vector || o->n_modes > 0) TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
     if (vector && (jump > SOLVE_LARGE_JUMP || o->incompressible)) {
         const int small = space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES || parted;
@@ -118,9 +118,8 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     TRY(choose_rows(b, space, matrices, constant, &rows));
     if (parted) {
         const double with = *constant;
-        TRY(trace_has_vertices(space->mesh, &whole));
-        o->coarse = vector ? (rows || !whole ? PMG_RIGID : PMG_CONTINUOUS)
-                           : (rows || !whole || jump > SOLVE_LARGE_JUMP ? PMG_CONSTANT : PMG_CONTINUOUS);
+        o->coarse = vector ? (rows ? PMG_RIGID : PMG_CONTINUOUS)
+                           : (rows || jump > SOLVE_LARGE_JUMP ? PMG_CONSTANT : PMG_CONTINUOUS);
         *constant = o->coarse == PMG_CONTINUOUS ? with : without;
         if (jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
         goto done;

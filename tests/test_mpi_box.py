@@ -1,0 +1,138 @@
+"""Boxes of quads and hexes over several processes, each with a block of their cells and the tensor operator on it,
+against those of one: values, errors and balance, iterations; and output in pieces."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_app import SOURCE  # noqa: E402
+from test_mpi_solve import Mpi, box  # noqa: E402
+
+VALUES = """values:
+  - {name: mean, field: u, take: mean}
+  - {name: most, field: u, take: max}
+  - {name: flux, field: q, take: integral}
+"""
+EXACT = "exact: sin(2*x)*cos(y)*exp(z/2)\n"
+
+
+def case(mesh, data, degree, solver="", discretization=""):
+    return (mesh + "equation: diffusion\n" + data +
+            f"discretization: {{degree: {degree}, operator: tensor{discretization}}}\n"
+            f"solver: {{rtol: 1.0e-12, method: cg{solver}}}\n" + VALUES)
+
+
+def cubes(cells, more=""):
+    """Of side 1, so that conditions on x, y, z in expressions are those of cells."""
+    return f"mesh: {{box: {{lower: [0, 0, 0], upper: {cells}, cells: {cells}, shape: hex{more}}}}}\n"
+
+
+class Boxes(Mpi):
+    def test_smooth(self):
+        mixed = "boundary: [{on: xmin, dirichlet: exact}, {on: rest, neumann: exact}]\n"
+        self.compare(case(box("hex", 3, 3), EXACT + mixed, 5), (3, 8), iterations=1)
+        self.compare(case(box("hex", 3, 2), EXACT + mixed, 3), (3,), iterations=1, device="ref")
+        self.compare(case(box("quad", 2, 5), EXACT.replace("*exp(z/2)", "") + mixed, 4), (2, 7), iterations=1)
+
+    def test_high_degree(self):
+        """The example that mapped cells do not end within half a minute."""
+        with open(os.path.join(SOURCE, "examples/box-hdg.yaml"), encoding="utf-8") as file:
+            text = file.read()
+        self.compare(text + "solver: {rtol: 1.0e-12, preconditioner: additive}\n", (3,), iterations=1)
+
+    def test_preconditioners(self):
+        for solver in (", preconditioner: chebyshev", ", preconditioner: block", ", preconditioner: none",
+                       ", preconditioner: additive, precision: mixed",
+                       ", preconditioner: chebyshev, precision: mixed"):
+            self.compare(case(box("hex", 3, 3), EXACT, 4, solver), (3,), iterations=1)
+
+    def test_rings(self):
+        """Periodic directions, cut and whole, one of them without anything that holds the constant."""
+        self.compare(case(box("hex", 3, 2, ", periodic: [x]"), "exact: sin(pi*x)*cos(y)\n"
+                          "boundary: [{on: ymin, dirichlet: exact}, {on: rest, neumann: exact}]\n", 3), (2, 3), iterations=1)
+        self.compare(case(box("quad", 2, 4, ", periodic: [x, y]"), "source: sin(pi*x)*cos(2*pi*y)\n", 3), (4,), iterations=1)
+
+    def test_constants(self):
+        """Nothing holds them; a weak reaction does; one that is dropped. Their residuals end near rounding, where a
+        true one may ask for a step or two more."""
+        neumann = "boundary: [{on: rest, neumann: 0}]\n"
+        self.compare(case(box("hex", 3, 2), "source: x - 1\n" + neumann, 3), (3,), iterations=2)
+        self.compare(case(box("hex", 3, 2), "source: x - 1\n" + neumann, 3, ", precision: mixed"), (3,), iterations=2)
+        for reaction in ("1.0e-6", "1.0e-15"):
+            self.compare(case(box("hex", 3, 2), f"reaction: {reaction}\nsource: 1 + x\n" + neumann, 3), (3,), iterations=2)
+
+    def test_jumps(self):
+        """Of k and of the reaction in layers (vertices below), and on a chessboard, whose stars lie in several
+        blocks (constants of faces); without a tolerance that is below rounding."""
+        held = "source: 1\nboundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
+        layers = 'conductivity: "if(x > 3, 50, 1)"\nreaction: "if(y > 1, 3, 0)"\n' + held
+        self.compare(case(cubes([6, 3, 2]), layers, 3), (3,), iterations=1)
+        board = 'conductivity: "if(mod(floor(x) + floor(y) + floor(z), 2) > 0.5, 100, 1)"\n' + held
+        self.compare(case(cubes([4, 4, 2]), board, 4), (2, 5), iterations=2)
+        self.compare(case(cubes([4, 4, 2]), board, 2), (3,), iterations=1)
+
+    def test_graded(self):
+        mesh = ("mesh: {box: {coordinates: {x: [0, 0.1, 0.3, 0.7, 1, 1.5], y: [0, 0.5, 0.6, 1], z: [0, 0.2, 0.5, 1.1, 2]}, "
+                "shape: hex}}\n")
+        self.compare(case(mesh, EXACT, 3), (4,), iterations=1)
+        self.compare(case(mesh, EXACT, 2, discretization=", tau: {hat: 2}"), (5,), iterations=1)
+
+    def test_refined(self):
+        """A refined box is a box; more ranks than cells before."""
+        mesh = cubes([2, 1, 1]).replace("}}\n", "}, refine: 2}\n")
+        self.compare(case(mesh, EXACT, 3), (5,), iterations=1)
+
+    def test_what_is_refused(self):
+        mesh = cubes([4, 2, 2])
+        error = self.mpi(2, case(mesh, EXACT, 2).replace("method: cg", "method: direct"), status=2)
+        self.assertIn("the method direct is not distributed yet", error)
+        error = self.mpi(2, case(mesh, 'conductivity: "1 + x"\n' + EXACT, 2), status=2)
+        self.assertIn("the operator tensor needs the conductivity to be constant in every cell", error)
+        error = self.mpi(3, case(mesh, 'conductivity: "if(x > 2, 2, 1)"\n' + EXACT, 2, discretization=", tau: 1"), status=2)
+        self.assertIn("the same in all cells of a layer", error)
+        error = self.mpi(2, mesh + "equation: diffusion\n" + EXACT + "discretization: {method: continuous, degree: 3}\n",
+                         status=2)
+        self.assertIn("the discretization continuous is not distributed yet", error)
+        error = self.mpi(2, mesh + "equation: diffusion\n" + EXACT + "discretization: {method: condensed, degree: 3}\n",
+                         status=2)
+        self.assertIn("the discretization condensed is not distributed yet", error)
+
+
+class Pieces(Mpi):
+    def test_pieces(self):
+        """Three files of five ranks, and one that names them, as ParaView reads them; one process writes one file."""
+        text = case(cubes([4, 3, 2]), EXACT, 2) + "output: {file: out.vtu, pieces: 3, fields: [u, q, cell]}\n"
+        out = self.mpi(5, text)
+        self.assertEqual(out["files"], ["out.pvtu", "out-0.vtu", "out-1.vtu", "out-2.vtu"])
+        self.assertFalse(os.path.exists(os.path.join(self.place.name, "out.vtu")))
+        self.assertEqual(self.solve(text)["files"], ["out.vtu"])
+        try:
+            from vtkmodules.util.numpy_support import vtk_to_numpy
+            from vtkmodules.vtkIOXML import vtkXMLPUnstructuredGridReader
+        except ImportError:
+            self.skipTest("VTK for Python is not installed")
+        reader = vtkXMLPUnstructuredGridReader()
+        reader.SetFileName(os.path.join(self.place.name, "out.pvtu"))
+        reader.Update()
+        grid = reader.GetOutput()
+        self.assertEqual(sorted(vtk_to_numpy(grid.GetCellData().GetArray("cell"))), list(range(24)))
+        self.assertEqual(grid.GetPointData().GetArray("q").GetNumberOfComponents(), 3)
+
+    def test_more_pieces_than_ranks(self):
+        text = case(cubes([4, 3, 2]), EXACT, 1) + "output: {file: out.vtu, pieces: 9}\n"
+        self.assertEqual(self.mpi(2, text)["files"], ["out.pvtu", "out-0.vtu", "out-1.vtu"])
+        self.assertEqual(self.mpi(1, text)["files"], ["out.vtu"])
+
+
+class Conditions(Mpi):
+    def test_faces_without_a_condition(self):
+        """They are counted in all parts, and their names are those of all."""
+        text = ("mesh: {file: " + os.path.join(SOURCE, "examples/meshes/cook.msh") + "}\nequation: diffusion\nsource: 1\n"
+                "boundary: [{on: clamped, dirichlet: 0}]\n")
+        wanted = self.run_program("solve", self.write(text), status=2).stderr.replace("facet: ", "")
+        self.assertIn(wanted.strip(), self.mpi(4, text, status=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
