@@ -90,7 +90,8 @@ static facet_status doubt_fluxes(struct run *run) {
                  "%s: the flux '%s' cannot be trusted: an error of u of %.1g, relative, times the "
                  "conductivity "
                  "there is %.2g, and the flux is %.2g; ask for it where the conductivity is small",
-                 run->file->path, value->wanted->name, run->solver->report.error, value->doubt, value->numbers[0]);
+                 run->file->path, value->wanted->name, run->solver->report.error, value->doubt,
+                 value->numbers[0]);
     }
 done:
     return status;
