@@ -109,7 +109,7 @@ facet_status run_write_values(const struct run *run);
 /* run_ranks.c: fills in n_ranks and spreads. Collective. */
 facet_status run_compare_ranks(struct run *run);
 
-/* A sentence that whoever reads the results should know; NULL: there is none. */
+/* run_notes.c: a sentence that whoever reads the results should know; NULL: there is none. */
 enum run_note {
     RUN_NOTE_OPERATOR, /* why the tensor operators do not apply */
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */

@@ -574,7 +574,11 @@ facet_status solver_turn_direct(struct facet_solver *s, double steps, int *done)
         *done = 0;
         status = FACET_OK;
     }
-    if (*done) operator_destroy(&s->M);
+    if (*done) {
+        s->report.reason =
+            "a factor takes the place of conjugate gradients"; /* the multigrid's goes with it */
+        operator_destroy(&s->M);
+    }
 done:
     csr_destroy(&csr);
     return status;
@@ -585,6 +589,7 @@ facet_status solver_turn_double(struct facet_solver *s, int *done) {
     *done = levels && s->options.precision == PRECISION_AUTO;
     if (!*done) return FACET_OK;
     s->options.precision = PRECISION_DOUBLE;
+    s->report.reason = "the levels are made again in double precision"; /* theirs goes with them */
     operator_destroy(&s->M);
     return make_preconditioner(s, NULL);
 }
