@@ -552,8 +552,8 @@ static int is_tuned(const struct options *o) {
 
 int solver_may_rethink(const struct facet_solver *s) {
     const struct options *o = &s->options;
-    return o->method == METHOD_AUTO && o->preconditioner == PRECONDITIONER_AUTO && !is_tuned(o) &&
-           s->method == METHOD_CG && s->problem->mesh->part == NULL && is_worth_ordering(s) &&
+    return !s->settled && o->method == METHOD_AUTO && o->preconditioner == PRECONDITIONER_AUTO &&
+           !is_tuned(o) && s->method == METHOD_CG && s->problem->mesh->part == NULL && is_worth_ordering(s) &&
            s->system.n_free <= cholesky_reasonable_size();
 }
 
@@ -563,6 +563,7 @@ facet_status solver_turn_direct(struct facet_solver *s, double steps, int *done)
     const enum option_preconditioner before = s->preconditioner;
     int worth;
     *done = 0;
+    s->settled = 1;
     TRY(is_worth_factoring(s, STEP_PRODUCTS * steps, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
@@ -613,6 +614,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
         s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
     int direct = insist || (o->method == METHOD_AUTO && any && !is_tuned(o) && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
+    s->settled = 0;
     s->method = insist                          ? METHOD_DIRECT
                 : o->method == METHOD_PETSC     ? METHOD_PETSC
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID

@@ -256,6 +256,7 @@ struct facet_solver {
         judge; /* judge: what estimates errors where M is a mere diagonal; made when needed */
     struct cholesky *cholesky;
     int flexible; /* the preconditioner changes from step to step */
+    int settled;  /* a factor was thought of when conjugate gradients were seen, and not taken */
     struct vector b, x, kernel;
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
