@@ -161,14 +161,16 @@ done:
     return status;
 }
 
-/* From where the matrices are. */
+/* From where the matrices are; *done: there were kernels for it. */
 static facet_status fetch(const struct trace_space *space, const struct trace_matrices *matrices,
-                          struct csr *csr) {
+                          struct csr *csr, int *done) {
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     struct trace_entries there = {0};
     *csr = (struct csr){.n = space->n_free};
     TRY(trace_entries_create(space, matrices, 0, &there));
+    *done = there.values != NULL;
+    if (!*done) goto done;
     TRY(ALLOC(csr->offsets, csr->n + 1));
     TRY(ALLOC(csr->columns, there.count));
     TRY(ALLOC(csr->values, there.count));
@@ -183,9 +185,9 @@ done:
 
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr) {
-    if (!device_is_host(matrices->device) && trace_entries_can(space, matrices))
-        return fetch(space, matrices, csr);
-    return assemble(space, matrices, 0, csr);
+    int done = 0;
+    facet_status status = device_is_host(matrices->device) ? FACET_OK : fetch(space, matrices, csr, &done);
+    return status != FACET_OK || done ? status : assemble(space, matrices, 0, csr);
 }
 
 facet_status trace_block_diagonal(const struct trace_space *space, const struct trace_matrices *matrices,

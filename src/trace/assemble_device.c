@@ -21,22 +21,14 @@ static int face_size(const struct trace_space *space) {
     return (int)m;
 }
 
-int trace_entries_can(const struct trace_space *space, const struct trace_matrices *matrices) {
+static int is_plain(const struct trace_space *space, const struct trace_matrices *matrices) {
     static const char *const kernels[] = {"face_couple", "face_columns", "face_rows"};
     for (int i = 0; i < 3; i++)
         if (!device_has(matrices->device, kernels[i])) return 0;
     for (int b = 0; b < space->mesh->n_blocks; b++) /* vertices and edges too, or faces of two traces */
         if (space->own_faces[b] != NULL || space->n_slots[b] != shape_n_faces(space->mesh->blocks[b].shape))
             return 0;
-    if (matrices->full || space->seam != NULL || face_size(space) == 0) return 0;
-    for (int64_t b = 0; b < space->n_free_faces; b++) {
-        struct trace_side s[2];
-        if (trace_side(space, space->free_faces[b], 0, &s[0]) &&
-            trace_side(space, space->free_faces[b], 1, &s[1]) && s[0].block == s[1].block &&
-            s[0].cell == s[1].cell)
-            return 0;
-    }
-    return 1;
+    return !matrices->full && space->seam == NULL && face_size(space) > 0;
 }
 
 /* What the kernels know of a block of cells. */
@@ -45,16 +37,15 @@ struct block_places {
 };
 
 static facet_status put_places(const struct trace_space *space, const struct trace_matrices *matrices,
-                               int block, struct block_places *p) {
+                               int block, struct block_places *p, int *simple) {
     facet_status status = FACET_OK;
     const int64_t n = matrices->n_batches[block] * matrices->lanes * space->n_slots[block];
     int64_t *host = NULL;
-    int simple;
     TRY(ALLOC(host, n));
     trace_fill_maps(matrices->lanes, space->mesh->blocks[block].count, space->n_slots[block],
                     space->faces[block], space->face_free, host);
     TRY(device_copy(matrices->device, &p->maps, host, (size_t)n, sizeof *host));
-    TRY(trace_sides_create(space, matrices, block, &p->sides, &simple));
+    TRY(trace_sides_create(space, matrices, block, &p->sides, simple));
 done:
     base_free(&host);
     return status;
@@ -88,14 +79,16 @@ facet_status trace_entries_create(const struct trace_space *space, const struct 
     struct block_places places[MESH_MAX_BLOCKS] = {{0}};
     int32_t *counts = NULL;
     int64_t *coupled = NULL, *starts = NULL;
-    int width = 1;
+    int width = 1, simple = 1;
     *e = (struct trace_entries){.device = device, .n = space->n_free};
+    if (!is_plain(space, matrices)) return FACET_OK;
     for (int b = 0; b < n_blocks; b++)
         if (2 * space->n_slots[b] - 1 > width) width = 2 * space->n_slots[b] - 1;
     TRY(device_alloc(device, &counts, (size_t)n, sizeof *counts));
     TRY(device_alloc(device, &coupled, (size_t)(n * width), sizeof *coupled));
     for (int b = 0; b < n_blocks; b++) {
-        TRY(put_places(space, matrices, b, &places[b]));
+        TRY(put_places(space, matrices, b, &places[b], &simple));
+        if (!simple) goto done;
         device_face_couple(device, lanes, n, space->n_slots[b], places[b].sides, places[b].maps, width,
                            b == 0, counts, coupled);
     }

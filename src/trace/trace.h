@@ -171,9 +171,8 @@ struct trace_entries {
     int32_t *columns;
     double *values;
 };
-/* Whether kernels know these: symmetric matrices, one number of unknowns on all faces, no cell that is its
- * own neighbour, and the whole mesh. */
-int trace_entries_can(const struct trace_space *space, const struct trace_matrices *matrices);
+/* values stays NULL where no kernel knows these: for symmetric matrices, one number of unknowns on all faces,
+ * no cell that is its own neighbour, and the whole mesh. */
 facet_status trace_entries_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                   int equal, struct trace_entries *entries);
 void trace_entries_destroy(struct trace_entries *entries); /* safe on a zeroed struct, and twice */
