@@ -93,8 +93,7 @@ static struct one lane_of(const struct general_tables *t, const struct general_c
                         g->orientations + batch * t->n_faces * L + lane};
 }
 
-/* R'R = A (size x size, row-major upper triangle, in place). */
-static int factor(int size, double *A) {
+int ref_factor(int size, double *A) {
     for (int k = 0; k < size; k++) {
         if (!(A[(int64_t)k * size + k] > 0.0)) return 0;
         double inverse = 1.0 / sqrt(A[(int64_t)k * size + k]);
@@ -106,15 +105,14 @@ static int factor(int size, double *A) {
     return 1;
 }
 
-/* x = R^-T x, or R^-1 x, `step` apart. */
-static void forward(int size, const double *R, double *x, int64_t step) {
+void ref_forward(int size, const double *R, double *x, int64_t step) {
     for (int i = 0; i < size; i++) {
         for (int k = 0; k < i; k++) x[i * step] -= R[(int64_t)k * size + i] * x[k * step];
         x[i * step] /= R[(int64_t)i * size + i];
     }
 }
 
-static void backward(int size, const double *R, double *x, int64_t step) {
+void ref_backward(int size, const double *R, double *x, int64_t step) {
     for (int i = size - 1; i >= 0; i--) {
         for (int k = i + 1; k < size; k++) x[i * step] -= R[(int64_t)i * size + k] * x[k * step];
         x[i * step] /= R[(int64_t)i * size + i];
@@ -137,7 +135,7 @@ static int factor_mass(const struct one *o, double *A) {
                             weight * (o->det != NULL ? t->M[((int64_t)q * N + i) * N + j]
                                                      : t->phi[q * N + i] * t->phi[q * N + j]);
             }
-    return factor(size, A);
+    return ref_factor(size, A);
 }
 
 /* X (dim N x (N + n)) = [D | G]. */
@@ -201,7 +199,7 @@ static void mix_by_root(const struct one *o, int64_t count, double *X) {
 /* x = K^-1/2 A^-1/2 x of all directions: back from R^-T x, and from the mixture by the root. */
 static void from_half(const struct one *o, const double *A, double *x, double *q) {
     int N = o->t->N, dim = o->t->dim;
-    backward(dim * N, A, x, 1);
+    ref_backward(dim * N, A, x, 1);
     for (int a = 0; a < dim; a++)
         for (int i = 0; i < N; i++) {
             double sum = o->root == NULL ? x[a * N + i] : 0.0;
@@ -220,7 +218,7 @@ static int assemble(const struct one *o, double *A, double *X, double *C) {
     first_matrix(o, X);
     second_matrix(o, C);
     if (o->root != NULL) mix_by_root(o, (int64_t)N * total, X);
-    for (int j = 0; j < total; j++) forward(size, A, X + j, total);
+    for (int j = 0; j < total; j++) ref_forward(size, A, X + j, total);
     for (int i = 0; i < total; i++)
         for (int j = i; j < total; j++)
             for (int k = 0; k < size; k++)
@@ -313,9 +311,9 @@ int64_t gradient_solve_ref(int lanes, int64_t n_batches, int dim, int n, int M, 
                     for (int j = i; j < M; j++)
                         scratch[(int64_t)i * M + j] += grad[((int64_t)c * n + q) * M + i] * flow[j];
             }
-        if (!factor(M, scratch)) return batch;
-        forward(M, scratch, x + batch * M * L + lane, L);
-        backward(M, scratch, x + batch * M * L + lane, L);
+        if (!ref_factor(M, scratch)) return batch;
+        ref_forward(M, scratch, x + batch * M * L + lane, L);
+        ref_backward(M, scratch, x + batch * M * L + lane, L);
     }
     return -1;
 }

@@ -19,4 +19,10 @@ int ref_solve(int N, int n, const double *C, double sign, int L, const double *u
               double *S);
 void ref_restore_sums(int n, int ld, int n_ones, int m, double one, double *d, double *K);
 
+/* general.c: R'R = A (size x size, row-major upper triangle, in place), 0: it is not positive definite; and x
+ * = R^-T x, or R^-1 x, `step` apart. */
+int ref_factor(int size, double *A);
+void ref_forward(int size, const double *R, double *x, int64_t step);
+void ref_backward(int size, const double *R, double *x, int64_t step);
+
 #endif

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "hdg/adrift.h"
 #include "hdg/contact.h"
-#include "hdg/general.h"
+#include "hdg/elastic.h"
 #include "hdg/resident.h"
 
 #define FAST_BATCHES    256       /* of one call of the affine kernel; */
@@ -364,7 +364,9 @@ done:
 /* Batches begin .. end-1, all of them general (general.h). */
 static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
     if (h->resident != NULL) return hdg_resident_condense(h, block, begin, end);
-    facet_status status = general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
+    facet_status status = h->elastic != NULL
+                              ? elastic_general_condense(h, block, begin, end, t->volumes)
+                              : general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
     if (status == FACET_OK) add_volumes(h, end - begin, t);
     return status;
 }

@@ -46,7 +46,7 @@
 #ifndef FACET_HDG_ELASTIC_H
 #define FACET_HDG_ELASTIC_H
 
-#include "hdg/batch.h"
+#include "hdg/general.h"
 
 /* A face with tractions in the gradient formulation, and what it adds to the trace system: rows c, i are
  * its unknowns. */
@@ -58,9 +58,10 @@ struct elastic_traction {
 };
 
 struct hdg_elastic {
-    struct elastic_tables tables[MESH_MAX_BLOCKS]; /* of fast batches, on the device */
-    int varies;                                    /* some modulus is no number */
-    int voigt;                                     /* some law is a matrix */
+    struct elastic_tables tables[MESH_MAX_BLOCKS];    /* of fast batches, on the device */
+    struct elastic_general *general[MESH_MAX_BLOCKS]; /* elastic_general.c; NULL: no batch is BATCH_GENERAL */
+    int varies;                                       /* some modulus is no number */
+    int voigt;                                        /* some law is a matrix */
     double
         *moved; /* n_free: what fixed unknowns contribute to the right-hand side, while cells are condensed */
     int has_springs;
@@ -135,6 +136,8 @@ static inline double elastic_thermal_pressure(const struct hdg_data *data, doubl
                                               double strain) {
     return (2.0 * mu + elastic_directions(data) * lambda) * elastic_swelling(data, mu, lambda, strain);
 }
+/* The default tau of the gradient formulation with tractions, times mu / height. */
+#define ELASTIC_TRACTION_TAU 20.0
 /* Physical tau of a face of the cell at hand, which has this area. */
 facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau);
 /* The same of a cell of this mean mu and height over the face. */
@@ -205,6 +208,17 @@ static inline struct elastic_mixture elastic_mixture(const struct hdg_data *data
     return elastic_is_gradient(data) ? (struct elastic_mixture){.alpha = mu + lambda, .gamma = mu}
                                      : (struct elastic_mixture){.alpha = lambda, .gamma = mu, .delta = mu};
 }
+
+/* elastic_general.c: which batches go to the kernels of kernels/elastic.h for curved cells and moduli that
+ * vary, of those that are one by one and whose cells fit; and these, as the functions of general.h. */
+typedef int (*elastic_cell_fits)(const struct hdg *hdg, int block, int32_t cell);
+facet_status elastic_find_general(struct hdg *hdg, int block, elastic_cell_fits fits);
+void elastic_general_destroy(struct hdg *hdg, int block); /* safe when there is nothing */
+struct general_plan elastic_general_plan(const struct hdg *hdg, int block);
+facet_status elastic_general_condense(struct hdg *hdg, int block, int64_t begin, int64_t end,
+                                      double *volumes);
+facet_status elastic_general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat,
+                                   double *u, double *q, double *load, int64_t *failed);
 
 /* elastic_condense.c */
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);

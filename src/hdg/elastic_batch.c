@@ -165,14 +165,12 @@ void elastic_tables_destroy(struct hdg *hdg, int block) {
 
 /* ------------------------------------------------------------------------------------------- cells */
 
-/* Moduli are constant, no face is turned, and no unknown of the trace is fixed or has a traction of its own.
- */
-static int fits(const struct hdg *h, int block, int32_t cell) {
+/* Moduli are two, no face is turned, and no unknown of the trace has a traction of its own. */
+static int fits_general(const struct hdg *h, int block, int32_t cell) {
     const struct hdg_data *data = &h->data;
     const struct mesh_block *b = &data->mesh->blocks[block];
     int n_faces = h->space.blocks[block].n_faces;
-    int32_t region = local_region(data, block, cell);
-    if (!elastic_is_uniform(data, region) || elastic_is_voigt(data, region)) return 0;
+    if (elastic_is_voigt(data, local_region(data, block, cell))) return 0;
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell * n_faces + f];
         if (trace_turn_of(&h->trace, block, cell, f) != NULL ||
@@ -181,6 +179,11 @@ static int fits(const struct hdg *h, int block, int32_t cell) {
         if (h->elastic->face_traction != NULL && h->elastic->face_traction[face] >= 0) return 0;
     }
     return 1;
+}
+
+/* And they are constant. */
+static int fits(const struct hdg *h, int block, int32_t cell) {
+    return elastic_is_uniform(&h->data, local_region(&h->data, block, cell)) && fits_general(h, block, cell);
 }
 
 facet_status elastic_find_fast(struct hdg *h, int block) {
@@ -193,6 +196,7 @@ facet_status elastic_find_fast(struct hdg *h, int block) {
     if (device_has_memory(h->device) ? bytes > MOST_THERE : bytes / base_threads() > MOST_SCRATCH)
         return FACET_OK;
     TRY(batch_find_fast(h, block, fits));
+    TRY(elastic_find_general(h, block, fits_general));
 done:
     return status;
 }

@@ -307,8 +307,6 @@ done:
     return base_wrap(status, "boundary condition on '%s'", c->part);
 }
 
-#define TRACTION_TAU 20.0
-
 /* The default scales with the stiffness: 2 mu / h in the symmetric formulation, so that the stabilization and
  * the condensed shear stiffness G'A^-1 G are of the same size in every material (lambda would over-penalize
  * shear when it is large); mu / length in the gradient formulation, as K / length in diffusion. With
@@ -322,7 +320,7 @@ facet_status elastic_tau_at(const struct hdg *h, double mean_mu, double height, 
     if (data->tau == NULL) {
         double value = data->tau_hat > 0.0 ? 2.0 * data->tau_hat / height
                        : symmetric         ? 2.0 * mean_mu / height
-                       : h->nonsymmetric   ? TRACTION_TAU * mean_mu / height
+                       : h->nonsymmetric   ? ELASTIC_TRACTION_TAU * mean_mu / height
                                            : mean_mu / h->space.length;
         for (int q = 0; q < n; q++) tau[q] = value;
         return FACET_OK;

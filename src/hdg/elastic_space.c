@@ -77,7 +77,10 @@ done:
 static void destroy(struct hdg *h) {
     struct hdg_elastic *e = h->elastic;
     if (e == NULL) return;
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) elastic_tables_destroy(h, b);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        elastic_general_destroy(h, b);
+        elastic_tables_destroy(h, b);
+    }
     for (int64_t i = 0; i < e->n_tractions; i++) {
         base_free(&e->tractions[i].trace);
         base_free(&e->tractions[i].load);

@@ -31,7 +31,8 @@ static facet_status work_create(const struct hdg *h, int block, const struct gen
     int64_t all = 0;
     *w = (struct general_work){.hdg = h, .block = block, .n_arrays = plan->n_arrays};
     for (int i = 0; i < w->n_arrays; i++) all += w->size[i] = plan->sizes[i] * h->lanes;
-    w->most = (device_has_memory(h->device) ? WORK_GPU_BYTES : WORK_BYTES) / (all * (int64_t)sizeof(double));
+    int64_t bytes = device_has_memory(h->device) ? WORK_GPU_BYTES : WORK_BYTES;
+    w->most = (plan->bytes > 0 ? plan->bytes : bytes) / (all * (int64_t)sizeof(double));
     if (w->most < 1) w->most = 1;
     for (int i = 0; i < w->n_arrays; i++) {
         size_t count = (size_t)(w->most * w->size[i]);
@@ -52,8 +53,8 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
                                 const struct general_plan *plan, general_piece work, void *user,
                                 double *reaction) {
     struct base_collector failures;
-    int n_threads =
-        plan->on_host || device_is_host(h->device) || device_has_memory(h->device) ? base_threads() : 1;
+    int together = plan->on_host || device_is_host(h->device) || device_has_memory(h->device),
+        n_threads = together && !plan->alone ? base_threads() : 1;
     double largest = 0.0;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(n_threads) reduction(max : largest)
@@ -104,7 +105,46 @@ facet_status general_nodes(const struct general_work *w, int array, int64_t begi
     return general_send(w, array, n);
 }
 
-static facet_status refuse_inverted(const struct general_work *w, int64_t batch) {
+facet_status general_orientations(const struct general_work *w, int array, int64_t begin, int64_t n) {
+    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
+    int lanes = w->hdg->lanes, n_faces = shape_n_faces(b->shape);
+    for (int64_t batch = 0; batch < n; batch++)
+        for (int lane = 0; lane < lanes; lane++) {
+            int64_t cell = general_cell(w, begin + batch, lane);
+            double *to = w->host[array] + batch * w->size[array] + lane;
+            for (int f = 0; f < n_faces; f++) to[f * lanes] = b->orientations[cell * n_faces + f];
+        }
+    return general_send(w, array, n);
+}
+
+facet_status general_number_create(const struct hdg *h, const struct field *f, int component, int64_t most,
+                                   struct general_number *number) {
+    *number = (struct general_number){.constant = 0.0};
+    if (f == NULL || field_is_number(f, component, &number->constant)) return FACET_OK;
+    return field_program_create(f, component, h->device, h->data.mesh->dim, 0, 0, most, &number->program);
+}
+
+void general_put_values(const struct hdg *h, const struct general_values *from, int64_t n, double *values) {
+    const int dim = h->data.mesh->dim;
+    for (int r = 0; r < h->data.n_regions; r++) {
+        const struct general_number *number = &from->numbers[(int64_t)r * from->step];
+        const struct lane_points points = {.lanes = h->lanes,
+                                           .dim = dim,
+                                           .n = from->n_points,
+                                           .step = (1 + dim) * dim,
+                                           .points = from->points,
+                                           .regions = from->regions,
+                                           .region = r,
+                                           .row = from->row,
+                                           .n_rows = from->n_rows,
+                                           .constant = number->constant,
+                                           .plan = number->program.plan,
+                                           .work = number->program.work};
+        device_lane_values(h->device, &points, n, values);
+    }
+}
+
+facet_status general_refuse_inverted(const struct general_work *w, int64_t batch) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
     int lanes = w->hdg->lanes;
     return base_fail(
@@ -128,7 +168,7 @@ static facet_status straight_maps(const struct general_work *w, const struct gen
     int64_t failed =
         device_cell_metric(h->device, lanes, n, dim, 1, rule->w, w->device[at->middle], w->device[at->det],
                            at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
-    if (failed >= 0) TRY(refuse_inverted(w, begin + failed));
+    if (failed >= 0) TRY(general_refuse_inverted(w, begin + failed));
     TRY(general_fetch(w, at->det, n));
     for (int64_t batch = 0; batch < n; batch++) {
         const double *det = w->host[at->det] + batch * w->size[at->det];
@@ -152,7 +192,7 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
     int64_t failed =
         device_cell_metric(h->device, lanes, n, dim, n_points, rule->w, w->device[at->points],
                            w->device[at->wJ], at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
-    if (failed >= 0) TRY(refuse_inverted(w, begin + failed));
+    if (failed >= 0) TRY(general_refuse_inverted(w, begin + failed));
     TRY(general_fetch(w, at->points, n));
     TRY(general_fetch(w, at->wJ, n));
 done:
@@ -268,18 +308,10 @@ int64_t general_map_points(const struct hdg *h, int block, int64_t n, double *co
 static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) {
     static const int fetched[] = {A_POINTS, A_WJ, A_DET, A_FACE_POINTS, A_NORMALS};
     facet_status status = FACET_OK;
-    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    int lanes = w->hdg->lanes, n_faces = shape_n_faces(b->shape);
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) {
-            int64_t cell = general_cell(w, begin + batch, lane);
-            double *to = w->host[A_ORIENTATIONS] + batch * w->size[A_ORIENTATIONS] + lane;
-            for (int f = 0; f < n_faces; f++) to[f * lanes] = b->orientations[cell * n_faces + f];
-        }
-    TRY(general_send(w, A_ORIENTATIONS, n));
+    TRY(general_orientations(w, A_ORIENTATIONS, begin, n));
     TRY(general_nodes(w, A_NODES, begin, n));
     int64_t failed = general_map_points(w->hdg, w->block, n, w->device);
-    if (failed >= 0) TRY(refuse_inverted(w, begin + failed));
+    if (failed >= 0) TRY(general_refuse_inverted(w, begin + failed));
     for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) TRY(general_fetch(w, fetched[i], n));
 done:
     return status;

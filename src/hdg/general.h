@@ -39,6 +39,10 @@ struct hdg_general {
 
 facet_status general_create(struct hdg *hdg, int block); /* where the block has such batches */
 void general_destroy(struct hdg *hdg, int block);
+/* Of `general`: maps at the points of a face rule, the functions of cells of this degree there, psi and
+ * normals. */
+facet_status general_face_tables(const struct hdg *hdg, int block, const struct hdg_face_table *face,
+                                 int degree, struct hdg_general *general);
 facet_status general_rule_create(const struct hdg *hdg, const struct hdg_table *table, int straight,
                                  struct general_rule *rule);
 void general_rule_destroy(const struct hdg *hdg, struct general_rule *rule);
@@ -72,6 +76,8 @@ struct general_plan {
     int64_t sizes[GENERAL_ARRAYS]; /* numbers of a cell */
     int64_t n_scratch;             /* of the kernels */
     int on_host;                   /* no kernels: the host's memory, and all its threads */
+    int64_t bytes;                 /* of what a thread works on at a time; 0: as the device likes it */
+    int alone;                     /* one thread: all is made on the device */
 };
 struct general_work {
     const struct hdg *hdg;
@@ -92,6 +98,25 @@ facet_status general_put_turned(const struct hdg *h, int n, int columns, int row
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device. */
 facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n);
+/* And their orientations. */
+facet_status general_orientations(const struct general_work *w, int array, int64_t begin, int64_t n);
+/* A number of the data of every region as the device knows it: a program, or a number. */
+struct general_number {
+    struct expr_program program; /* empty where it is a number */
+    double constant;
+};
+/* `most` points at a time; f NULL: zero. */
+facet_status general_number_create(const struct hdg *hdg, const struct field *f, int component, int64_t most,
+                                   struct general_number *number);
+/* Number `row` of n_rows at n_points points, which are (1 + dim) dim numbers apart, of the cells of n
+ * batches, in all regions, whose numbers are `step` apart; regions: of these batches, or NULL. */
+struct general_values {
+    const struct general_number *numbers;
+    int step, n_points, row, n_rows;
+    const int32_t *regions;
+    const double *points;
+};
+void general_put_values(const struct hdg *hdg, const struct general_values *from, int64_t n, double *values);
 /* From there x and Jacobians at the points of a rule, w det J and (array -1: not wanted) cofactors, as
  * cell_metric has them. Of straight cells x alone, det J and cofactors of weight 1 at one point (middle: (1 +
  * dim) dim numbers); w det J is then on the host only. */
@@ -131,6 +156,8 @@ struct general_plan general_plan_of(const struct hdg *hdg, int block);
 int64_t general_map_points(const struct hdg *hdg, int block, int64_t n, double *const *arrays);
 /* Maps and data of the batches begin .. begin+n-1, all of them general, into its arrays. */
 facet_status general_data(struct general_work *w, int64_t begin, int64_t n);
+/* One of these batches is inverted at a point. */
+facet_status general_refuse_inverted(const struct general_work *w, int64_t batch);
 /* Batches at hand, all of them general, with arrays of the device as general_solve of the kernels; failed: as
  * it answers. */
 facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,

@@ -52,28 +52,30 @@ void general_rule_destroy(const struct hdg *h, struct general_rule *rule) {
 }
 
 /* The tables of a face in orientation 0 stand in one of the others' place where no cell has it: made anew. */
-static facet_status face_tables(struct hdg *h, int block, struct hdg_general *g) {
+facet_status general_face_tables(const struct hdg *h, int block, const struct hdg_face_table *face,
+                                 int degree, struct hdg_general *g) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, n = b->face.rule.n, total = b->n_faces * n, n_nodes = b->cell.n_nodes;
+    int dim = h->data.mesh->dim, n = face->rule.n, total = b->n_faces * n, n_nodes = b->cell.n_nodes;
+    int64_t N = basis_size(b->shape, degree);
     double *map = NULL, *phi = NULL, *xi = NULL;
     struct hdg_table table = {0};
     TRY(ALLOC(map, (int64_t)n_nodes * total * (1 + dim)));
-    TRY(ALLOC(phi, (int64_t)total * b->N));
+    TRY(ALLOC(phi, total * N));
     TRY(ALLOC(xi, n * dim));
     for (int f = 0; f < b->n_faces; f++) {
         for (int q = 0; q < n; q++)
-            shape_face_point(b->shape, f, 0, b->face.rule.x + q * (dim - 1), xi + q * dim);
+            shape_face_point(b->shape, f, 0, face->rule.x + q * (dim - 1), xi + q * dim);
         hdg_table_destroy(&table);
-        TRY(hdg_table_create(b->shape, h->space.degree, h->data.mesh->order, n, xi, &table));
+        TRY(hdg_table_create(b->shape, degree, h->data.mesh->order, n, xi, &table));
         fill_map(&table, f * n, total, map);
-        memcpy(phi + (int64_t)f * n * b->N, table.phi, (size_t)n * (size_t)b->N * sizeof *phi);
+        memcpy(phi + (int64_t)f * n * N, table.phi, (size_t)(n * N) * sizeof *phi);
     }
     TRY(device_copy(h->device, &g->face.map, map, (size_t)n_nodes * (size_t)(total * (1 + dim)),
                     sizeof *map));
-    TRY(device_copy(h->device, &g->face.w, b->face.rule.w, (size_t)n, sizeof *map));
-    TRY(device_copy(h->device, &g->face_phi, phi, (size_t)total * (size_t)b->N, sizeof *phi));
-    TRY(device_copy(h->device, &g->psi, b->face.psi, (size_t)n * (size_t)b->m, sizeof *phi));
+    TRY(device_copy(h->device, &g->face.w, face->rule.w, (size_t)n, sizeof *map));
+    TRY(device_copy(h->device, &g->face_phi, phi, (size_t)(total * N), sizeof *phi));
+    TRY(device_copy(h->device, &g->psi, face->psi, (size_t)n * (size_t)b->m, sizeof *phi));
     TRY(device_copy(h->device, &g->normals, &b->normals[0][0], 3 * (size_t)b->n_faces, sizeof *phi));
 done:
     hdg_table_destroy(&table);
@@ -208,7 +210,7 @@ facet_status general_create(struct hdg *h, int block) {
     size_t size = (size_t)b->cell.n * (size_t)b->N;
     TRY(device_copy(h->device, &g->phi, b->cell.phi, size, sizeof(double)));
     TRY(device_copy(h->device, &g->grad, b->cell.grad, (size_t)dim * size, sizeof(double)));
-    TRY(face_tables(h, block, g));
+    TRY(general_face_tables(h, block, &b->face, h->space.degree, g));
     TRY(few_tables(h, block, found * h->lanes, g));
     g->tables.phi = g->phi;
     g->tables.grad = g->grad;

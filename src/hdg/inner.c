@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "hdg/contact.h"
-#include "hdg/general.h"
+#include "hdg/elastic.h"
 
 struct inner_job {
     struct condenser condenser;
@@ -146,7 +146,8 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
     if (job->way == BATCH_SINGLE) return single_run(w, job, begin, n);
     TRY(put_run(w, job, begin, n));
     if (job->way == BATCH_GENERAL) {
-        TRY(general_solve(w, begin, n, uhat, w->device[W_U], q, load, &failed));
+        TRY((h->elastic != NULL ? elastic_general_solve : general_solve)(w, begin, n, uhat, w->device[W_U], q,
+                                                                         load, &failed));
     } else {
         for (int64_t i = 0; i < n * h->lanes; i++)
             TRY(c->fill(&w->local, w->block, general_cell(w, begin + i / h->lanes, (int)(i % h->lanes)),
@@ -185,7 +186,8 @@ static facet_status solve_block(const struct hdg *h, int block, struct inner_job
         if (found[way] == 0) continue;
         job->way = (enum batch_way)way;
         job->Q = way != BATCH_SINGLE ? job->condenser.n_flux : 0;
-        if (way == BATCH_GENERAL) plan = general_plan_of(h, block);
+        if (way == BATCH_GENERAL)
+            plan = h->elastic != NULL ? elastic_general_plan(h, block) : general_plan_of(h, block);
         if (way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
         if (way == BATCH_SINGLE) {
             plan.on_host = 1;

@@ -92,7 +92,7 @@ static int is_eligible(const struct hdg *h) {
     }
     if (ways >> BATCH_SINGLE & 1) return 0;
     if (ways >> BATCH_FAST & 1 && !is_one(h, h->data.reaction, &reaction)) return 0;
-    if (ways >> BATCH_GENERAL & 1 && !resident_general_fits(h)) return 0;
+    if (ways >> BATCH_GENERAL & 1 && (h->elastic != NULL || !resident_general_fits(h))) return 0;
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
 }
 

@@ -11,12 +11,11 @@
 #define TILE_NUMBERS (4 * (int64_t)RESIDENT_NUMBERS) /* of the arrays of a tile: many launches make one */
 
 struct resident_general {
-    double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
-    int32_t *regions;             /* batch x LANES; NULL: there is one */
-    int varying, n_components;    /* of K */
-    struct expr_program
-        *programs; /* n_regions x (n_components + 1): of K and lambda, empty where it is a number */
-    double *psi;   /* struct balance_general */
+    double *nodes, *orientations;   /* batch x (n_nodes dim, n_faces) x LANES */
+    int32_t *regions;               /* batch x LANES; NULL: there is one */
+    int varying, n_components;      /* of K */
+    struct general_number *numbers; /* n_regions x (n_components + 1): K and lambda */
+    double *psi;                    /* struct balance_general */
     /* Of a tile: */
     int64_t most; /* batches */
     int64_t sizes[N_GENERAL_ARRAYS];
@@ -35,9 +34,9 @@ static void tile_destroy(const struct hdg *h, struct resident_general *g) {
 void resident_general_destroy(const struct hdg *h, struct resident_block *block) {
     struct resident_general *g = block->general;
     if (g == NULL) return;
-    for (int i = 0; g->programs != NULL && i < h->data.n_regions * (g->n_components + 1); i++)
-        expr_program_destroy(&g->programs[i]);
-    base_free(&g->programs);
+    for (int i = 0; g->numbers != NULL && i < h->data.n_regions * (g->n_components + 1); i++)
+        expr_program_destroy(&g->numbers[i].program);
+    base_free(&g->numbers);
     device_free(h->device, &g->nodes);
     device_free(h->device, &g->orientations);
     device_free(h->device, &g->regions);
@@ -100,30 +99,15 @@ static const struct field *field_of(const struct hdg *h, const struct resident_g
     return field_n_components(K) > 1 || c % (h->data.mesh->dim + 1) == 0 ? K : NULL;
 }
 
-/* Its program, where it is an expression; its value, where it is a number. */
-static facet_status make_program(const struct hdg *h, const struct resident_general *g, int region, int c,
-                                 struct expr_program *program) {
-    int component;
-    double number;
-    const struct field *f = field_of(h, g, region, c, &component);
-    if (f == NULL || field_is_number(f, component, &number)) return FACET_OK;
-    return field_program_create(f, component, h->device, h->data.mesh->dim, 0, 0,
-                                g->most * h->lanes * g->sizes[A_WJ], program);
-}
-static double number_of(const struct hdg *h, const struct resident_general *g, int region, int c) {
-    int component;
-    double value = 0.0;
-    const struct field *f = field_of(h, g, region, c, &component);
-    if (f != NULL) field_is_number(f, component, &value);
-    return value;
-}
-
-static facet_status put_programs(const struct hdg *h, struct resident_general *g) {
+static facet_status put_numbers(const struct hdg *h, struct resident_general *g) {
     facet_status status = FACET_OK;
     const int row = g->n_components + 1;
-    TRY(CALLOC(g->programs, h->data.n_regions * row));
-    for (int i = 0; i < h->data.n_regions * row; i++)
-        TRY(make_program(h, g, i / row, i % row, &g->programs[i]));
+    TRY(CALLOC(g->numbers, h->data.n_regions * row));
+    for (int i = 0; i < h->data.n_regions * row; i++) {
+        int component;
+        const struct field *f = field_of(h, g, i / row, i % row, &component);
+        TRY(general_number_create(h, f, component, g->most * h->lanes * g->sizes[A_WJ], &g->numbers[i]));
+    }
 done:
     return status;
 }
@@ -191,27 +175,17 @@ done:
 
 /* ------------------------------------------------------------------------------------------ data */
 
-/* Number `row` of n_rows at n_points points of the cells of n batches, in all regions. */
+/* Number c, `row` of n_rows, at n_points points of the cells of n batches. */
 static void put_values(const struct hdg *h, const struct resident_general *g, int64_t begin, int64_t n,
                        int n_points, int c, int row, int n_rows, double *values) {
-    const int dim = h->data.mesh->dim;
-    for (int r = 0; r < h->data.n_regions; r++) {
-        const struct expr_program *program = &g->programs[r * (g->n_components + 1) + c];
-        const struct lane_points points = {.lanes = h->lanes,
-                                           .dim = dim,
-                                           .n = n_points,
-                                           .step = (1 + dim) * dim,
-                                           .points = g->arrays[A_POINTS],
-                                           .regions =
-                                               g->regions != NULL ? g->regions + begin * h->lanes : NULL,
-                                           .region = r,
-                                           .row = row,
-                                           .n_rows = n_rows,
-                                           .constant = number_of(h, g, r, c),
-                                           .plan = program->plan,
-                                           .work = program->work};
-        device_lane_values(h->device, &points, n, values);
-    }
+    const struct general_values from = {.numbers = g->numbers + c,
+                                        .step = g->n_components + 1,
+                                        .n_points = n_points,
+                                        .row = row,
+                                        .n_rows = n_rows,
+                                        .regions = g->regions != NULL ? g->regions + begin * h->lanes : NULL,
+                                        .points = g->arrays[A_POINTS]};
+    general_put_values(h, &from, n, values);
 }
 
 /* Maps and data of n batches, no more than a tile; size: of the cells (det of resident_block). *fit as of
@@ -285,7 +259,7 @@ facet_status resident_general_create(struct hdg *h, int block, int *fit) {
     choose_form(h, g);
     TRY(tile_create(h, block, g));
     TRY(put_cells(h, block, g));
-    TRY(put_programs(h, g));
+    TRY(put_numbers(h, g));
     TRY(put_faces(h, block, g));
     for (int64_t begin = 0, n; begin < n_batches && *fit; begin += n) {
         const int64_t end = resident_run_end(h, block, begin);
