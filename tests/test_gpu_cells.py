@@ -219,6 +219,45 @@ class Cells(unittest.TestCase):
         with self.subTest(data="locking tets"):  # what a residual of 1e-12 leaves of a strain, lambda times
             self.compare_bodies({**self.body("tet", 2, "symmetric"), "material": {"mu": 1, "lambda": 1e5}}, 1e-7)
 
+    def test_general_bodies(self):
+        """Moduli that vary, by group too, with numbers of tau, rollers, springs, heat and plane stress."""
+        lame = {"material": {"mu": "2 + x*y", "lambda": "3 + y"}}
+        lambdas = {"material": {"mu": 2, "lambda": "3 + exp(x)*y"}}
+        for shape in SHAPES:
+            for formulation, material in (("symmetric", lame), ("gradient", lambdas)):
+                for degree in range(1, 2 if not HAS_GPU else 3 if shape == "hex" else 5):
+                    with self.subTest(shape=shape, formulation=formulation, degree=degree):
+                        self.compare_bodies({**self.body(shape, degree, formulation), **material})
+        roll = [{"on": "xmin", "displacement": [0, None], "traction": [None, 0]},
+                {"on": "ymin", "displacement": [None, 0], "traction": [0, None]}, {"on": "rest", "traction": [1, "x"]}]
+        spring = [{"on": "xmin", "displacement": [0, 0]}, {"on": "rest", "traction": [1, 0], "spring": "1 + y"}]
+        more = {"plane": {"plane": "stress"}, "rollers": {"boundary": roll}, "springs": {"boundary": spring},
+                "tau": {"discretization": {"degree": 2, "tau": 3, "formulation": "symmetric"}},
+                "heat": {"thermal": {"expansion": 0.1, "temperature": "x*y"}},
+                "young": {"material": {"E": "200 + x", "nu": "0.3 + y/10"}, "plane": "stress"}}
+        for name, data in more.items():
+            with self.subTest(data=name):
+                self.compare_bodies({**self.body("triangle", 2, "symmetric"), **lame, **data})
+
+    def test_curved_bodies(self):
+        """Curved triangles and quads beside straight ones; curved tets."""
+        take = [{"name": "mean", "field": "u", "take": "mean"}, {"name": "most", "field": "von_mises", "take": "max"},
+                {"name": "stress", "field": "stress", "take": "mean"}]
+        ring = [{"on": "inner", "displacement": ["x*y", "0.1"]}, {"on": "rest", "traction": ["y", "-x"]}]
+        held = [{"on": "inner", "displacement": ["x*y", "0.1"]}, {"on": "rest", "displacement": [0, "x"]}]
+        solids = [("annulus", "symmetric", ring, {"mu": 1, "lambda": 2}),
+                  ("annulus", "symmetric", ring, {"mu": "1 + x*x", "lambda": "2 + y*y"}),
+                  ("annulus", "gradient", held, {"mu": 1, "lambda": 2}),
+                  ("annulus", "gradient", held, {"mu": 1, "lambda": "2 + y*y"})]
+        for mesh, formulation, boundary, material in solids:
+            for degree in (2, 3):
+                with self.subTest(mesh=mesh, formulation=formulation, degree=degree, **material):
+                    self.compare_bodies({
+                        "mesh": {"file": f"{test_devices.EXAMPLES}/meshes/{mesh}.msh"}, "equation": "elasticity",
+                        "material": material, "source": ["y", "1"], "boundary": boundary, "values": take,
+                        "discretization": {"degree": degree, "formulation": formulation},
+                        "solver": {"method": "direct"}})
+
     @unittest.skipUnless(HAS_GPU, "there is no GPU")
     def test_examples(self):
         for case in test_devices.CASES:

@@ -39,15 +39,10 @@ places places_of(const solid &p) {
 }
 
 // A cell at work.
-template <class T> struct work {
-    const solid &p;
-    const places &at;
-    const T &team;
-    double *own;
+template <class T> struct work : solid_work<T, places> {
+    using solid_work<T, places>::own;
+    using solid_work<T, places>::at;
 
-    __device__ __forceinline__ const double *c() const {
-        return own + at.c;
-    }
     __device__ __forceinline__ const int4 *extra() const {
         return (const int4 *)(own + at.extra);
     }
@@ -180,13 +175,7 @@ __device__ __forceinline__ double first_entry(const solid &p, const double *firs
     return q >= j ? first[first_at(p, q, j)] : first[triangle_row(j) + q];
 }
 
-__device__ __forceinline__ double sum_of_warp(double x) {
-    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL, x, offset);
-    return x;
-}
-
-// The motions of a cell, n_linear x MOTIONS, orthonormal, by one warp; rotations come after the three (two)
-// translations, and columns that are none are zero.
+// The motions of a cell, n_linear x MOTIONS, by one warp.
 template <class T> __device__ __forceinline__ void make_motions(const work<T> &w) {
     const solid &p = w.p;
     const int dim = p.t.dim, linear = p.t.n_linear, lane = w.team.lane;
@@ -198,86 +187,10 @@ template <class T> __device__ __forceinline__ void make_motions(const work<T> &w
         double x[3] = {0.0, 0.0, 0.0};
         for (int a = 0; a < dim; a++)
             for (int e = 0; e < dim; e++) x[a] += jacobian[a * dim + e] * __ldg(moments + e * linear);
-        for (int r = 0; r < dim; r++)
-            of[q * MOTIONS + r] = k == 0 && r == b ? rsqrt((double)p.t.n_faces) : 0.0;
-        for (int r = 0; r < MOTIONS - dim; r++) {
-            const int axis = dim == 2 ? 2 : r, from = (axis + 1) % 3, to = (axis + 2) % 3;
-            const bool there = p.t.rotations && r < (dim == 2 ? 1 : 3);
-            of[q * MOTIONS + dim + r] = !there ? 0.0 : b == from ? -x[to] : b == to ? x[from] : 0.0;
-        }
+        put_motion(dim, p.t.n_faces, p.t.rotations, b, k, x, of + q * MOTIONS);
     }
     __syncwarp();
-    for (int r = dim; r < (p.t.rotations ? (dim == 2 ? 3 : 6) : dim); r++) {
-        for (int pass = 0; pass < 2 * (r - dim); pass++) { // twice is enough
-            const int before = dim + pass % (r - dim);
-            double inner = 0.0;
-            for (int q = lane; q < p.n_linear; q += 32)
-                inner += of[q * MOTIONS + r] * of[q * MOTIONS + before];
-            inner = sum_of_warp(inner);
-            for (int q = lane; q < p.n_linear; q += 32)
-                of[q * MOTIONS + r] -= inner * of[q * MOTIONS + before];
-            __syncwarp();
-        }
-        double norm = 0.0;
-        for (int q = lane; q < p.n_linear; q += 32) norm += of[q * MOTIONS + r] * of[q * MOTIONS + r];
-        norm = 1.0 / sqrt(sum_of_warp(norm));
-        for (int q = lane; q < p.n_linear; q += 32) of[q * MOTIONS + r] *= norm;
-        __syncwarp();
-    }
-}
-
-// D = -K W, and those motions of which that is too much are left alone, with all that follow them; then D +=
-// W W'K W / 2, so that K + D W' + W D' is zero on them.
-template <class T> __device__ __forceinline__ void find_lack(const work<T> &w, double *largest) {
-    const solid &p = w.p;
-    const T &team = w.team;
-    const int n = p.n, dim = p.t.dim;
-    const double *first = w.own + w.at.first;
-    double *of = w.own + w.at.motions, *D = w.own + w.at.D;
-    for (int q = team.thread; q < n; q += T::THREADS) {
-        double sum[MOTIONS] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-        for (int j = 0; j < p.n_linear; j++) {
-            const double entry = first_entry(p, first, q, j);
-#pragma unroll
-            for (int r = 0; r < MOTIONS; r++) sum[r] -= entry * of[j * MOTIONS + r];
-        }
-#pragma unroll
-        for (int r = 0; r < MOTIONS; r++) D[q * MOTIONS + r] = sum[r];
-    }
-    team.sync();
-    if (team.warp == 0) { // largest: the diagonal, then the inner products W'K W
-        double norm[MOTIONS] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, most = 0.0;
-        for (int q = team.lane; q < n; q += 32) {
-            most = fmax(most, largest[q]);
-#pragma unroll
-            for (int r = 0; r < MOTIONS; r++) norm[r] += D[q * MOTIONS + r] * D[q * MOTIONS + r];
-        }
-        for (int offset = 16; offset > 0; offset /= 2) most = fmax(most, __shfl_xor_sync(ALL, most, offset));
-        bool stays = true;
-        for (int r = 0; r < MOTIONS; r++) {
-            const double length = sqrt(sum_of_warp(norm[r]));
-            if (r >= dim) stays = stays && length < ELASTIC_EXACT * most;
-            if (stays) continue;
-            for (int q = team.lane; q < p.n_linear; q += 32) of[q * MOTIONS + r] = 0.0;
-            for (int q = team.lane; q < n; q += 32) D[q * MOTIONS + r] = 0.0;
-        }
-        __syncwarp();
-        for (int k = team.lane; k < MOTIONS * MOTIONS; k += 32) {
-            double sum = 0.0;
-            for (int q = 0; q < p.n_linear; q++)
-                sum -= of[q * MOTIONS + k / MOTIONS] * D[q * MOTIONS + k % MOTIONS];
-            largest[k] = sum;
-        }
-    }
-    team.sync();
-    for (int q = team.thread; q < p.n_linear; q += T::THREADS)
-#pragma unroll
-        for (int r = 0; r < MOTIONS; r++) {
-            double sum = 0.0;
-            for (int s = 0; s < MOTIONS; s++) sum += of[q * MOTIONS + s] * largest[s * MOTIONS + r];
-            D[q * MOTIONS + r] += 0.5 * sum;
-        }
-    team.sync();
+    orthonormalize(lane, p.n_linear, dim, p.t.rotations, of);
 }
 
 // ------------------------------------------------------------------------------------ K
@@ -356,7 +269,7 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     const team_type team = {thread, thread / 32, thread % 32};
     constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
     double *own = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
-    const work<team_type> w = {p, at, team, own};
+    const work<team_type> w = {{p, at, team, own}};
     const int64_t n_K = triangle_row(p.n);
     for (int64_t begin = (int64_t)blockIdx.x * CELLS; begin < n_cells; begin += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = begin + mine, batch = cell / L;
@@ -375,7 +288,10 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
         make_K(w, own + at.D, to);
         for (int q = thread; q < p.n; q += team.THREADS) w.C()[q] = own[at.D + q]; // nobody needs C any more
         team.sync();
-        find_lack(w, w.C());
+        find_lack(
+            team, p.n, p.n_linear, p.t.dim,
+            [&](int q, int j) { return first_entry(p, own + at.first, q, j); }, own + at.motions, own + at.D,
+            w.C());
         put_first(w, to);
         team.sync();
     }

@@ -7,11 +7,9 @@
 #ifndef FACET_CUDA_ELASTIC_CUH
 #define FACET_CUDA_ELASTIC_CUH
 
-#include "kernels/cuda/local.cuh"
+#include "kernels/cuda/motions.cuh"
 
 namespace facet {
-
-constexpr int MOTIONS = 6;
 
 // One call: the tables of the caller and those of this device.
 struct solid {
@@ -51,6 +49,18 @@ inline int64_t solid_slices(int64_t size) {
 constexpr int FEW_NUMBERS = 1000, MANY_NUMBERS = 8000, TEAMS = 4;
 
 // ------------------------------------------------------------------------------------ a cell
+
+// At work; Places: where its numbers stand, beginning with c, its coefficients.
+template <class T, class Places> struct solid_work {
+    const solid &p;
+    const Places &at;
+    const T &team;
+    double *own;
+
+    __device__ __forceinline__ const double *c() const {
+        return own + at.c;
+    }
+};
 
 // alpha a_c b_d + delta a_d b_c + gamma 1_cd a.b, where the a of direction c is a[c step_a].
 __device__ __forceinline__ double modulus(int dim, const double *moduli, const double *a, int step_a,

@@ -38,15 +38,11 @@ struct solution {
 };
 
 // A cell at work.
-template <class T> struct work {
-    const solid &p;
-    const places &at;
-    const T &team;
-    double *own;
-
-    __device__ __forceinline__ const double *c() const {
-        return own + at.c;
-    }
+template <class T> struct work : solid_work<T, places> {
+    using base = solid_work<T, places>;
+    using base::c;
+    using base::p;
+    using base::team;
 
     // y (dim x dim x N) = those of u.
     __device__ __forceinline__ void cell_moments(const double *u, double *y) const {
@@ -258,7 +254,7 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
               n_q = n_flux + (p.t.pressure ? p.t.N : 0);
     double *own = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
     double *uhat = own + at.uhat, *u = own + at.u, *y = own + at.y;
-    const work<team_type> w = {p, at, team, own};
+    const work<team_type> w = {{p, at, team, own}};
     for (int64_t begin = (int64_t)blockIdx.x * CELLS; begin < n_cells; begin += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = begin + mine, batch = cell / L;
         const int lane = (int)(cell % L), count = p.at.count;

@@ -106,6 +106,13 @@ __global__ void weigh_cells(const __grid_constant__ struct general_data d, int64
     if (!general_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
 }
 
+__global__ void weigh_bodies(const __grid_constant__ struct elastic_data d, int64_t n_cells,
+                             unsigned long long *failed) {
+    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (cell >= n_cells) return;
+    if (!elastic_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
+}
+
 __global__ void find_balance(const __grid_constant__ struct general_tables t,
                              const __grid_constant__ struct general_cells g,
                              const __grid_constant__ struct balance_general b, int64_t n_cells,
@@ -124,6 +131,15 @@ int64_t general_weights_cuda(const struct general_data *data, int64_t n_batches)
     if (failed == nullptr) return -1;
     weigh_cells<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
     launched("general_weights");
+    return facet::failure_found(failed);
+}
+
+int64_t elastic_weights_cuda(const struct elastic_data *data, int64_t n_batches) {
+    if (n_batches == 0 || !may_launch()) return -1;
+    unsigned long long *failed = facet::first_failure();
+    if (failed == nullptr) return -1;
+    weigh_bodies<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
+    launched("elastic_weights");
     return facet::failure_found(failed);
 }
 

@@ -97,20 +97,20 @@ __host__ __device__ inline int triangle_tiles(int blocks) {
 // [U W] of A = U'U in `work`, rows of ld numbers, W = U^-T; and W in tiles by rows, lower ones, in `tiles`.
 // Returns whether A is positive definite.
 template <class T>
-__device__ __forceinline__ bool invert_mass(const shape &s, const T &team, const double *A, int ld,
-                                            double *work, double *tiles) {
+__device__ __forceinline__ bool invert_mass(int rows, const T &team, const double *A, int ld, double *work,
+                                            double *tiles) {
     constexpr int WARPS = T::THREADS / 32;
-    const int rows = s.rows, g = team.lane / 4, t = team.lane % 4;
+    const int blocks = (rows + 7) / 8, g = team.lane / 4, t = team.lane % 4;
     for (int j = team.warp; j < rows; j += WARPS)
         for (int i = team.lane; i < rows; i += 32) {
-            if (i <= j) work[i * ld + j] = __ldg(A + j * 8 * s.blocks + i);
+            if (i <= j) work[i * ld + j] = __ldg(A + j * 8 * blocks + i);
             work[i * ld + rows + j] = i == j ? 1.0 : 0.0;
         }
     team.sync();
     const bool good = eliminate<false, true>(team, rows, 2 * rows, ld, work);
     const double *W = work + rows;
     int tile = 0;
-    for (int i = 0; i < s.blocks; i++)
+    for (int i = 0; i < blocks; i++)
         for (int j = 0; j <= i; j++, tile++) {
             if (WARPS > 1 && tile % WARPS != team.warp) continue;
             const int row = 8 * i + g, column = 8 * j + 2 * t;

@@ -64,7 +64,7 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
     };
     bool good;
     if (KEPT) {
-        good = invert_mass(s, team, record + s.A, at.ld_A, V, own + at.W);
+        good = invert_mass(s.rows, team, record + s.A, at.ld_A, V, own + at.W);
         for (int part = 0; part < s.parts; part++) make(record + s.X + part * n_V, V + part * n_V);
         team.sync();
         for (int number = team.warp; number < squares_of<TILES>(s.tiles); number += T::THREADS / 32) {
@@ -75,7 +75,7 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
         }
     } else {
         fetch(team, record + s.X, n_V, own + at.X);
-        good = invert_mass(s, team, record + s.A, at.ld_A, V, own + at.W);
+        good = invert_mass(s.rows, team, record + s.A, at.ld_A, V, own + at.W);
         square<TILES, T::THREADS == 32> mine(s.tiles, team.warp); // one that does not exist has no tile
         begin(mine);
         for (int part = 0; part < s.parts; part++) {

@@ -144,7 +144,7 @@ __device__ __forceinline__ bool assemble(const shape &s, const places &at, const
     const int n_V = s.blocks * tiles * 64, last = N / 8;
     const double *moments = own + at.moments;
     double *C = own + at.C, *V = own + at.V;
-    const bool good = invert_mass(s, team, record + s.A, at.ld_A, own + at.A, own + at.W);
+    const bool good = invert_mass(s.rows, team, record + s.A, at.ld_A, own + at.A, own + at.W);
     for (int part = 0; part < s.parts; part++) {
         const double2 *X = (const double2 *)(record + s.X + (int64_t)part * s.blocks * s.tiles * 64);
         half_solve(

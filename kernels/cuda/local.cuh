@@ -60,6 +60,11 @@ template <int WARPS> struct team {
     }
 };
 
+__device__ __forceinline__ double sum_of_warp(double x) {
+    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL, x, offset);
+    return x;
+}
+
 // A number of which the compiler does not know that it has it already: what depends on it is computed where
 // it is needed, and not kept in registers, which are short.
 __device__ __forceinline__ int again(int n) {

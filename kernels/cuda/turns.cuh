@@ -36,55 +36,69 @@ __device__ __forceinline__ double turned_number(const double (&x)[MOST], const d
     return sum;
 }
 
-// The two steps of `turn`, no group having more than MOST functions.
+// The two steps of `turn`: the numbers of a line of K that belong to a face, `line` being a row or a column
+// of it, are replaced by x O. Of a face with itself, all of it, what the columns leave stands in `work`.
+struct turned_columns {
+    double *K, *work;
+    int m;
+    __device__ __forceinline__ bool has(int face, int other) const {
+        return face <= other;
+    }
+    __device__ __forceinline__ double get(int face, int other, int line, int mode) const {
+        return entry_of(K, line, face * m + mode);
+    }
+    __device__ __forceinline__ void put(int face, int other, int line, int mode, double x) const {
+        (face < other ? K[triangle_row(line) + face * m + mode] : work[line * m + mode]) = x;
+    }
+};
+struct turned_rows {
+    double *K, *work;
+    int m;
+    __device__ __forceinline__ bool has(int face, int other) const {
+        return other <= face;
+    }
+    __device__ __forceinline__ double get(int face, int other, int line, int mode) const {
+        const int i = face * m + mode;
+        return other < face ? K[triangle_row(i) + line] : work[i * m + line - other * m];
+    }
+    __device__ __forceinline__ void put(int face, int other, int line, int mode, double x) const {
+        const int i = face * m + mode;
+        if (i >= line) K[triangle_row(i) + line] = x;
+    }
+};
+
+// No group has more than MOST functions.
+template <int MOST, class Numbers, class A, class T>
+__device__ __forceinline__ void turn_lines(const A &p, const T &team, const double *c,
+                                           const Numbers &numbers) {
+    const struct affine_tables &t = p.t;
+    const int m = t.m, n = p.n(), faces = n / m;
+    for (int w = team.thread; w < n * faces; w += T::THREADS) {
+        const int face = w / n, line = w - face * n, other = line / m;
+        if (!numbers.has(face, other)) continue;
+        const double *block = t.turns + (int)c[p.at.orientation + face] * t.n_turn;
+#pragma unroll 1
+        for (int start = 0, group = 0, size; group < t.n_groups;
+             group++, start += size, block += size * size) {
+            const int32_t *modes = t.modes + start;
+            double x[MOST];
+            size = __ldg(t.group_starts + group + 1) - start;
+#pragma unroll
+            for (int a = 0; a < MOST; a++)
+                x[a] = a < size ? numbers.get(face, other, line, __ldg(modes + a)) : 0.0;
+#pragma unroll 1
+            for (int b = 0; b < size; b++)
+                numbers.put(face, other, line, __ldg(modes + b), turned_number(x, block, size, b));
+        }
+    }
+}
+
 template <int MOST, class A, class T>
 __device__ __forceinline__ void turn_groups(const A &p, const T &team, const double *c, double *K,
                                             double *work) {
-    const struct affine_tables &t = p.t;
-    const int m = t.m, n = p.n(), faces = n / m;
-    // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int g = w / n, i = w - g * n, f = i / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + g] * t.n_turn;
-        double *to = g < f ? K + triangle_row(i) + g * m : work + i * m;
-#pragma unroll 1
-        for (int start = 0, group = 0, size; group < t.n_groups;
-             group++, start += size, block += size * size) {
-            const int32_t *modes = t.modes + start;
-            double x[MOST];
-            size = __ldg(t.group_starts + group + 1) - start;
-#pragma unroll
-            for (int a = 0; a < MOST; a++) x[a] = a < size ? entry_of(K, i, g * m + __ldg(modes + a)) : 0.0;
-#pragma unroll 1
-            for (int b = 0; b < size; b++) to[__ldg(modes + b)] = turned_number(x, block, size, b);
-        }
-    }
+    turn_lines<MOST>(p, team, c, turned_columns{K, work, p.t.m});
     team.sync();
-    // Rows: column j of the block of faces (f, g).
-    for (int w = team.thread; w < n * faces; w += T::THREADS) {
-        const int f = w / n, j = w - f * n, g = j / m;
-        if (g > f) continue;
-        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
-        const double *diagonal = work + f * m * m + j - g * m;
-#pragma unroll 1
-        for (int start = 0, group = 0, size; group < t.n_groups;
-             group++, start += size, block += size * size) {
-            const int32_t *modes = t.modes + start;
-            double x[MOST];
-            size = __ldg(t.group_starts + group + 1) - start;
-#pragma unroll
-            for (int a = 0; a < MOST; a++) {
-                const int mode = a < size ? __ldg(modes + a) : 0;
-                x[a] = a >= size ? 0.0 : g < f ? K[triangle_row(f * m + mode) + j] : diagonal[mode * m];
-            }
-#pragma unroll 1
-            for (int b = 0; b < size; b++) {
-                const int i = f * m + __ldg(modes + b);
-                if (i >= j) K[triangle_row(i) + j] = turned_number(x, block, size, b);
-            }
-        }
-    }
+    turn_lines<MOST>(p, team, c, turned_rows{K, work, p.t.m});
 }
 
 // K (one triangle) becomes O'K O, the functions of every face turned as the cell meets it. work: n m numbers.
@@ -125,11 +139,6 @@ __device__ void turn_vector(const A &p, const T &team, const double *c, bool bac
             to[f * t.m + of.modes[a]] = sum;
         }
     }
-}
-
-__device__ __forceinline__ double sum_of_warp(double x) {
-    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL, x, offset);
-    return x;
 }
 
 // Column N of C, w, becomes U^-1 w, by one warp.

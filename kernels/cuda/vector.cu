@@ -212,6 +212,10 @@ struct kernels make_table() {
     ONE(elastic_solve);
     ONE(elastic_scratch);
     ONE(elastic_balance);
+    ONE(condense_elastic_general);
+    ONE(elastic_general_solve);
+    ONE(elastic_general_scratch);
+    ONE(elastic_weights);
     ONE(table_apply);
     ONE(cell_metric);
     ONE(face_metric);
