@@ -494,6 +494,75 @@ static void run_gradient_solve(struct arena *a, int64_t size) {
     test_free(W);
 }
 
+/* Cells of elasticity of random functions and weights, as they would be of curved cells: with one mass and
+ * with two, stabilized by projections or not, with rotations, which random functions do not know, and
+ * without. */
+struct varied_bodies {
+    struct elastic_cells c;
+    struct elastic_general_tables t;
+    struct elastic_general_cells g;
+};
+
+static void put_varied_bodies(struct arena *a, int64_t size, struct varied_bodies *v) {
+    put_elastic(a, size, &v->c);
+    const struct elastic_tables *e = &v->c.t;
+    const int64_t cells = v->c.n_cells, dim = e->dim, Nu = e->Nu, n = Nu + 3, n_face = e->m + 2,
+                  points = e->n_faces * n_face;
+    v->t = (struct elastic_general_tables){.sizes = *e,
+                                           .n = (int)n,
+                                           .n_face = (int)n_face,
+                                           .projects = size % 3 != 1,
+                                           .chi = put_random(a, n * Nu, 21),
+                                           .grad = put_random(a, dim * n * Nu, 22),
+                                           .face_chi = put_random(a, points * Nu, 23),
+                                           .psi = put_random(a, n_face * e->m, 24)};
+    double *numbers = random_numbers(cells * N_ELASTIC_NUMBERS, 25),
+           *orientations = random_numbers(cells * e->n_faces, 26);
+    for (int64_t i = 0; i < cells * N_ELASTIC_NUMBERS; i++)
+        if (i % N_ELASTIC_NUMBERS < E_FLUX) numbers[i] = 1.5 + numbers[i];
+    for (int64_t i = 0; i < cells * e->n_faces; i++)
+        orientations[i] = (double)(i % (dim == 2 ? 2 : e->n_faces == 4 ? 6 : 8));
+    v->g = (struct elastic_general_cells){
+        .dev = put_positive_lanes(a, cells, n, 27),
+        .vol = size % 2 == 0 ? put_positive_lanes(a, cells, n, 28) : NULL,
+        .numbers = put_lanes(a, cells, N_ELASTIC_NUMBERS, numbers),
+        .cofactors = put_random_lanes(a, cells, n * dim * dim, 29),
+        .normals = put_random_lanes(a, cells, points * dim, 30),
+        .tau = put_positive_lanes(a, cells, points, 31),
+        .coordinates = put_random_lanes(a, cells, (int64_t)e->n_faces * e->m * dim, 32),
+        .orientations = put_lanes(a, cells, e->n_faces, orientations)};
+    test_free(numbers);
+    test_free(orientations);
+}
+
+static void run_condense_elastic_general(struct arena *a, int64_t size) {
+    struct varied_bodies v;
+    put_varied_bodies(a, size, &v);
+    const int64_t n_K = v.c.n * (v.c.n + 1) / 2;
+    double *scratch = put_nan(a, device_elastic_general_scratch(a->device, &v.t)),
+           *K = put_nan_lanes(a, v.c.n_cells, n_K);
+    assert_int_equal(device_condense_elastic_general(a->device, &v.t, &v.g, v.c.n_batches, K, scratch), -1);
+    take_lanes(a, K, v.c.n_cells, n_K);
+}
+
+static void run_elastic_general_solve(struct arena *a, int64_t size) {
+    struct varied_bodies v;
+    put_varied_bodies(a, size, &v);
+    const int64_t cells = v.c.n_cells,
+                  n_q = (int64_t)(v.c.t.dim * v.c.t.dim + (v.c.t.pressure != 0)) * v.c.t.N;
+    double *scratch = put_nan(a, device_elastic_general_scratch(a->device, &v.t));
+    double *u = put_random_lanes(a, cells, v.c.N, 8), *uhat = put_random_lanes(a, cells, v.c.n, 9);
+    double *q = put_nan_lanes(a, cells, n_q), *load = put_nan_lanes(a, cells, v.c.n);
+    for (int with = 0; with < 2; with++)
+        assert_int_equal(device_elastic_general_solve(a->device, &v.t, &v.g, v.c.n_batches,
+                                                      with ? uhat : NULL, u, with ? q : NULL,
+                                                      with ? NULL : load, scratch),
+                         -1);
+    take_lanes(a, u, cells, v.c.N);
+    take_lanes(a, q, cells, n_q);
+    take_lanes(a, load, cells, v.c.n);
+}
+
 /* Numbers of `size` points of every cell, dim each, point after point: n x LANES x dim. */
 static double *put_places(struct arena *a, int64_t cells, int n, int dim, unsigned seed) {
     int64_t lanes = device_lanes(a->device), count = n_batches_on(a->device, cells) * n * lanes * dim;

@@ -105,6 +105,49 @@ static void run_general_weights(struct arena *a, int64_t size) {
     }
 }
 
+/* Moduli that are one or vary, both formulations and planes, with tau of all kinds; and moduli that are none.
+ */
+static void run_elastic_weights(struct arena *a, int64_t size) {
+    const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 5), n_faces = 3 + (int)(size % 4), n_face = 2;
+    const int varying = (int)(size / 2 % 2);
+    const int64_t n_cells = 1 + 3 * size, n_batches = n_batches_on(a->device, n_cells),
+                  n_mu = varying ? n : 1;
+    double *lambda = random_numbers(n_cells * n_mu, 71);
+    struct elastic_data d = {.lanes = device_lanes(a->device),
+                             .dim = dim,
+                             .n = n,
+                             .n_faces = n_faces,
+                             .n_face = n_face,
+                             .varying = varying,
+                             .gradient = (int)(size / 4 % 2),
+                             .plane_stress = dim == 2 && size / 8 % 2 == 0,
+                             .mu = put_positive_lanes(a, n_cells, n_mu, 72),
+                             .wJ = put_positive_lanes(a, n_cells, n, 73),
+                             .normals = put_random_lanes(a, n_cells, (int64_t)n_faces * n_face * dim, 74),
+                             .tau = size % 3 == 0 ? 3.0 : 0.0,
+                             .tau_mu = size % 3 == 0 ? 0.0 : 2.0,
+                             .over_height = size % 5 < 3,
+                             .heights = {1, 2, 3, 1, 2, 3},
+                             .most = 1e140,
+                             .dev = put_nan_lanes(a, n_cells, n),
+                             .vol = varying ? put_nan_lanes(a, n_cells, n) : NULL,
+                             .numbers = put_nan_lanes(a, n_cells, N_ELASTIC_NUMBERS),
+                             .taus = put_nan_lanes(a, n_cells, (int64_t)n_faces * n_face),
+                             .volumes = put_nan_lanes(a, n_cells, 1)};
+    for (int64_t i = 0; i < n_cells * n_mu; i++) lambda[i] = 2.0 + lambda[i];
+    d.lambda = put_lanes(a, n_cells, n_mu, lambda);
+    assert_int_equal(device_elastic_weights(a->device, &d, n_batches), -1);
+    take_lanes(a, d.dev, n_cells, n);
+    if (varying) take_lanes(a, d.vol, n_cells, n);
+    take_lanes(a, d.numbers, n_cells, N_ELASTIC_NUMBERS);
+    take_lanes(a, d.taus, n_cells, (int64_t)n_faces * n_face);
+    take_lanes(a, d.volumes, n_cells, 1);
+    lambda[n_cells * n_mu - 1] = -1e3;
+    d.lambda = put_lanes(a, n_cells, n_mu, lambda);
+    assert_int_equal(device_elastic_weights(a->device, &d, n_batches), n_batches - 1);
+    test_free(lambda);
+}
+
 static void run_general_balance(struct arena *a, int64_t size) {
     struct varied v;
     put_varied(a, size, 0, (int)(size % 2), &v);
