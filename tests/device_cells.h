@@ -519,7 +519,10 @@ static void put_varied_bodies(struct arena *a, int64_t size, struct varied_bodie
     double *numbers = random_numbers(cells * N_ELASTIC_NUMBERS, 25),
            *orientations = random_numbers(cells * e->n_faces, 26);
     for (int64_t i = 0; i < cells * N_ELASTIC_NUMBERS; i++)
-        if (i % N_ELASTIC_NUMBERS < E_FLUX) numbers[i] = 1.5 + numbers[i];
+        if (i % N_ELASTIC_NUMBERS == E_DELTA) /* below gamma, so that S is positive definite */
+            numbers[i] *= 0.4;
+        else if (i % N_ELASTIC_NUMBERS < E_FLUX)
+            numbers[i] = 1.5 + numbers[i];
     for (int64_t i = 0; i < cells * e->n_faces; i++)
         orientations[i] = (double)(i % (dim == 2 ? 2 : e->n_faces == 4 ? 6 : 8));
     v->g = (struct elastic_general_cells){

@@ -185,10 +185,21 @@ int64_t turns_size(const body &b) {
     return orientations_of(b.dim, b.t.sizes.n_faces) * side * side;
 }
 
-int64_t slices_size(const body &b) {
-    const int64_t a = body_condense_size(b), s = body_solve_size(b);
-    const int64_t first = general_slices(a) * a, second = general_slices(s) * s;
-    return first > second ? first : second;
+// Of either form, with one mass or two: the smaller cells may be more.
+int64_t slices_size(const struct elastic_general_tables *t) {
+    int64_t most = 0;
+    for (int form = 0; form < 4; form++) {
+        const body b = body_of(t, form % 2 == 1);
+        const int64_t size = form < 2 ? body_condense_size(b) : body_solve_size(b);
+        most = general_slices(size) * size > most ? general_slices(size) * size : most;
+    }
+    return most;
+}
+
+int64_t records_size(const struct elastic_general_tables *t) {
+    const int64_t one = body_of(t, false).size, both = body_of(t, true).size;
+    const int64_t first = batches_of(one) * one, second = batches_of(both) * both;
+    return (first > second ? first : second) * L;
 }
 
 } // namespace
@@ -237,7 +248,7 @@ body_room body_room_of(const struct elastic_general_tables *t, double *scratch) 
     body_room room;
     room.O = turns_size(b) > 0 ? scratch : nullptr;
     room.slices = scratch + turns_size(b);
-    room.records = room.slices + slices_size(b);
+    room.records = room.slices + slices_size(t);
     return room;
 }
 
@@ -251,8 +262,7 @@ void body_turns(const body &b, double *O, const char *what) {
 using namespace facet;
 
 int64_t elastic_general_scratch_cuda(const struct elastic_general_tables *t) {
-    const body b = body_of(t, true);
-    return turns_size(b) + slices_size(b) + batches_of(b.size) * b.size * L;
+    return turns_size(body_of(t, true)) + slices_size(t) + records_size(t);
 }
 
 int64_t condense_elastic_general_cuda(const struct elastic_general_tables *t,
