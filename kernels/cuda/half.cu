@@ -81,15 +81,17 @@ struct half_tile {
 };
 
 // y = A x of the thread, the first tile being there, and each of the others on its way while the one before
-// is at work.
+// is at work. SHARED: what rows of tiles number `mine`, mine + warps, .. contribute is added to y instead,
+// the last row of an odd n being that of number 0.
+template <bool SHARED = false>
 __device__ __forceinline__ void half_product(int n, const half_matrix &A, half_tile &tile, const float *x,
-                                             float *y) {
+                                             float *y, int mine = 0, int warps = 1) {
     half_tile next;
     float xi[2 * PAIRS], sum[2 * PAIRS];
-    int p0 = 0, c0 = 0;
+    int p0 = SHARED ? mine * PAIRS : 0, c0 = 0;
     while (p0 < A.n_pairs) {
         const bool ends = c0 == p0;
-        const int p1 = ends ? p0 + PAIRS : p0, c1 = ends ? 0 : c0 + PAIRS;
+        const int p1 = ends ? p0 + (SHARED ? warps * PAIRS : PAIRS) : p0, c1 = ends ? 0 : c0 + PAIRS;
         if (p1 < A.n_pairs) next.load(A, p1, c1);
         if (c0 == 0)
 #pragma unroll
@@ -137,13 +139,14 @@ __device__ __forceinline__ void half_product(int n, const half_matrix &A, half_t
             }
 #pragma unroll
             for (int a = 0; a < 2 * PAIRS; a++)
-                if (p0 + a / 2 < A.n_pairs) y[(2 * p0 + a) * PITCH] = sum[a];
+                if (p0 + a / 2 < A.n_pairs)
+                    y[(2 * p0 + a) * PITCH] = SHARED ? y[(2 * p0 + a) * PITCH] + sum[a] : sum[a];
         }
         tile = next;
         p0 = p1;
         c0 = c1;
     }
-    if (n % 2 == 0) return;
+    if (n % 2 == 0 || (SHARED && mine > 0)) return;
     const float x_last = x[(n - 1) * PITCH];
     float sum_last = widen(A.last[(n - 1) * L]) * x_last;
     for (int j = 0; j < n - 1; j++) {
@@ -282,6 +285,8 @@ template <int DIM> __device__ constexpr int turn_to(int turn) {
     return DIM == 2 ? 1 : (turn + 2) % 3;
 }
 
+constexpr int MOST_SHARING = 8, LEAST_SHARED = 32; // warps that share a batch, unknowns of its cells
+
 // Products of a cell of displacements; NEAR: functions of degree 1 of a component of a face.
 template <int DIM, int FACES, int NEAR> struct moving {
     static constexpr int TURNS = DIM == 2 ? 1 : 3, MOTIONS = DIM + TURNS;
@@ -364,20 +369,28 @@ template <int DIM, int FACES, int NEAR> struct moving {
             y[row(k / DIM / NEAR, k / DIM % NEAR, k % DIM) * PITCH] += sum * float_at(m.flux, k, m.lane);
     }
 
+    // x = Pi S x; returns the net flux of x, where it is apart.
+    __device__ __forceinline__ float begin(float *x) const {
+        const float through = m.h->apart ? flux(x) : 0.0f;
+        scale(x);
+        project(x);
+        return through;
+    }
+    // y = S Pi y, and h times the net flux.
+    __device__ __forceinline__ void end(float through, float *y) const {
+        project(y);
+        scale(y);
+        if (m.h->apart) add_flux(through, y);
+    }
     // y = S Pi A Pi S x, and h h'x where the net flux is apart; x is destroyed.
     __device__ __forceinline__ void multiply(float *x, float *y) const {
         const int n = m.h->p.n;
         const half_matrix A(n, m.A, m.lane);
         half_tile tile;
-        float through = 0.0f;
         tile.load(A, 0, 0);
-        if (m.h->apart) through = flux(x);
-        scale(x);
-        project(x);
+        const float through = begin(x);
         half_product(n, A, tile, x, y);
-        project(y);
-        scale(y);
-        if (m.h->apart) add_flux(through, y);
+        end(through, y);
     }
 };
 
@@ -393,6 +406,39 @@ __global__ void __launch_bounds__(128)
     const motions m(h, (const uint16_t *)p.matrices + batch * h.size * L, lane);
     bring_in(p, batch, lane, x, in);
     moving<DIM, FACES, NEAR>{m}.multiply(in + lane, out + lane);
+    deliver(p, batch, lane, out, to);
+}
+
+// Where batches are few, the warps of a block share one: each has rows of tiles, and a y of its own.
+template <int DIM, int FACES, int NEAR>
+__global__ void __launch_bounds__(32 * MOST_SHARING)
+    multiply_together(const __grid_constant__ halves h, const float *x, float *to) {
+    extern __shared__ __align__(16) unsigned char room[];
+    const product &p = h.p;
+    const int lane = threadIdx.x, mine = threadIdx.y, warps = blockDim.y, n = p.n;
+    float *in = (float *)room, *out = in + n * PITCH, *own = out + mine * n * PITCH + lane, through = 0.0f;
+    const int64_t batch = p.batches != nullptr ? p.batches[blockIdx.x] : blockIdx.x;
+    const motions m(h, (const uint16_t *)p.matrices + batch * h.size * L, lane);
+    const moving<DIM, FACES, NEAR> cell = {m};
+    const half_matrix A(n, m.A, lane);
+    half_tile tile;
+    if (mine * PAIRS < A.n_pairs) tile.load(A, mine * PAIRS, 0);
+    if (mine == 0) {
+        bring_in(p, batch, lane, x, in);
+        through = cell.begin(in + lane);
+    }
+    for (int i = 0; i < n; i++) own[i * PITCH] = 0.0f;
+    __syncthreads();
+    half_product<true>(n, A, tile, in + lane, own, mine, warps);
+    __syncthreads();
+    for (int i = mine; i < n; i += warps) {
+        float sum = out[i * PITCH + lane];
+        for (int w = 1; w < warps; w++) sum += out[(w * n + i) * PITCH + lane];
+        out[i * PITCH + lane] = sum;
+    }
+    __syncthreads();
+    if (mine > 0) return;
+    cell.end(through, out + lane);
     deliver(p, batch, lane, out, to);
 }
 
@@ -548,27 +594,40 @@ __global__ void halve(const __grid_constant__ halves h, const double *X, const d
 
 using namespace facet;
 
-// Displacements of triangles, quads, tets and hexes.
-static auto moving_of(const struct cell_plan *plan) {
+// Displacements of triangles, quads, tets and hexes; together: warps share a batch.
+static auto moving_of(const struct cell_plan *plan, bool together) {
+    if (together)
+        return plan->n_components == 2
+                   ? (plan->n_faces == 3 ? multiply_together<2, 3, 2> : multiply_together<2, 4, 2>)
+                   : (plan->n_faces == 4 ? multiply_together<3, 4, 3> : multiply_together<3, 6, 4>);
     return plan->n_components == 2
                ? (plan->n_faces == 3 ? multiply_moving<2, 3, 2> : multiply_moving<2, 4, 2>)
                : (plan->n_faces == 4 ? multiply_moving<3, 4, 3> : multiply_moving<3, 6, 4>);
 }
 
+// Warps that share a batch, 1: each has its own. There are as many vectors y as warps.
+static int warps_sharing(const struct cell_plan *plan, int n) {
+    const int fit = n > 0 ? (int)(2 * MOST_SHARED / lane_bytes<float>(n)) - 1 : 1;
+    if (plan->n_near == 0 || n < LEAST_SHARED || plan->n_batches > multiprocessors()) return 1;
+    return fit < 2 ? 1 : fit < MOST_SHARING ? fit : MOST_SHARING;
+}
+
 void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y) {
     halves whole = halves_of(plan);
+    const int sharing = warps_sharing(plan, whole.p.n), n_faces = faces_apart(whole.p);
+    const bool together = sharing > 1;
     const size_t bytes = lane_bytes<float>(whole.p.n);
-    const int warps = warps_for(bytes), n_faces = faces_apart(whole.p);
-    const auto kernel = plan->n_near > 0 ? moving_of(plan)
+    const int warps = together ? sharing : warps_for(bytes), batches = together ? 1 : warps; // of a block
+    const size_t room = together ? bytes / 2 * (sharing + 1) : bytes * warps;
+    const auto kernel = plan->n_near > 0 ? moving_of(plan, together)
                         : n_faces == 3   ? multiply<3>
                         : n_faces == 4   ? multiply<4>
                         : n_faces == 6   ? multiply<6>
                                          : multiply<0>;
-    if (whole.p.n == 0 || !allow_shared(kernel, bytes * warps, "cell_apply_half")) return;
+    if (whole.p.n == 0 || !allow_shared(kernel, room, "cell_apply_half")) return;
     take_batches(plan, whole.p, y, [&](const product &p, float *to) {
         whole.p = p;
-        kernel<<<(unsigned)((p.n_batches + warps - 1) / warps), dim3(L, warps), bytes * warps>>>(whole, x,
-                                                                                                 to);
+        kernel<<<blocks_of(p.n_batches, batches), dim3(L, warps), room>>>(whole, x, to);
         launched("cell_apply_half");
     });
 }
