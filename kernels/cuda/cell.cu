@@ -26,6 +26,30 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ product 
     of.deliver(p, batch, lane, out, to);
 }
 
+// The same by warps that share a batch.
+template <typename R, int FACES>
+__global__ void __launch_bounds__(32 * MOST_SHARING)
+    multiply_together(const __grid_constant__ product p, const R *x, R *to) {
+    constexpr int ROWS = 8;
+    extern __shared__ __align__(16) unsigned char room[];
+    const int lane = threadIdx.x, mine = threadIdx.y, n = p.n;
+    R *in = (R *)room, *out = in + n * PITCH, *own = out + mine * n * PITCH + lane;
+    const int64_t batch = shared_batch(p);
+    const R *A = (const R *)p.matrices + batch * row_of(n) * L + lane;
+    const faces<FACES> of(p, batch, lane);
+    R e[ROWS][4];
+    if (mine * ROWS < n) load_tile(n, A, mine * ROWS, 0, e);
+    if (mine == 0) {
+        of.bring_in(p, batch, lane, x, in);
+        take_constants_off(p, batch, lane, in);
+    }
+    for (int i = 0; i < n; i++) own[i * PITCH] = 0;
+    __syncthreads();
+    symmetric_product_ahead<ROWS, true>(n, A, e, in + lane, own, mine, blockDim.y);
+    add_shared(n, out);
+    if (mine == 0) of.deliver(p, batch, lane, out, to);
+}
+
 // Matrices without symmetry.
 template <typename R>
 __global__ void __launch_bounds__(128) multiply_full(const __grid_constant__ product p, const R *x, R *to) {
@@ -82,7 +106,8 @@ __global__ void multiply_large(const __grid_constant__ product p, const R *x, R 
 
 // Larger matrices in double precision take larger tiles: few warps fit. On an H200, over a copy, with 4 and 8
 // rows: 12 unknowns 0.72, 0.54; 24 0.74, 0.76; 40 0.78, 0.83; 60 0.74, 0.78; 96 0.44, 0.58.
-template <typename R, int FACES> auto product_kernel(int n) {
+template <typename R, int FACES> auto product_kernel(int n, bool together) {
+    if (together) return multiply_together<R, FACES>;
     if constexpr (sizeof(R) == 8)
         if (n < 24) return multiply<R, FACES, 4>;
     return multiply<R, FACES, 8>;
@@ -91,19 +116,21 @@ template <typename R, int FACES> auto product_kernel(int n) {
 template <typename R, bool FULL> void apply(const struct cell_plan *plan, const R *x, R *y) {
     const product whole = product_of(plan);
     const size_t bytes = lane_bytes<R>(whole.n);
-    const int warps = warps_for(bytes), n_faces = faces_apart(whole);
-    const bool fits = bytes * warps <= MOST_SHARED;
+    const int sharing = FULL ? 1 : warps_sharing<R>(whole), n_faces = faces_apart(whole);
+    const bool together = sharing > 1;
+    const int warps = together ? sharing : warps_for(bytes), batches = together ? 1 : warps; // of a block
+    const bool fits = together || bytes * warps <= MOST_SHARED;
+    const size_t room = !fits ? 0 : together ? bytes / 2 * (sharing + 1) : bytes * warps;
     const auto kernel = !fits          ? multiply_large<R, FULL>
                         : FULL         ? multiply_full<R>
-                        : n_faces == 3 ? product_kernel<R, 3>(whole.n)
-                        : n_faces == 4 ? product_kernel<R, 4>(whole.n)
-                        : n_faces == 6 ? product_kernel<R, 6>(whole.n)
-                                       : product_kernel<R, 0>(whole.n);
+                        : n_faces == 3 ? product_kernel<R, 3>(whole.n, together)
+                        : n_faces == 4 ? product_kernel<R, 4>(whole.n, together)
+                        : n_faces == 6 ? product_kernel<R, 6>(whole.n, together)
+                                       : product_kernel<R, 0>(whole.n, together);
     if (whole.n == 0 || (!whole.equal && whole.n_faces > MOST_SLOTS)) return;
-    if (fits && !allow_shared(kernel, bytes * warps, "cell_apply")) return;
+    if (fits && !allow_shared(kernel, room, "cell_apply")) return;
     take_batches(plan, whole, y, [&](const product &p, R *to) {
-        const unsigned blocks = (unsigned)((p.n_batches + warps - 1) / warps);
-        kernel<<<blocks, dim3(L, warps), fits ? bytes * warps : 0>>>(p, x, to);
+        kernel<<<blocks_of(p.n_batches, batches), dim3(L, warps), room>>>(p, x, to);
         launched("cell_apply");
     });
 }

@@ -181,6 +181,30 @@ __device__ __forceinline__ int64_t batch_of(const product &p) {
     return p.batches != nullptr ? p.batches[number] : number;
 }
 
+// Where batches are few, the warps of a block share one: each has rows of tiles of the matrices, and a y of
+// its own.
+constexpr int MOST_SHARING = 8, LEAST_SHARED = 32; // warps, unknowns of a cell
+// How many, 1: each has a batch. There are as many vectors y as warps.
+template <typename R> int warps_sharing(const product &p) {
+    const int fit = p.n > 0 ? (int)(2 * MOST_SHARED / lane_bytes<R>(p.n)) - 1 : 1;
+    if (p.n < LEAST_SHARED || p.n_batches > multiprocessors()) return 1;
+    return fit < 2 ? 1 : fit < MOST_SHARING ? fit : MOST_SHARING;
+}
+__device__ __forceinline__ int64_t shared_batch(const product &p) {
+    return p.batches != nullptr ? p.batches[blockIdx.x] : blockIdx.x;
+}
+// The first y = the sum of all; with waits for the others before and after.
+template <typename R> __device__ __forceinline__ void add_shared(int n, R *out) {
+    const int lane = threadIdx.x, warps = blockDim.y;
+    __syncthreads();
+    for (int i = threadIdx.y; i < n; i += warps) {
+        R sum = out[i * PITCH + lane];
+        for (int w = 1; w < warps; w++) sum += out[(w * n + i) * PITCH + lane];
+        out[i * PITCH + lane] = sum;
+    }
+    __syncthreads();
+}
+
 // y = (or y +=) the parts of both sides of every face.
 template <typename R>
 __global__ void add_parts(int64_t n, unsigned m, int fresh, const R *__restrict__ parts, R *__restrict__ y) {

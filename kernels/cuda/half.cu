@@ -285,8 +285,6 @@ template <int DIM> __device__ constexpr int turn_to(int turn) {
     return DIM == 2 ? 1 : (turn + 2) % 3;
 }
 
-constexpr int MOST_SHARING = 8, LEAST_SHARED = 32; // warps that share a batch, unknowns of its cells
-
 // Products of a cell of displacements; NEAR: functions of degree 1 of a component of a face.
 template <int DIM, int FACES, int NEAR> struct moving {
     static constexpr int TURNS = DIM == 2 ? 1 : 3, MOTIONS = DIM + TURNS;
@@ -409,7 +407,7 @@ __global__ void __launch_bounds__(128)
     deliver(p, batch, lane, out, to);
 }
 
-// Where batches are few, the warps of a block share one: each has rows of tiles, and a y of its own.
+// Warps that share a batch.
 template <int DIM, int FACES, int NEAR>
 __global__ void __launch_bounds__(32 * MOST_SHARING)
     multiply_together(const __grid_constant__ halves h, const float *x, float *to) {
@@ -417,7 +415,7 @@ __global__ void __launch_bounds__(32 * MOST_SHARING)
     const product &p = h.p;
     const int lane = threadIdx.x, mine = threadIdx.y, warps = blockDim.y, n = p.n;
     float *in = (float *)room, *out = in + n * PITCH, *own = out + mine * n * PITCH + lane, through = 0.0f;
-    const int64_t batch = p.batches != nullptr ? p.batches[blockIdx.x] : blockIdx.x;
+    const int64_t batch = shared_batch(p);
     const motions m(h, (const uint16_t *)p.matrices + batch * h.size * L, lane);
     const moving<DIM, FACES, NEAR> cell = {m};
     const half_matrix A(n, m.A, lane);
@@ -430,13 +428,7 @@ __global__ void __launch_bounds__(32 * MOST_SHARING)
     for (int i = 0; i < n; i++) own[i * PITCH] = 0.0f;
     __syncthreads();
     half_product<true>(n, A, tile, in + lane, own, mine, warps);
-    __syncthreads();
-    for (int i = mine; i < n; i += warps) {
-        float sum = out[i * PITCH + lane];
-        for (int w = 1; w < warps; w++) sum += out[(w * n + i) * PITCH + lane];
-        out[i * PITCH + lane] = sum;
-    }
-    __syncthreads();
+    add_shared(n, out);
     if (mine > 0) return;
     cell.end(through, out + lane);
     deliver(p, batch, lane, out, to);
@@ -605,16 +597,9 @@ static auto moving_of(const struct cell_plan *plan, bool together) {
                : (plan->n_faces == 4 ? multiply_moving<3, 4, 3> : multiply_moving<3, 6, 4>);
 }
 
-// Warps that share a batch, 1: each has its own. There are as many vectors y as warps.
-static int warps_sharing(const struct cell_plan *plan, int n) {
-    const int fit = n > 0 ? (int)(2 * MOST_SHARED / lane_bytes<float>(n)) - 1 : 1;
-    if (plan->n_near == 0 || n < LEAST_SHARED || plan->n_batches > multiprocessors()) return 1;
-    return fit < 2 ? 1 : fit < MOST_SHARING ? fit : MOST_SHARING;
-}
-
 void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y) {
     halves whole = halves_of(plan);
-    const int sharing = warps_sharing(plan, whole.p.n), n_faces = faces_apart(whole.p);
+    const int sharing = plan->n_near > 0 ? warps_sharing<float>(whole.p) : 1, n_faces = faces_apart(whole.p);
     const bool together = sharing > 1;
     const size_t bytes = lane_bytes<float>(whole.p.n);
     const int warps = together ? sharing : warps_for(bytes), batches = together ? 1 : warps; // of a block

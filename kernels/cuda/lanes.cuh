@@ -105,15 +105,16 @@ __device__ __forceinline__ void load_tile(int n, const R *__restrict__ A, int i0
 }
 
 // The same for larger ones, whose vectors leave room for few warps: while a tile is at work the next one is
-// on its way. y_j of earlier rows receives what later rows have for it.
-template <int ROWS, typename R>
+// on its way. y_j of earlier rows receives what later rows have for it. SHARED: what rows of tiles number
+// `mine`, mine + warps, .. contribute is added to y instead.
+template <int ROWS, bool SHARED = false, typename R>
 __device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restrict__ A, R (&e)[ROWS][4],
-                                                        const R *x, R *y) {
+                                                        const R *x, R *y, int mine = 0, int warps = 1) {
     R next[ROWS][4], xi[ROWS], sum[ROWS];
-    int i0 = 0, j0 = 0;
+    int i0 = SHARED ? mine * ROWS : 0, j0 = 0;
     while (i0 < n) {
         const bool ends = j0 + 4 >= i0 + ROWS || j0 + 4 >= n; // the last tile of these rows
-        const int i1 = ends ? i0 + ROWS : i0, j1 = ends ? 0 : j0 + 4;
+        const int i1 = ends ? i0 + (SHARED ? warps * ROWS : ROWS) : i0, j1 = ends ? 0 : j0 + 4;
         if (i1 < n) load_tile(n, A, i1, j1, next);
         if (j0 == 0)
 #pragma unroll
@@ -149,7 +150,7 @@ __device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restri
         if (ends)
 #pragma unroll
             for (int a = 0; a < ROWS; a++)
-                if (i0 + a < n) y[(i0 + a) * PITCH] = sum[a];
+                if (i0 + a < n) y[(i0 + a) * PITCH] = SHARED ? y[(i0 + a) * PITCH] + sum[a] : sum[a];
 #pragma unroll
         for (int a = 0; a < ROWS; a++)
 #pragma unroll
