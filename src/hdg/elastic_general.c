@@ -38,11 +38,28 @@ _Static_assert(N_ELASTIC_ARRAYS <= GENERAL_ARRAYS, "arrays of a piece");
 
 /* ------------------------------------------------------------------------------------------ tables */
 
+static void forget_numbers(const struct hdg *h, struct elastic_general *g) {
+    for (int i = 0; g->numbers != NULL && i < 2 * h->data.n_regions; i++)
+        expr_program_destroy(&g->numbers[i].program);
+}
+
+/* As the moduli are now: parameters may have changed since the cells were condensed last. */
+static facet_status put_numbers(const struct hdg *h, int block) {
+    facet_status status = FACET_OK;
+    struct elastic_general *g = h->elastic->general[block];
+    const int64_t most = trace_n_batches(h->device, h->data.mesh, block) * h->lanes * g->tables.n;
+    forget_numbers(h, g);
+    for (int i = 0; i < 2 * h->data.n_regions; i++)
+        TRY(general_number_create(h, i % 2 == 0 ? h->data.mu[i / 2] : h->data.lambda[i / 2], 0, most,
+                                  &g->numbers[i]));
+done:
+    return status;
+}
+
 void elastic_general_destroy(struct hdg *h, int block) {
     struct elastic_general *g = h->elastic->general[block];
     if (g == NULL) return;
-    for (int i = 0; g->numbers != NULL && i < 2 * h->data.n_regions; i++)
-        expr_program_destroy(&g->numbers[i].program);
+    forget_numbers(h, g);
     base_free(&g->numbers);
     device_free(h->device, &g->regions);
     device_free(h->device, &g->coordinates);
@@ -197,16 +214,11 @@ facet_status elastic_find_general(struct hdg *h, int block, elastic_cell_fits fi
     TRY(CALLOC(h->elastic->general[block], 1));
     TRY(make_maps(h, block));
     TRY(make_tables(h, block));
-    struct elastic_general *g = h->elastic->general[block];
     const struct general_plan plan = elastic_general_plan(h, block);
     if (plan.n_scratch * (int64_t)sizeof(double) > MOST_SCRATCH) {
         elastic_general_destroy(h, block);
         goto done;
     }
-    int64_t most = n * h->lanes * g->tables.n;
-    for (int i = 0; i < 2 * h->data.n_regions; i++)
-        TRY(general_number_create(h, i % 2 == 0 ? h->data.mu[i / 2] : h->data.lambda[i / 2], 0, most,
-                                  &g->numbers[i]));
     for (int64_t i = 0; i < n; i++)
         if (batch_fits_general(h, block, i, fits)) h->ways[block][i] = BATCH_GENERAL;
 done:
@@ -347,6 +359,8 @@ done:
 facet_status elastic_general_condense(struct hdg *h, int block, int64_t begin, int64_t end, double *volumes) {
     struct condense_job job = {h, begin, volumes};
     struct general_plan plan = elastic_general_plan(h, block);
+    facet_status status = put_numbers(h, block);
+    if (status != FACET_OK) return status;
     return general_for_pieces(h, block, begin, end, &plan, condense_piece, &job, NULL);
 }
 
