@@ -465,6 +465,33 @@ static void test_expressions(void **state) {
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) compare(&subjects[i], 0);
 }
 
+/* Moduli that vary, whose programs are on a device. */
+static void test_device(void **state) {
+    static const struct subject varying = {"a modulus that varies",
+                                           2,
+                                           1,
+                                           "triangle",
+                                           NULL,
+                                           "direct",
+                                           NULL,
+                                           "k + a*x",
+                                           NULL,
+                                           "x",
+                                           "y",
+                                           "1",
+                                           NULL,
+                                           {1, 1, 0},
+                                           {3, 2, 0},
+                                           FACET_CELLS};
+    facet_context *host = context;
+    (void)state;
+    compare(&varying, 0);
+    ok(facet_context_create("debug", &context));
+    compare(&varying, 0);
+    facet_context_destroy(&context);
+    context = host;
+}
+
 static void test_warm_start(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
@@ -712,7 +739,7 @@ int main(void) {
         cmocka_unit_test(test_expressions), cmocka_unit_test(test_warm_start),
         cmocka_unit_test(test_functions),   cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_names),       cmocka_unit_test(test_moving_solution),
-        cmocka_unit_test(test_contact),
+        cmocka_unit_test(test_contact),     cmocka_unit_test(test_device),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
