@@ -131,7 +131,8 @@ done:
 #define GPU_SCALE 1.9
 /* Small levels are visited most often, and cost launches there, not operations: up to so many unknowns are
  * inverted. Aggregates of rigid motions keep the K-cycle, and where they lock take two steps of a polynomial
- * instead, whose bounds are measured once, with more smoothing: 71 iterations for 108, each 0.7 of the time. */
+ * instead, whose bounds are measured once, with more smoothing: 71 iterations for 108, each 0.7 of the time.
+ */
 #define GPU_INVERTED         1000
 #define GPU_LOCKING_INVERTED 1600
 #define GPU_LOCKING_DEGREE   4
