@@ -169,14 +169,51 @@ done:
     return status;
 }
 
-/* Whether continuous linear functions would lock in some material. One that varies is taken as such. */
+#define MIDDLES 256 /* of cells, looked at together */
+
+/* The middles of so many cells of a region; 1 where one would lock, or where the moduli cannot be had. */
+static int middles_lock(const struct hdg_data *data, int32_t region, int n, const double *x) {
+    double mu[MIDDLES], lambda[MIDDLES];
+    int dim = data->mesh->dim;
+    if (field_eval(data->mu[region], n, dim, x, mu) != FACET_OK ||
+        field_eval(data->lambda[region], n, dim, x, lambda) != FACET_OK)
+        return 1;
+    for (int i = 0; i < n; i++)
+        if (!(lambda[i] <= LOCKING_RATIO * mu[i])) return 1;
+    return 0;
+}
+
+/* Moduli that vary are looked at in the middle of every cell. */
+static int some_cell_locks(const struct hdg_data *data, int32_t region) {
+    const struct facet_mesh *mesh = data->mesh;
+    int dim = mesh->dim, n = 0;
+    double x[MIDDLES * 3];
+    for (int k = 0; k < mesh->n_blocks; k++) {
+        const struct mesh_block *b = &mesh->blocks[k];
+        for (int64_t cell = 0; cell < b->count; cell++) {
+            if (data->cell_region != NULL && data->cell_region[b->first + cell] != region) continue;
+            for (int a = 0; a < dim; a++) {
+                x[n * dim + a] = 0.0;
+                for (int i = 0; i < b->n_nodes; i++)
+                    x[n * dim + a] += b->nodes[(cell * b->n_nodes + i) * dim + a] / b->n_nodes;
+            }
+            if (++n < MIDDLES) continue;
+            if (middles_lock(data, region, n, x)) return 1;
+            n = 0;
+        }
+    }
+    return n > 0 && middles_lock(data, region, n, x);
+}
+
+/* Whether continuous linear functions would lock in some material. */
 static int is_nearly_incompressible(const struct hdg_data *data) {
     double mu, lambda;
     int64_t found = 0;
     if (data->mesh->dim == 2 && data->plane == HDG_PLANE_STRESS) return 0;
-    for (int r = 0; data->mu != NULL && r < data->n_regions; r++)
-        found |= !field_is_constant(data->mu[r], &mu) || !field_is_constant(data->lambda[r], &lambda) ||
-                 lambda > LOCKING_RATIO * mu;
+    for (int r = 0; data->mu != NULL && r < data->n_regions && !found; r++)
+        found = field_is_constant(data->mu[r], &mu) && field_is_constant(data->lambda[r], &lambda)
+                    ? lambda > LOCKING_RATIO * mu
+                    : some_cell_locks(data, r);
     /* a part of the mesh may know other regions than the next */
     return team_reduce_counts(mesh_team(data->mesh), TEAM_MAX, 1, &found) == FACET_OK && found;
 }
