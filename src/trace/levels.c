@@ -73,8 +73,10 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     double *blocks = NULL, *lanes = NULL;
-    int m =
-        device_is_host(device) ? 0 : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
+    /* Blocks at a seam are sums that the host takes. */
+    int m = device_is_host(device) || space->seam != NULL
+                ? 0
+                : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
     for (int b = 0; b < matrices->n_blocks; b++) /* free faces may be alike where cells have others too */
         if (trace_slots_differ(space, b)) m = 0;
     if (m > 0) TRY(trace_lane_blocks(space, matrices, m, &lanes));
