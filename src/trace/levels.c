@@ -74,7 +74,7 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     const struct device *device = matrices->device;
     double *blocks = NULL, *lanes = NULL;
     /* Blocks at a seam are sums that the host takes. */
-    int m = device_is_host(device) || space->seam != NULL
+    int m = device_is_host(device) || trace_is_shared(space)
                 ? 0
                 : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
     for (int b = 0; b < matrices->n_blocks; b++) /* free faces may be alike where cells have others too */
