@@ -68,7 +68,7 @@ static facet_status make_solver(struct boxsem *c) {
     M = old_M;
     levels = old_levels;
     diagonal = old_direct;
-    c->b.seam = c->u.seam = c->levels->levels[0].seam;
+    c->b.seam = c->u.seam = c->kernel.seam = c->levels->levels[0].seam;
 done:
     operator_destroy(&M);
     boxsem_levels_destroy(&levels);
@@ -286,6 +286,7 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
         TRY(make_solver(c));
         struct vector old = c->kernel;
         c->kernel = kernel;
+        c->kernel.seam = c->u.seam;
         kernel = old;
     }
     values = before.reaction; /* the old ones go */

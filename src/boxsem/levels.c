@@ -342,9 +342,11 @@ done:
 }
 
 /* A level with no more nodes than these is better had whole by every process than in blocks, whose patches
- * wait for messages after each colour; where blocks cannot be halved, one with so many is possible. */
+ * wait for messages after each colour. Where blocks cannot be halved, one is had whole that is small, or no
+ * larger than so many blocks; below others stand the vertices of their cells. */
 #define FEW_WHOLE_NODES  10000
-#define MOST_WHOLE_NODES 1000000
+#define MOST_WHOLE_NODES 100000
+#define MOST_BLOCKS      4
 
 /* The next level below one of blocks: of blocks, or whole. *done_: there is none, for it would be too large.
  */
@@ -354,17 +356,23 @@ static facet_status coarsen_blocks(struct boxsem_level *l, int *done_) {
     struct box_grid whole = {0};
     const int k = l->all->element->k;
     int halved[3], any = find_halved(b->dim, b->cells, b->sides, k, halved), nested = any;
-    int64_t n = 1;
-    for (int r = 0; r < b->team->size; r++)
-        for (int d = 0; d < 3; d++)
-            nested = nested && !(halved[d] && (b->blocks[r].first[d] % 2 || b->blocks[r].count[d] % 2));
+    int64_t n = 1, most = MOST_WHOLE_NODES;
+    for (int r = 0; r < b->team->size; r++) {
+        int64_t nodes = MOST_BLOCKS;
+        for (int d = 0; d < 3; d++) {
+            const struct boxsem_block *block = &b->blocks[r];
+            nested = nested && !(halved[d] && (block->first[d] % 2 || block->count[d] % 2));
+            nodes *= boxsem_owned_nodes(b, block, k, d);
+        }
+        most = nodes > most ? nodes : most;
+    }
     for (int d = 0; d < b->dim; d++)
         n *= k * (int64_t)(b->cells[d] >> halved[d]) + (b->sides[d][0] != BOX_PERIODIC);
     *done_ = 0;
     if (nested && n > FEW_WHOLE_NODES) {
         TRY(boxsem_blocks_halve(b, halved, &l[1].blocks));
         TRY(coarsen(&l->grid, halved, &l[1].grid));
-    } else if (n <= MOST_WHOLE_NODES) {
+    } else if (n <= most) {
         TRY(boxsem_blocks_whole(b, &l->grid, &whole));
         if (any) {
             TRY(coarsen(&whole, halved, &l[1].grid));
