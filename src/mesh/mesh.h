@@ -224,7 +224,9 @@ void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int te
 const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
                             char text[MESH_HINT_BYTES]);
 
-/* Where the second side of a face lies, seen from the first: x there = R x + s, R (dim x dim) a rotation. */
+/* Where the second side of a face lies, seen from the first: x there = R x + s, R (dim x dim) a rotation. Of a
+ * face at a seam the other side is not here: MESH_ONE_PLACE (mesh_find_second_sides knows more). */
+#define MESH_SAME_PLACE 1e-9 /* of coordinates: sides that are nearer lie in one place */
 enum mesh_joint { MESH_ONE_PLACE, MESH_SHIFTED, MESH_TURNED };
 enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]);
 

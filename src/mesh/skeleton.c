@@ -336,5 +336,5 @@ enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, dou
         offset = fmax(offset, fabs(there[i] - here[i]));
         size = fmax(size, fmax(fabs(there[i]), fabs(here[i])));
     }
-    return largest > NO_TURN ? MESH_TURNED : offset > 1e-9 * size ? MESH_SHIFTED : MESH_ONE_PLACE;
+    return largest > NO_TURN ? MESH_TURNED : offset > MESH_SAME_PLACE * size ? MESH_SHIFTED : MESH_ONE_PLACE;
 }

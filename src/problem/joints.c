@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 #define PLACE_BYTES 80
@@ -38,21 +39,27 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
     int64_t n = 0;
-    double R[9], s[3];
+    uint8_t *second = NULL;
+    double R[9], s[3], *shifts = NULL;
     char place[PLACE_BYTES];
     if (p->jump == NULL) return FACET_OK;
-    if (mesh->part != NULL) {
-        problem_add_error(errors, "jump: across joined sides is not distributed yet; use the program facet");
-        return FACET_OK;
-    }
     if (!(r->data.equation->conditions & HDG_BIT(HDG_JUMP)))
         problem_add_error(errors, r->data.equation->is_vector
                                       ? "jump: belongs to the formulation symmetric"
                                       : "jump: belongs to discretization.method: hdg");
     TRY(mesh_need_lists(mesh));
+    TRY(ALLOC(second, mesh->n_faces));
+    TRY(ALLOC(shifts, 3 * (int64_t)mesh->n_faces));
+    TRY(mesh_find_second_sides(mesh, second, shifts));
+    for (int32_t f = 0; f < mesh->n_faces; f++)
+        n += mesh_face_joint(mesh, f, R, s) != MESH_ONE_PLACE || shifts[3 * (int64_t)f] != 0.0 ||
+             shifts[3 * (int64_t)f + 1] != 0.0 || shifts[3 * (int64_t)f + 2] != 0.0;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n));
+    if (mesh->part != NULL && mesh->part->is_turned)
+        problem_add_error(errors, "jump: belongs to sides that are joined by a translation, but some are "
+                                  "joined by a rotation");
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         enum mesh_joint joint = mesh_face_joint(mesh, f, R, s);
-        n += joint != MESH_ONE_PLACE;
         if (joint != MESH_TURNED) continue;
         PROBLEM_ERROR(errors,
                       "jump: belongs to sides that are joined by a translation, but the face at %s is joined "
@@ -66,6 +73,8 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
                                   "$Periodic section");
     r->data.jump = p->jump;
 done:
+    base_free(&second);
+    base_free(&shifts);
     return status;
 }
 

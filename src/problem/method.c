@@ -527,14 +527,10 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "the discretization condensed";
     else if (o->method == METHOD_PETSC && is_singular(s))
         what = "the method petsc where nothing holds the constant";
-    else if (data->jump != NULL)
-        what = "a jump across joined sides";
     else if (!equation_is_symmetric(data))
         what = "the gradient formulation with tractions";
     else if (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned))
         what = "a wall of symmetry or a rotation that turns the unknowns of faces";
-    else if (data->face_contact != NULL)
-        what = "a contact";
     else if (data->located)
         what = "a temperature from another case";
     else if (!device_is_host(s->context->device))
