@@ -531,8 +531,8 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "the gradient formulation with tractions";
     else if (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned))
         what = "a wall of symmetry or a rotation that turns the unknowns of faces";
-    else if (data->located)
-        what = "a temperature from another case";
+    else if (data->located && !problem_carried_is_here(s->problem->carried, s->problem->mesh))
+        what = "a temperature from a case with another mesh";
     else if (!device_is_host(s->context->device))
         what = "this device";
     if (what == NULL) return FACET_OK;
