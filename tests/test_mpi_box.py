@@ -83,6 +83,13 @@ class Boxes(Mpi):
         mesh = cubes([2, 1, 1]).replace("}}\n", "}, refine: 2}\n")
         self.compare(case(mesh, EXACT, 3), (5,), iterations=1)
 
+    def test_one_rank(self):
+        """Has all cells, and solves as one process does."""
+        for text in (case(cubes([4, 2, 2]), EXACT, 3), continuous(cubes([4, 2, 2]), EXACT, 3)):
+            text = text.replace(", method: cg", "").replace(", method: multigrid", "")
+            self.compare(text, (1,), iterations=0)
+            self.assertEqual(self.mpi(1, text)["solver"]["method"], "direct")
+
     def test_what_is_refused(self):
         mesh = cubes([4, 2, 2])
         error = self.mpi(2, case(mesh, EXACT, 2).replace("method: cg", "method: direct"), status=2)

@@ -219,6 +219,44 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
         case = diffusion("triangle", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 2}\n", 1)
         self.compare(case, (3,), iterations=2)
 
+    def example(self, name, more="solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"):
+        with open(os.path.join(SOURCE, "examples", name), encoding="utf-8") as file:
+            return file.read().replace("meshes/", os.path.join(SOURCE, "examples", "meshes", "")) + more
+
+    def test_contacts(self):
+        """That resist, wherever the seams run; one that is too weak; groups that do not touch."""
+        case = self.example("contact.yaml")
+        self.compare(case, (3, 8), iterations=0)
+        error = self.mpi(3, case.replace("h: 4,", "h: 1e-12,"), status=2)
+        self.assertIn("an interface whose conductance is below", error)
+        error = self.mpi(3, case.replace("[pipe, jacket]", "[pipe, mantle]"), status=2)
+        self.assertIn("there is no group of cells 'mantle'", error)
+
+    def test_jumps(self):
+        """Across joined sides that are seams, or not: of heat and of solids, and on a box."""
+        heat = self.example("perforated.yaml")
+        self.compare(heat, (2, 7), iterations=0)
+        solid = heat.replace("equation: diffusion", "equation: elasticity\nmaterial: {E: 1, nu: 0.3}").replace(
+            "jump: [1, 0]", "jump: [[1, 0], [0, 0]]").replace("neumann: 0", "traction: [0, 0]").replace(
+            "field: q", "field: stress")
+        self.compare(solid, (4,), iterations=1)
+        ring = (box("triangle", 2, 4, ", periodic: [x, y]") + "equation: diffusion\njump: [0.5, 0.3]\nconductivity: 1 + y\n"
+                "reaction: 1\nsource: x*(2 - x)\ndiscretization: {degree: 2}\n"
+                "solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\nvalues: [{name: mean, field: u, take: mean}]\n")
+        self.compare(ring, (2, 8), iterations=0)
+        error = self.mpi(2, ring.replace(", periodic: [x, y]", "").replace(
+            "reaction: 1", "boundary: [{on: rest, dirichlet: 0}]"), status=2)
+        self.assertIn("jump: the mesh has no joined sides", error)
+
+    def test_temperature_of_another_case(self):
+        case = self.example("hot-cylinder.yaml", "").replace(
+            "discretization: {degree: 3}", "discretization: {degree: 3}\n    solver: {rtol: 1.0e-12}")
+        one = self.solve(case)["cases"]
+        for n in (1, 3):
+            for found, wanted in zip(self.mpi(n, case)["cases"], one):
+                for key, value in wanted["values"].items():
+                    self.same(found["values"][key], value, f"{key}, {n} ranks")
+
     def test_petsc(self):
         for solver in ("method: petsc", "method: petsc, preconditioner: pmg",
                        "method: petsc, petsc: '-ksp_type cg -pc_type bddc'",
