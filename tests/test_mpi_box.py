@@ -98,9 +98,6 @@ class Boxes(Mpi):
         self.assertIn("the operator tensor needs the conductivity to be constant in every cell", error)
         error = self.mpi(3, case(mesh, 'conductivity: "if(x > 2, 2, 1)"\n' + EXACT, 2, discretization=", tau: 1"), status=2)
         self.assertIn("the same in all cells of a layer", error)
-        error = self.mpi(2, mesh + "equation: diffusion\n" + EXACT + "discretization: {method: condensed, degree: 3}\n",
-                         status=2)
-        self.assertIn("the discretization condensed is not distributed yet", error)
 
 
 def continuous(mesh, data, degree, solver=", method: multigrid"):

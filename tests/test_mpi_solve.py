@@ -257,6 +257,24 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
                 for key, value in wanted["values"].items():
                     self.same(found["values"][key], value, f"{key}, {n} ranks")
 
+    def test_condensed(self):
+        """Vertices and edges that more than two parts have, with values that faces of another part give them."""
+        for shape, n, degree, ranks in (("triangle", 4, 3, (3, 7)), ("quad", 3, 4, (5,)), ("tet", 2, 3, (5,)), ("hex", 2, 3, (3,))):
+            case = diffusion(shape, n, degree, "method: auto").replace("operator: mapped", "method: condensed")
+            self.compare(case, ranks)
+            given = case[:case.index("boundary:")] + case[case.index("discretization:"):]
+            self.compare(given, ranks[:1])
+        case = diffusion("triangle", 4, 3, "method: cg, preconditioner: block").replace("operator: mapped", "method: condensed")
+        self.compare(case, (1, 3), iterations=1)
+        ring = box("triangle", 2, 4, ", periodic: [x]") + "equation: diffusion\nexact: sin(pi*x)*cos(y)\n"
+        free = box("triangle", 2, 4) + "equation: diffusion\nsource: x - 1\nboundary: [{on: rest, neumann: 0}]\n"
+        for text, word in ((case.replace(", preconditioner: block", ""), "the preconditioner amg, which"),
+                           (ring + "discretization: {method: condensed}\n", "joined sides of the discretization condensed"),
+                           (free + "discretization: {method: condensed}\n", "where nothing holds the constant")):
+            error = self.mpi(2, text, status=2)
+            self.assertIn("not distributed yet", error)
+            self.assertIn(word, error)
+
     def test_petsc(self):
         for solver in ("method: petsc", "method: petsc, preconditioner: pmg",
                        "method: petsc, petsc: '-ksp_type cg -pc_type bddc'",

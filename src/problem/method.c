@@ -408,7 +408,7 @@ facet_status solver_make_judge(struct facet_solver *s) {
     s->M = (struct operator){0};
     TRY(solver_make_exact_judge(s));
     if (s->judge.apply != NULL) goto done;
-    if (!hybrid && s->hdg->nonsymmetric) goto done;
+    if (!hybrid && (s->hdg->nonsymmetric || team_size(mesh_team(s->problem->mesh)) > 1)) goto done;
     if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
     TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
     s->judge = s->M;
@@ -523,8 +523,12 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a smoother other than that over faces, or a second device,";
     else if (o->cycle == CYCLE_FULL)
         what = "the cycle full";
-    else if (!data->equation->by_faces)
-        what = "the discretization condensed";
+    else if (!data->equation->by_faces && is_singular(s))
+        what = "the discretization condensed where nothing holds the constant";
+    else if (!data->equation->by_faces && o->preconditioner == PRECONDITIONER_AUTO &&
+             o->method != METHOD_AUTO && o->method != METHOD_PETSC &&
+             team_size(mesh_team(s->problem->mesh)) > 1)
+        what = "the preconditioner amg, which this method takes,";
     else if (o->method == METHOD_PETSC && is_singular(s))
         what = "the method petsc where nothing holds the constant";
     else if (!equation_is_symmetric(data))
@@ -602,6 +606,9 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
         turned = has_turns(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
+    /* Levels of nodes over several processes are PETSc's. */
+    int petsc = o->method == METHOD_PETSC ||
+                (o->method == METHOD_AUTO && any && !hybrid && team_size(mesh_team(s->problem->mesh)) > 1);
     int done = 0;
     struct outlook outlook;
     TRY(check_part(s));
@@ -612,16 +619,16 @@ facet_status solver_choose_method(struct facet_solver *s) {
                             s->system.n_free <= cholesky_reasonable_size());
     s->settled = 0;
     s->method = insist                          ? METHOD_DIRECT
-                : o->method == METHOD_PETSC     ? METHOD_PETSC
+                : petsc                         ? METHOD_PETSC
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
                 : fgmres                        ? METHOD_FGMRES
                                                 : METHOD_CG;
-    s->preconditioner = insist || (any && o->method == METHOD_PETSC) ? PRECONDITIONER_NONE
-                        : !any                                       ? o->preconditioner
-                        : !hybrid                                    ? PRECONDITIONER_AMG
-                        : turned                                     ? without_faces(s)
-                        : gmg                                        ? PRECONDITIONER_GMG
-                                                                     : PRECONDITIONER_PMG;
+    s->preconditioner = insist || (any && petsc) ? PRECONDITIONER_NONE
+                        : !any                   ? o->preconditioner
+                        : !hybrid                ? PRECONDITIONER_AMG
+                        : turned                 ? without_faces(s)
+                        : gmg                    ? PRECONDITIONER_GMG
+                                                 : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct && !insist) status = is_worth_factoring(s, outlook.products, &direct);

@@ -42,6 +42,11 @@ static const char *const cases[] = {
     "boundary: [{on: xmin, neumann: exact}, {on: rest, dirichlet: exact}]\n"
     "discretization: {degree: 4, method: continuous}\n"
     "solver: {method: multigrid, precision: mixed}\n",
+    "mesh: {box: {lower: [0, 0, 0], upper: [2, 1, 1], cells: [2, 2, 1], shape: tet}}\n"
+    "equation: diffusion\n"
+    "exact: sin(x)*y + z\n"
+    "boundary: [{on: xmin, neumann: exact}, {on: rest, dirichlet: exact}]\n"
+    "discretization: {degree: 3, method: condensed}\n",
     "mesh: {file: 'tests/meshes/parts-solid_*.msh'}\n"
     "equation: diffusion\n"
     "exact: sin(x)*y\n"
