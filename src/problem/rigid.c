@@ -266,14 +266,16 @@ static void add_axis(const struct job *job, int32_t face, const double s[3]) {
     p->n_others++;
 }
 
-static void add_periodic(const struct job *job, int32_t face) {
+/* shift: of a face at a seam, whose other side is not here; NULL: both are. */
+static void add_periodic(const struct job *job, int32_t face, const double *shift) {
     const struct facet_mesh *mesh = job->problem->mesh;
-    const double *here = frame_vertex(mesh, face, 0, 0), *there = frame_vertex(mesh, face, 1, 0);
+    const double *here = frame_vertex(mesh, face, 0, 0),
+                 *there = shift == NULL ? frame_vertex(mesh, face, 1, 0) : NULL;
     double size = size_of(&job->pieces[job->cell_piece[mesh->face_cells[2 * (int64_t)face]]]);
     double s[3] = {0.0}, largest = 0.0, R[9], b[3];
     if (mesh_face_joint(mesh, face, R, b) == MESH_TURNED) return;
     for (int d = 0; d < mesh->dim; d++) {
-        s[d] = (there[d] - here[d]) / size;
+        s[d] = (shift != NULL ? shift[d] : there[d] - here[d]) / size;
         largest = fmax(largest, fabs(s[d]));
     }
     if (largest > SMALL_PATCH) add_axis(job, face, s);
@@ -327,6 +329,11 @@ static facet_status gather_demands(const struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
     const struct problem_resolved *r = job->resolved;
+    uint8_t *sides = NULL;
+    double *shifts = NULL;
+    TRY(ALLOC(sides, mesh->n_faces));
+    TRY(ALLOC(shifts, 3 * (int64_t)mesh->n_faces));
+    TRY(mesh_find_second_sides(mesh, sides, shifts));
     for (int second = 0; second < 2; second++) {
         for (int32_t f = 0; f < mesh->n_faces; f++) {
             const struct hdg_condition *c =
@@ -338,7 +345,8 @@ static facet_status gather_demands(const struct job *job) {
                 find_normal(mesh, f, normal);
                 add_axis(job, f, normal);
             }
-            if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_periodic(job, f);
+            if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_periodic(job, f, NULL);
+            if (sides[f]) add_periodic(job, f, shifts + 3 * (int64_t)f);
         }
         for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++)
             TRY(join_demands(mesh->part->team, second, &job->pieces[i]));
@@ -349,6 +357,8 @@ static facet_status gather_demands(const struct job *job) {
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_turned(job, f);
 done:
+    base_free(&sides);
+    base_free(&shifts);
     return status;
 }
 
