@@ -2,6 +2,7 @@
 FACET_PROGRAM and FACET_MPI_PROGRAM say where the programs are."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -244,6 +245,11 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
                 "reaction: 1\nsource: x*(2 - x)\ndiscretization: {degree: 2}\n"
                 "solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\nvalues: [{name: mean, field: u, take: mean}]\n")
         self.compare(ring, (2, 8), iterations=0)
+        slides = ("mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [2, 1], shape: triangle, periodic: [x]}}\n"
+                  "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\nsource: [sin(pi*x), y - 0.5]\n"
+                  "boundary: [{on: rest, traction: [0, 0]}]\ndiscretization: {degree: 2}\nsolver: {rtol: 1.0e-12}\n"
+                  "values: [{name: most, field: u, take: max}]\n")  # all joined sides are seams
+        self.compare(slides, (2, 4))
         error = self.mpi(2, ring.replace(", periodic: [x, y]", "").replace(
             "reaction: 1", "boundary: [{on: rest, dirichlet: 0}]"), status=2)
         self.assertIn("jump: the mesh has no joined sides", error)
@@ -274,6 +280,45 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
             error = self.mpi(2, text, status=2)
             self.assertIn("not distributed yet", error)
             self.assertIn(word, error)
+
+    def sector(self, shape, cells):
+        """A quarter of a ring whose one end is the other, turned (tests/test_periodic.py)."""
+        import test_periodic
+        self.lattice = lambda *a, **more: test_periodic.Loads.lattice(self, *a, **more)
+        back = [0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+
+        def moved(x):
+            r, phi = 1 + x[1], math.pi / 2 * (1 - x[0])
+            return [r * math.cos(phi), r * math.sin(phi)] + x[2:]
+
+        return test_periodic.Periodic.joined(self, shape, cells, [0], maps={0: back}, moved=moved)
+
+    def test_turned(self):
+        """Bodies that a rotation joins to themselves, at seams and inside of parts, held and adrift; oblique walls."""
+        solid = "equation: elasticity\nmaterial: {E: 1, nu: 0.3}\n"
+        solver = "discretization: {degree: 2}\nsolver: {rtol: 1.0e-12}\n"
+        values = "values: [{name: most, field: u, take: max}, {name: strong, field: von_mises, take: max}]\n"
+        for shape, cells, ranks in (("triangle", [4, 3], (2, 5)), ("quad", [4, 3], (3,)), ("hex", [4, 2, 1], (3,))):
+            mesh = self.sector(shape, cells)
+            zeros = str([0] * len(cells))
+            held = f"source: {['-y', 'x*x'] + ['0'] * (len(cells) - 2)}\nboundary: [{{on: ymin, displacement: {zeros}}}, " \
+                   f"{{on: rest, traction: {zeros}}}]\n"
+            self.compare(mesh + solid + held.replace("'", "") + solver + values, ranks)
+        mesh = self.sector("triangle", [4, 3])
+        adrift = "source: [x, y]\nboundary: [{on: rest, traction: [0, 0]}]\n"
+        self.compare(mesh + solid + adrift + solver + values, (2,))
+        self.compare(mesh + "equation: diffusion\nexact: x^4 - 6*x^2*y^2 + y^4\ndiscretization: {degree: 3}\n"
+                     "solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n", (3,), iterations=0)
+        wall = "source: [1, 2]\nboundary: [{on: ymin, pressure: 1}, {on: ymax, fixed: true}, {on: [xmin, xmax], symmetry: true}]\n"
+
+        def oblique(x):
+            r, t = 1 + x[1], 0.3 + 0.9 * x[0]
+            return [r * math.cos(t), r * math.sin(t)]
+
+        mesh = self.lattice("quad", cells=[4, 4], moved=oblique)
+        self.compare(mesh + solid + wall + solver + values, (3,))
+        error = self.mpi(2, mesh + solid + wall + solver.replace("12}", "12, method: cg}"), status=2)
+        self.assertIn("the preconditioner amg, which this method takes, is not distributed yet", error)
 
     def test_petsc(self):
         for solver in ("method: petsc", "method: petsc, preconditioner: pmg",

@@ -3,6 +3,7 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -37,21 +38,28 @@ done:
 
 /* ------------------------------------------------------------------------------------------ set-up */
 
-/* Faces at seams, whose other side is not here (mesh_find_second_sides). */
-struct seam_sides {
-    uint8_t *second;
-    double *shifts;
+/* Joined sides at seams, where the other side is not here. */
+struct seam_joints {
+    struct mesh_seam_joint *list;
+    int32_t n;
 };
 
+static int compare_faces(const void *face, const void *joint) {
+    const int32_t a = *(const int32_t *)face, b = ((const struct mesh_seam_joint *)joint)->face;
+    return (a > b) - (a < b);
+}
+
 /* shift: from the first side to the second. */
-static int jumps_at(const struct hdg *h, const struct seam_sides *seams, int32_t face, double shift[3]) {
+static int jumps_at(const struct hdg *h, const struct seam_joints *seams, int32_t face, double shift[3]) {
     double R[9];
-    const double *s = seams->shifts + 3 * (int64_t)face;
     if (h->data.jump == NULL) return 0;
     if (h->data.mesh->face_cells[2 * (int64_t)face + 1] != MESH_SEAM)
         return mesh_face_joint(h->data.mesh, face, R, shift) != MESH_ONE_PLACE;
-    memcpy(shift, s, 3 * sizeof *s);
-    return s[0] != 0.0 || s[1] != 0.0 || s[2] != 0.0;
+    const struct mesh_seam_joint *joint =
+        seams->n > 0 ? bsearch(&face, seams->list, (size_t)seams->n, sizeof *seams->list, compare_faces)
+                     : NULL;
+    if (joint != NULL) memcpy(shift, joint->s, sizeof joint->s);
+    return joint != NULL;
 }
 
 static facet_status add_jump(struct hdg_contacts *c, int block, int32_t cell, int slot,
@@ -66,7 +74,7 @@ done:
 }
 
 /* The cells that are second sides, in the order of the mesh. */
-static facet_status find_cells(struct hdg *h, const struct seam_sides *seams) {
+static facet_status find_cells(struct hdg *h, const struct seam_joints *seams) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_contacts *c = h->contacts;
@@ -107,19 +115,19 @@ facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct local l = {0};
-    struct seam_sides seams = {0};
-    uint8_t *two = NULL;
+    struct seam_joints seams = {0};
+    uint8_t *two = NULL, *second = NULL;
     double shift[3];
     if (h->data.face_contact == NULL && h->data.jump == NULL) return FACET_OK;
     TRY(CALLOC(h->contacts, 1));
     TRY(ALLOC(two, mesh->n_faces));
-    TRY(ALLOC(seams.second, mesh->n_faces));
-    TRY(ALLOC(seams.shifts, 3 * (int64_t)mesh->n_faces));
-    TRY(mesh_find_second_sides(mesh, seams.second, seams.shifts));
+    TRY(ALLOC(second, mesh->n_faces));
+    TRY(mesh_find_second_sides(mesh, second));
+    TRY(mesh_find_seam_joints(mesh, &seams.list, &seams.n));
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         two[f] =
             (h->data.face_contact != NULL && h->data.face_contact[f] >= 0) || jumps_at(h, &seams, f, shift);
-        if (two[f] && seams.second[f]) two[f] = TRACE_SECOND_HERE;
+        if (two[f] && second[f]) two[f] = TRACE_SECOND_HERE;
     }
     TRY(trace_space_create_with(mesh, h->space.degree, h->trace.n_components, eliminated,
                                 &(struct trace_extras){.two = two}, &h->contacts->seen));
@@ -134,8 +142,8 @@ facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
 done:
     local_destroy(&l);
     base_free(&two);
-    base_free(&seams.second);
-    base_free(&seams.shifts);
+    base_free(&second);
+    base_free(&seams.list);
     return status;
 }
 

@@ -1,5 +1,4 @@
 /* What the parts of a mesh know of the faces and vertices that they share. See part.h. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,64 +45,6 @@ done:
 facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values) {
     const struct mesh_part *part = mesh->part;
     return part != NULL ? merge(part, part->n_neighbours, part->neighbours, width, values) : FACET_OK;
-}
-
-/* A corner of a side of face f at a seam. */
-static const double *first_corner(const struct facet_mesh *mesh, int32_t f) {
-    const int32_t cell = mesh->face_cells[2 * (int64_t)f];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
-    int locals[SHAPE_MAX_FACE_VERTICES];
-    mesh_side_vertices(mesh, f, 0, vertices, locals);
-    return block->nodes + ((int64_t)(cell - block->first) * block->n_nodes +
-                           shape_vertex_node(block->shape, mesh->order, locals[0])) *
-                              mesh->dim;
-}
-
-/* Corners of both sides, as bits: the largest of a number and the least one is the number. */
-static facet_status find_shifts(const struct facet_mesh *mesh, const uint8_t *second, double *shifts) {
-    facet_status status = FACET_OK;
-    int64_t *bits = NULL;
-    TRY(ALLOC(bits, 6 * (int64_t)mesh->n_faces));
-    for (int64_t i = 0; i < 6 * (int64_t)mesh->n_faces; i++) bits[i] = INT64_MIN;
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f + 1] == MESH_SEAM)
-            memcpy(bits + 6 * (int64_t)f + 3 * second[f], first_corner(mesh, f),
-                   (size_t)mesh->dim * sizeof *bits);
-    TRY(mesh_merge_faces(mesh, 6, bits));
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        double corners[6] = {0.0}, size = 0.0, far = 0.0;
-        if (mesh->face_cells[2 * (int64_t)f + 1] != MESH_SEAM) continue;
-        memcpy(corners, bits + 6 * (int64_t)f, sizeof corners);
-        for (int d = 0; d < mesh->dim; d++) {
-            size = fmax(size, fmax(fabs(corners[d]), fabs(corners[3 + d])));
-            far = fmax(far, fabs(corners[3 + d] - corners[d]));
-        }
-        for (int d = 0; d < mesh->dim && far > MESH_SAME_PLACE * size; d++)
-            shifts[3 * (int64_t)f + d] = corners[3 + d] - corners[d];
-    }
-done:
-    base_free(&bits);
-    return status;
-}
-
-facet_status mesh_find_second_sides(const struct facet_mesh *mesh, uint8_t *second, double *shifts) {
-    facet_status status = FACET_OK;
-    int64_t *cells = NULL;
-    memset(second, 0, (size_t)mesh->n_faces);
-    if (shifts != NULL) memset(shifts, 0, 3 * (size_t)mesh->n_faces * sizeof *shifts);
-    if (mesh->part == NULL) return FACET_OK;
-    TRY(ALLOC(cells, mesh->n_faces));
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        cells[f] = mesh->part->cell_numbers[mesh->face_cells[2 * (int64_t)f]];
-    TRY(mesh_merge_faces(mesh, 1, cells));
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        second[f] = mesh->face_cells[2 * (int64_t)f + 1] == MESH_SEAM &&
-                    cells[f] == mesh->part->cell_numbers[mesh->face_cells[2 * (int64_t)f]];
-    if (shifts != NULL) TRY(find_shifts(mesh, second, shifts));
-done:
-    base_free(&cells);
-    return status;
 }
 
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values) {

@@ -366,7 +366,7 @@ done:
 
 /* Faces whose unknowns are turned are none for p- and geometric multigrid. */
 static int has_turns(const struct facet_solver *s) {
-    return s->resolved.data.extras.n_turns > 0;
+    return s->resolved.is_turned;
 }
 
 /* Beside a GPU to order the matrix of a large body takes longer than to solve. */
@@ -525,7 +525,7 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "the cycle full";
     else if (!data->equation->by_faces && is_singular(s))
         what = "the discretization condensed where nothing holds the constant";
-    else if (!data->equation->by_faces && o->preconditioner == PRECONDITIONER_AUTO &&
+    else if ((!data->equation->by_faces || has_turns(s)) && o->preconditioner == PRECONDITIONER_AUTO &&
              o->method != METHOD_AUTO && o->method != METHOD_PETSC &&
              team_size(mesh_team(s->problem->mesh)) > 1)
         what = "the preconditioner amg, which this method takes,";
@@ -533,8 +533,6 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "the method petsc where nothing holds the constant";
     else if (!equation_is_symmetric(data))
         what = "the gradient formulation with tractions";
-    else if (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned))
-        what = "a wall of symmetry or a rotation that turns the unknowns of faces";
     else if (data->located && !problem_carried_is_here(s->problem->carried, s->problem->mesh))
         what = "a temperature from a case with another mesh";
     else if (!device_is_host(s->context->device))
@@ -606,9 +604,9 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
         turned = has_turns(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
-    /* Levels of nodes over several processes are PETSc's. */
-    int petsc = o->method == METHOD_PETSC ||
-                (o->method == METHOD_AUTO && any && !hybrid && team_size(mesh_team(s->problem->mesh)) > 1);
+    /* Levels of nodes, and of unknowns that are turned, over several processes are PETSc's. */
+    int petsc = o->method == METHOD_PETSC || (o->method == METHOD_AUTO && any && (!hybrid || turned) &&
+                                              team_size(mesh_team(s->problem->mesh)) > 1);
     int done = 0;
     struct outlook outlook;
     TRY(check_part(s));

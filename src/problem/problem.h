@@ -148,7 +148,8 @@ struct problem_resolved {
     int n_adrift;          /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
     struct hdg_adrift *adrift;
     int32_t *cell_adrift;
-    int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
+    int is_turned; /* some unknowns are, in whatever part */
+    int n_turns;   /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
 };

@@ -270,19 +270,16 @@ static facet_status refuse_joints(const struct continuous_space *space) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
     int64_t joined = mesh->part->is_turned || space->skeleton.n_vertices != mesh->n_vertices;
-    uint8_t *second = NULL;
-    double *shifts = NULL;
-    TRY(ALLOC(second, mesh->n_faces));
-    TRY(ALLOC(shifts, 3 * (int64_t)mesh->n_faces));
-    TRY(mesh_find_second_sides(mesh, second, shifts));
-    for (int64_t i = 0; i < 3 * (int64_t)mesh->n_faces; i++) joined = joined || shifts[i] != 0.0;
+    struct mesh_seam_joint *joints = NULL;
+    int32_t n;
+    TRY(mesh_find_seam_joints(mesh, &joints, &n));
+    joined = joined || n > 0;
     TRY(team_reduce_counts(mesh->part->team, TEAM_MAX, 1, &joined));
     if (joined)
         FAIL(FACET_ERROR_INPUT,
              "joined sides of the discretization condensed are not distributed yet; use the program facet");
 done:
-    base_free(&second);
-    base_free(&shifts);
+    base_free(&joints);
     return status;
 }
 

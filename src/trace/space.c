@@ -155,10 +155,6 @@ static facet_status make_seam(struct trace_space *space) {
         for (int32_t i = 0; i < from->count; i++) {
             const int32_t face = from->items[i];
             if (space->records[face].size == 0) continue;
-            if (space->records[face].turn >= 0)
-                FAIL(FACET_ERROR_INPUT,
-                     "the seam between two processes runs along faces that turn, which is not distributed "
-                     "yet; use the program facet");
             const int32_t *found = bsearch(&face, space->free_faces, (size_t)space->n_free_faces,
                                            sizeof *space->free_faces, ascending);
             neighbours[k].blocks[neighbours[k].count++] = (int32_t)(found - space->free_faces);
