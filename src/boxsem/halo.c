@@ -198,7 +198,7 @@ done:
 #define MOVE(type)                                                                                           \
     static char *pack_##type(const struct places *p, const int64_t extent[2], const type *values,            \
                              char *buffer) {                                                                 \
-        type *to = (type *)buffer;                                                                           \
+        type *to = (type *)(void *)buffer;                                                                   \
         for (int z = 0; z < p->n[2]; z++)                                                                    \
             for (int y = 0; y < p->n[1]; y++) {                                                              \
                 const type *row = values + (p->at[2][z] * extent[1] + p->at[1][y]) * extent[0];              \
@@ -208,7 +208,7 @@ done:
     }                                                                                                        \
     static const char *unpack_##type(const struct places *p, const int64_t extent[2], const char *buffer,    \
                                      type *values) {                                                         \
-        const type *from = (const type *)buffer;                                                             \
+        const type *from = (const type *)(const void *)buffer;                                               \
         for (int z = 0; z < p->n[2]; z++)                                                                    \
             for (int y = 0; y < p->n[1]; y++) {                                                              \
                 type *row = values + (p->at[2][z] * extent[1] + p->at[1][y]) * extent[0];                    \
@@ -224,6 +224,7 @@ static facet_status run_exchange(const struct exchange *e, struct base_team *tea
                                  enum precision precision, void *values, char *out, char *in) {
     facet_status status = FACET_OK;
     void *pending = NULL;
+    char *into = in;
     const char *from = in;
     const int64_t size = (int64_t)precision_size(precision);
     for (int i = 0; i < e->n; i++) {
@@ -231,12 +232,12 @@ static facet_status run_exchange(const struct exchange *e, struct base_team *tea
         e->sent[i] = (struct team_message){.rank = m->rank,
                                            .send = out,
                                            .send_bytes = m->out_count * size,
-                                           .receive = in,
+                                           .receive = into,
                                            .receive_bytes = m->in_count * size};
         for (int j = 0; j < m->n_out; j++)
             out = precision == F64 ? pack_double(&m->out[j], extent, values, out)
                                    : pack_float(&m->out[j], extent, values, out);
-        in += m->in_count * size;
+        into += m->in_count * size;
     }
     TRY(team_exchange_begin(team, e->n, e->sent, &pending));
     TRY(team_exchange_end(team, &pending));
@@ -344,7 +345,7 @@ static facet_status make_grid(const struct builder *m, const struct box_grid *g,
         data.sides[d][1] = g->sides[d][1];
         TRY(ALLOC(coordinates[d], data.cells[d] + 1));
         for (int i = ghost; i <= data.cells[d]; i++) coordinates[d][i] = g->coordinates[d][i - ghost];
-        const int below = (own->first[d] - 1 + b->cells[d]) % b->cells[d];
+        const int below = (own->first[d] > 0 ? own->first[d] : b->cells[d]) - 1;
         if (ghost)
             coordinates[d][0] = coordinates[d][1] - (b->coordinates[d][below + 1] - b->coordinates[d][below]);
         data.coordinates[d] = coordinates[d];
