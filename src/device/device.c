@@ -257,6 +257,10 @@ int device_owns(const struct device *device, const void *address) {
     return device->place != WALL || wall_owns(address);
 }
 
+int device_holds(const struct device *device, const void *address, size_t bytes) {
+    return device->place == WALL ? wall_holds(address, bytes) : device_owns(device, address);
+}
+
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size) {
 #ifdef FACET_HAVE_CUDA
     if (device->place == GPU) return gpu_alloc(pointer, count, size);

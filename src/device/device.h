@@ -69,6 +69,8 @@ int device_is_host(const struct device *device);
 
 /* Whether an address is one of the device: on the host every one is. */
 int device_owns(const struct device *device, const void *address);
+/* Whether so many bytes from there on are, as far as the device knows: a GPU looks at the address alone. */
+int device_holds(const struct device *device, const void *address, size_t bytes);
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);
