@@ -47,6 +47,13 @@ class Continuous(unittest.TestCase):
         for name, value in result["values"].items():
             self.assertLess(abs(value - cycles["values"][name]), 1e-9)
 
+    def test_extremes_of_linear_elements(self):
+        """Their reach is no more than their values: the cell that has the greatest one must not be passed over."""
+        result, _ = self.solve("discretization.degree=1", "values=[{name: most, field: u, take: max},"
+                               "{name: least, field: u, take: min}, {name: corner, field: u, at: [1.5, 1]}]")
+        self.assertAlmostEqual(result["values"]["most"], result["values"]["corner"], delta=1e-12)
+        self.assertAlmostEqual(result["values"]["least"], 0.0, delta=1e-12)
+
     def test_not_converged(self):
         result, message = self.solve("solver={method: cg, preconditioner: none, max_iterations: 2}", expect=1)
         self.assertFalse(result["solver"]["converged"])

@@ -28,7 +28,7 @@ import time
 TOLERANCE = 1e-8
 RANKS_TOLERANCE = 1e-9
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIMIT = 60  # seconds of a run
+LIMIT = 180  # seconds of a run, beside others
 
 
 def solve(command, case, *options):

@@ -609,8 +609,10 @@ facet_status hdg_condense(struct hdg *h) {
 
 facet_status hdg_renew_boundary(struct hdg *h, int matrices) {
     facet_status status = FACET_OK;
+    int64_t again = matrices || h->moved != NULL; /* in some part */
     TRY(h->data.equation->boundary(h));
-    if (matrices || h->moved != NULL) {
+    TRY(team_reduce_counts(mesh_team(h->data.mesh), TEAM_MAX, 1, &again));
+    if (again) {
         TRY(condense(h, 1));
         goto done;
     }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hdg/condensed.h"
 #include "hdg/elastic.h"
 
 void hdg_local_sizes(const struct hdg *h, int block, int *N, int *n) {
@@ -16,7 +17,8 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
                                   .n_free = h->trace.n_free,
                                   .n_blocks = h->trace.n_free_faces,
                                   .block_offsets = h->trace.free_offsets,
-                                  .n_volume = e->by_faces ? 0 : h->trace.n_all};
+                                  .n_volume =
+                                      e->by_faces ? 0 : continuous_n_owned(&h->condensed->space, &h->trace)};
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t count = mesh->blocks[b].count;
         int N, n;

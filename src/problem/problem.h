@@ -110,6 +110,8 @@ facet_status problem_add_condition(facet_problem *problem, const char *part,
 
 /* carry.c: whether the field of a solver has so many components and dimensions; one that is carried over goes
  * with its copy. */
+/* Whether points of cells of this part of a mesh lie in those of the part that the solver has. */
+int problem_carried_is_here(const struct facet_field *field, const struct facet_mesh *mesh);
 int problem_carried_is_revolved(const struct facet_field *carried); /* its body is one of revolution */
 facet_status problem_check_carried(const struct facet_field *carried, int dim, int components);
 facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
@@ -146,7 +148,8 @@ struct problem_resolved {
     int n_adrift;          /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
     struct hdg_adrift *adrift;
     int32_t *cell_adrift;
-    int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
+    int is_turned; /* some unknowns are, in whatever part */
+    int n_turns;   /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
 };

@@ -103,10 +103,6 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
         if (o->discretization == DISCRETIZATION_CONDENSED) TRY(recommend(s, data));
         goto done;
     }
-    if (continuous && s->problem->mesh->part != NULL)
-        FAIL(FACET_ERROR_INPUT,
-             "the discretization continuous is not distributed yet; use the program facet, "
-             "or the discretization hdg");
     TRY(box_data_create(s->context, &s->resolved, o->degree, data, why));
     *box = why[0] == '\0';
     if (!*box && continuous)
