@@ -98,10 +98,6 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         robin |= c >= 0 && data->conditions[c].kind == HDG_ROBIN;
     }
     h->has_robin = robin;
-    for (int b = 0; b < data->mesh->n_blocks; b++)
-        if (shape_faces_differ(data->mesh->blocks[b].shape) && device_has_memory(device))
-            FAIL(FACET_ERROR_INPUT, "cells of shape %s are not on the device %s; use the device cpu",
-                 shape_name(data->mesh->blocks[b].shape), device_name(device));
     TRY(hdg_space_create(data->mesh, degree, h->maker, &h->space));
     h->space.revolved = revolved; /* its length is that of the mesh */
     if (equation->create != NULL) TRY(equation->create(h));
