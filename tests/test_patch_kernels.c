@@ -127,7 +127,22 @@ static void every_patch_kernel_gives_what_ref_gives(void **state) {
     assert_int_equal(failed, 0);
 }
 
+/* Patches without room for their residual, and without room for themselves, in what a block shares. */
+static void high_degrees_give_what_ref_gives(void **state) {
+    (void)state;
+    const struct device *gpu;
+    int failed = 0;
+    if (device_find("cuda", &gpu) != FACET_OK) skip();
+    for (int dim = 2; dim <= 3; dim++)
+        for (int degree = 9; degree <= 15; degree += 3) {
+            failed += check_degree("cuda", dim, degree, 0, 0);
+            failed += check_degree("cuda", dim, degree, 1, 0);
+        }
+    assert_int_equal(failed, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_patch_kernel_gives_what_ref_gives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_patch_kernel_gives_what_ref_gives),
+                                       cmocka_unit_test(high_degrees_give_what_ref_gives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
