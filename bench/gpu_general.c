@@ -79,11 +79,7 @@ static facet_status make_mesh(facet_context *context, const struct subject_shape
                               enum variant variant, facet_mesh **mesh) {
     facet_status status = FACET_OK;
     const int dim = shape_dim(shape->shape);
-    facet_box box = {.size = sizeof box,
-                     .dim = dim,
-                     .upper = {1.0, 1.0, 1.0},
-                     .cells = {cells, cells, cells},
-                     .shape = shape->name};
+    facet_box box = subject_box(shape, cells);
     facet_mesh *straight = NULL;
     TRY(facet_mesh_create_box(context, &box, &straight));
     if (variant == CURVED) {
@@ -111,19 +107,11 @@ static facet_status set_conductivity(facet_problem *problem, int dim, enum varia
 static facet_status make(const struct bench_options *bench, const struct subject_shape *shape, int cells,
                          int degree, enum variant variant, struct subject *s) {
     facet_status status = FACET_OK;
-    facet_options options;
-    facet_options_default(&options, sizeof options);
-    options.operator_name = "mapped";
-    options.degree = degree;
-    options.method = "cg";
-    options.preconditioner = "none";
     TRY(facet_context_create(bench->device, &s->context));
     TRY(make_mesh(s->context, shape, cells, variant, &s->mesh));
     TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
     TRY(set_conductivity(s->problem, shape_dim(shape->shape), variant));
-    TRY(facet_problem_set_dirichlet(s->problem, "rest", "x"));
-    TRY(facet_problem_set_source(s->problem, "1"));
-    TRY(facet_solver_create(s->problem, &options, &s->solver));
+    TRY(subject_finish(degree, s));
     if (s->solver->hdg->resident == NULL)
         FAIL(FACET_ERROR_INPUT,
              "gpu-general is for devices whose memory is not the host's; use --device cuda");

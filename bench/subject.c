@@ -39,7 +39,7 @@ void subject_cells_text(const struct subject_shape *shape, int cells, char *text
     if (shape->per_brick > 1) snprintf(text + n, text_bytes - (size_t)n, " x %d", shape->per_brick);
 }
 
-static facet_box subject_box(const struct subject_shape *shape, int cells) {
+facet_box subject_box(const struct subject_shape *shape, int cells) {
     return (facet_box){.size = sizeof(facet_box),
                        .dim = shape_dim(shape->shape),
                        .upper = {1.0, 1.0, 1.0},
@@ -57,22 +57,29 @@ void subject_destroy(struct subject *s) {
     facet_context_destroy(&s->context);
 }
 
-facet_status subject_create_bare(const struct bench_options *bench, const struct subject_shape *shape,
-                                 int cells, int degree, struct subject *s) {
+facet_status subject_finish(int degree, struct subject *s) {
     facet_status status = FACET_OK;
-    facet_box box = subject_box(shape, cells);
     facet_options options;
     facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = degree;
     options.method = "cg";
     options.preconditioner = "none";
-    TRY(facet_context_create(bench->device, &s->context));
-    TRY(facet_mesh_create_box(s->context, &box, &s->mesh));
-    TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
     TRY(facet_problem_set_dirichlet(s->problem, "rest", "x"));
     TRY(facet_problem_set_source(s->problem, "1"));
     TRY(facet_solver_create(s->problem, &options, &s->solver));
+done:
+    return status;
+}
+
+facet_status subject_create_bare(const struct bench_options *bench, const struct subject_shape *shape,
+                                 int cells, int degree, struct subject *s) {
+    facet_status status = FACET_OK;
+    facet_box box = subject_box(shape, cells);
+    TRY(facet_context_create(bench->device, &s->context));
+    TRY(facet_mesh_create_box(s->context, &box, &s->mesh));
+    TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
+    TRY(subject_finish(degree, s));
     vector_fill(&s->solver->b, 1.0);
 done:
     return status;

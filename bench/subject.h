@@ -14,6 +14,7 @@ struct subject_shape {
 };
 extern const struct subject_shape subject_quads, subject_triangles, subject_tets, subject_hexes;
 
+facet_box subject_box(const struct subject_shape *shape, int cells);
 /* Bricks along a side of the box so that all cells together take `bytes`, with so many of each. */
 int subject_cells(const struct subject_shape *shape, double bytes_per_cell, double bytes);
 /* The same for the element matrices. */
@@ -33,6 +34,8 @@ facet_status subject_create(const struct bench_options *bench, const struct subj
 /* The same without the product by facets, which not every device has. */
 facet_status subject_create_bare(const struct bench_options *bench, const struct subject_shape *shape,
                                  int cells, int degree, struct subject *subject);
+/* Of a context, a mesh and a problem that has its coefficients: the rest. */
+facet_status subject_finish(int degree, struct subject *subject);
 void subject_destroy(struct subject *subject);
 
 /* STAGE_CONDENSE: in memory that is taken for it; STAGE_AGAIN: in memory that is there. */

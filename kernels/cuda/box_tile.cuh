@@ -146,7 +146,8 @@ __device__ __forceinline__ double multiply(const R (&a)[3], R k_cell, R *V, cons
             out1[x] = c1 * (i < H && in_i(i) ? B0[i] : R(0)) * own - scale1 * sum1[x];
             energy += out1[x] * own;
         }
-        // The next values are read before these are written: they are not the same.
+        // The next values are read before these are written: they are not the same. Those of axis 1 are read
+        // by all T threads and written by one, after sums to which each has added.
         if (k + 1 < H) {
             const bool more = N % 2 == 0 || k + 1 < nk;
 #pragma unroll
@@ -154,6 +155,7 @@ __device__ __forceinline__ double multiply(const R (&a)[3], R k_cell, R *V, cons
 #pragma unroll
             for (int i = 0; i < H; i++) v1[i] = more && in_i(i) ? V1[(i * nk + k + 1) * L] : R(0);
         }
+        if (T > 1) __syncwarp();
 #pragma unroll
         for (int j = 0; j < J; j++)
             if (in_j(j)) V0[(j * nk + k) * L] = out0[j];

@@ -154,39 +154,56 @@ static void NAME(row_begin)(const struct brick_view *v, REAL *scratch, struct NA
 
 /* ------------------------------------------------------------------------------ the kernels */
 
-/* Sums the contributions of all cells around every node: no scratch, as this is done once. */
+/* Mass and stiffness of a cell of width 1 between a node and itself: also around a period of one cell. */
+static void NAME(self)(const struct brick_view *v, int d, int i, REAL self[2]) {
+    const int64_t n = v->n[d];
+    self[0] = self[1] = 0;
+    for (int64_t j = 0; j < n; j++)
+        if ((j - i) % v->nodes[d] == 0) {
+            self[0] += v->element[d]->TABLE[i * n + j];
+            self[1] += v->element[d]->TABLE[n * n + i * n + j];
+        }
+}
+
+/* Adds what the cell row (c1, c2) gives to a row of nodes, which is number (i1, i2) in it; self0: of
+ * direction 0. */
+static void NAME(add_diagonal)(const struct brick_view *v, int c1, int i1, int c2, int i2,
+                               const REAL (*self0)[2], REAL *row) {
+    const REAL h1 = (REAL)v->widths[1][c1], h2 = (REAL)v->widths[2][c2];
+    const int64_t k0 = v->n[0] - 1;
+    REAL self1[2], self2[2];
+    NAME(self)(v, 1, i1, self1);
+    NAME(self)(v, 2, i2, self2);
+    const REAL own_u = h1 * self1[0] * h2 * self2[0],
+               own_v = self1[1] / h1 * h2 * self2[0] + h1 * self1[0] * self2[1] / h2;
+    for (int c0 = 0; c0 < v->cells[0]; c0++) {
+        const int64_t cell = NAME(cell_of)(v, c0, c1, c2), left = c0 * k0;
+        const REAL k = NAME(k_of)(v, cell), h = (REAL)v->widths[0][c0];
+        const REAL alpha = h * (NAME(lambda_of)(v, cell) * own_u + k * own_v), beta = k / h * own_u;
+        for (int64_t i = 0; i < k0; i++) row[left + i] += alpha * self0[i][0] + beta * self0[i][1];
+        const int64_t last = k0 == 0 || left + k0 < v->nodes[0] ? left + k0 : 0;
+        row[last] += alpha * self0[k0][0] + beta * self0[k0][1];
+    }
+}
+
 void NAME(brick_diagonal)(const struct brick_cells *c, REAL *diagonal) {
     const struct brick_view v = brick_view(c);
-    const int64_t n_rows = v.nodes[1] * v.nodes[2];
+    const int64_t n = v.nodes[0], n_rows = v.nodes[1] * v.nodes[2];
+    REAL self0[BRICK_MAX_DEGREE + 1][2];
+    for (int i = 0; i < v.n[0]; i++) NAME(self)(&v, 0, i, self0[i]);
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_rows > 64)
-    for (int64_t row = 0; row < n_rows; row++) {
-        const int64_t p1 = row % v.nodes[1], p2 = row / v.nodes[1];
-        for (int64_t p0 = 0; p0 < v.nodes[0]; p0++) {
-            const int64_t at[3] = {p0, p1, p2};
-            REAL sum = 0;
-            struct NAME(around) a[3];
-            for (int d = 0; d < 3; d++) a[d] = NAME(around)(&v, d, at[d]);
-            for (int s = 0; s < 8; s++) {
-                const int side[3] = {s & 1, s >> 1 & 1, s >> 2};
-                REAL M[3] = {0}, A[3] = {0};
-                if (side[0] >= a[0].count || side[1] >= a[1].count || side[2] >= a[2].count) continue;
-                for (int d = 0; d < 3; d++) {
-                    const int cell = a[d].cell[side[d]], i = a[d].local[side[d]], k = (int)v.n[d] - 1;
-                    for (int j = 0; j <= k; j++)
-                        if ((cell * (int64_t)k + j) % v.nodes[d] == at[d]) {
-                            M[d] += NAME(mass)(&v, d, cell, i, j);
-                            A[d] += NAME(stiffness)(&v, d, cell, i, j);
-                        }
-                }
-                const int64_t cell =
-                    NAME(cell_of)(&v, a[0].cell[side[0]], a[1].cell[side[1]], a[2].cell[side[2]]);
-                sum += NAME(lambda_of)(&v, cell) * M[0] * M[1] * M[2] +
-                       NAME(k_of)(&v, cell) * (A[0] * M[1] * M[2] + M[0] * A[1] * M[2] + M[0] * M[1] * A[2]);
-            }
-            const int fixed = NAME(end_is_fixed)(&v, 0, p0) || NAME(end_is_fixed)(&v, 1, p1) ||
-                              NAME(end_is_fixed)(&v, 2, p2);
-            diagonal[row * v.nodes[0] + p0] = fixed ? 1 : sum;
-        }
+    for (int64_t r = 0; r < n_rows; r++) {
+        const int64_t p1 = r % v.nodes[1], p2 = r / v.nodes[1];
+        const int fixed = NAME(end_is_fixed)(&v, 1, p1) || NAME(end_is_fixed)(&v, 2, p2);
+        const struct NAME(around) a1 = NAME(around)(&v, 1, p1), a2 = NAME(around)(&v, 2, p2);
+        REAL *row = diagonal + r * n;
+        for (int64_t i = 0; i < n; i++) row[i] = fixed;
+        if (fixed) continue;
+        for (int s2 = 0; s2 < a2.count; s2++)
+            for (int s1 = 0; s1 < a1.count; s1++) NAME(add_diagonal)
+        (&v, a1.cell[s1], a1.local[s1], a2.cell[s2], a2.local[s2], (const REAL(*)[2])self0, row);
+        if (v.fixed[0][0]) row[0] = 1;
+        if (v.fixed[0][1]) row[n - 1] = 1;
     }
 }
 

@@ -17,15 +17,30 @@ struct search {
     double *extremes;
 };
 
+/* Lane by lane: one after the other each comparison would wait for that before. */
 static void find(int64_t n, const double *values, double extremes[2]) {
-    double least = INFINITY, most = -INFINITY;
-#pragma omp simd reduction(min : least) reduction(max : most)
-    for (int64_t i = 0; i < n; i++) {
-        least = values[i] < least ? values[i] : least;
-        most = values[i] > most ? values[i] : most;
+    enum { LANES = 16 };
+    double least[LANES], most[LANES];
+    for (int l = 0; l < LANES; l++) {
+        least[l] = INFINITY;
+        most[l] = -INFINITY;
     }
-    extremes[0] = least;
-    extremes[1] = most;
+    for (int64_t i = 0; i + LANES <= n; i += LANES)
+#pragma omp simd
+        for (int l = 0; l < LANES; l++) {
+            least[l] = values[i + l] < least[l] ? values[i + l] : least[l];
+            most[l] = values[i + l] > most[l] ? values[i + l] : most[l];
+        }
+    for (int64_t i = n / LANES * LANES; i < n; i++) {
+        least[0] = fmin(least[0], values[i]);
+        most[0] = fmax(most[0], values[i]);
+    }
+    for (int l = 1; l < LANES; l++) {
+        least[0] = fmin(least[0], least[l]);
+        most[0] = fmax(most[0], most[l]);
+    }
+    extremes[0] = least[0];
+    extremes[1] = most[0];
 }
 
 static facet_status look_at_points(int64_t cell, const int at[3], double *scratch, void *user) {
