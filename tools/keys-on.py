@@ -5,7 +5,8 @@ the iterations of both, and what the device says that it leaves to the host.
 
     tools/keys-on.py [--device cuda] [--program build/facet] [--jobs N] [--some N] [--refused] [PLACE ...]
 
-Words come from `facet help --markdown`, so that a new one is tried as well. What `cpu` refuses is no case (listed with
+Words of `solver` come from `facet help --markdown`, so that a new one is tried as well, and one of `discretization` that
+no case has is a failure. What `cpu` refuses is no case (listed with
 --refused). Exit status 1 where the device refuses what `cpu` takes, or numbers differ by
 more than 1e-8 of the larger of 1 and themselves. PLACE: those of them; --some: one of n cases, by chance that is always
 the same."""
@@ -27,6 +28,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 examples = importlib.import_module("examples-on")
 EXACT = {2: "sin(2*x)*exp(y)", 3: "sin(2*x)*exp(y)*(1+z*z)"}
 BODY = {2: ["sin(x)*y", "x*cos(2*y)"], 3: ["sin(x)*y", "x*cos(2*y)+z", "x*z*y"]}
+DEFAULTS = ("hdg", "symmetric")  # words of discretization that cases have without saying so
 CELLS = {"triangle": [8, 6], "quad": [12, 8], "tet": [2, 2, 2], "hex": [4, 4, 2], "prism": [2, 2, 2]}
 
 
@@ -171,8 +173,15 @@ def main():
     parser.add_argument("--refused", action="store_true")
     arguments = parser.parse_args()
     program = os.path.abspath(arguments.program)
+    words = words_of(program)
+    unused = [f"{key}: {word}" for key, list_ in words.items() if key.startswith("discretization.") for word in list_
+              if word != "auto" and not any(case["discretization"].get(key.split(".")[1]) == word or
+                                            word in DEFAULTS for case in places().values())]
+    if unused:
+        print("no case has " + ", ".join(unused))
+        return 1
     chance = random.Random(1)
-    wanted = [(name, case) for name, case in cases(words_of(program))
+    wanted = [(name, case) for name, case in cases(words)
               if chance.randrange(arguments.some) == 0 and
               (not arguments.places or any(name.startswith(place) for place in arguments.places))]
     failed, refused = 0, 0
