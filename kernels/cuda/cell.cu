@@ -99,11 +99,7 @@ template <typename R, bool FULL> void apply(const struct cell_plan *plan, const 
                         : n_faces == 4 ? product_kernel<R, 4>(whole.n)
                         : n_faces == 6 ? product_kernel<R, 6>(whole.n)
                                        : product_kernel<R, 0>(whole.n);
-    if (whole.n == 0) return;
-    if (!whole.equal && whole.n_faces > MOST_SLOTS) {
-        good(cudaErrorInvalidValue, "a product over cells or patches of more than 512 faces");
-        return;
-    }
+    if (whole.n == 0 || (!whole.equal && whole.n_faces > MOST_SLOTS)) return;
     if (fits && !allow_shared(kernel, bytes * warps, "cell_apply")) return;
     take_batches(plan, whole, y, [&](const product &p, R *to) {
         const unsigned blocks = (unsigned)((p.n_batches + warps - 1) / warps);
