@@ -31,7 +31,9 @@ extern "C" {
 
 /* Collective over comm, which is duplicated and must not be freed before the context. MPI must be
  * initialized, with MPI_THREAD_FUNNELED or more: only the thread that makes the calls of facet calls MPI.
- * device: as of facet_context_create. */
+ * device: as of facet_context_create; on "cuda" the ranks of a machine have its GPUs in turn, unless a
+ * context of this process has started one before. FACET_CUDA_AWARE_MPI=1 in the environment: messages from
+ * and to the memory of the GPU, after a test. */
 FACET_API facet_status facet_context_create_mpi(MPI_Comm comm, const char *device, facet_context **context);
 
 /* The ranks of the context, and which of them this is; 1 and 0 for one that is not over MPI. */

@@ -67,6 +67,19 @@ static void NAME(run_axpby)(struct arena *a, int64_t n) {
     NAME(take)(a, z.numbers, n);
 }
 
+/* Every third entry, or so, backwards. */
+static void NAME(run_move_entries)(struct arena *a, int64_t n) {
+    int64_t *places = test_malloc(((size_t)n + 1) * sizeof *places);
+    for (int64_t i = 0; i < n; i++) places[i] = 3 * (n - 1 - i) + i % 2;
+    int64_t *there = put(a, places, n, sizeof *places);
+    REAL *x = NAME(put_random)(a, 3 * n, 1), *values = NAME(put_nan)(a, n);
+    device_take_entries(a->device, PRECISION, n, there, x, values);
+    NAME(take)(a, values, n);
+    device_add_entries(a->device, PRECISION, n, there, NAME(put_random)(a, n, 2), x);
+    NAME(take)(a, x, 3 * n);
+    test_free(places);
+}
+
 static void NAME(run_multiply)(struct arena *a, int64_t n) {
     REAL *d = NAME(put_random)(a, n, 1), *x = NAME(put_random)(a, n, 2), *y = NAME(put_nan)(a, n);
     device_multiply(a->device, PRECISION, n, d, x, y);

@@ -550,6 +550,13 @@ static void a_good_guess_saves_iterations(void **state) {
         ok(facet_solver_solve(m.solver, NULL, v));
         assert_true(iterations(&m) <= 1);
         for (int64_t i = 0; i < n; i++) near(u[i], v[i], 1e-9);
+        for (int step = 0; step < 8; step++) { /* sources of which each is made of two before */
+            for (int64_t i = 0; i < n; i++) u[i] = 1.0 + 0.01 * step;
+            ok(facet_solver_solve(m.solver, u, v));
+            if (step >= 3 && iterations(&m) > cold / 3)
+                fail_msg("%s: %d iterations at step %d, %d at first", names[k][0], iterations(&m), step,
+                         cold);
+        }
         test_free(u), test_free(v);
         let_go(&m);
     }

@@ -142,6 +142,24 @@ values: [{name: mean, field: u, take: mean}]
     def test_single_precision(self):
         self.compare(diffusion("tet", 3, 3, "method: cg, preconditioner: pmg, precision: mixed"), (3,), iterations=2)
 
+    def test_device(self):
+        """A device that is not the host: products, smoothers and transfers there, messages through the host."""
+        mixed = "method: cg, preconditioner: pmg, precision: mixed"
+        for shape, n, degree, solver, ranks in (("tet", 2, 2, mixed, (1, 3)), ("hex", 2, 2, mixed, (4,)),
+                                                ("triangle", 3, 3, "method: cg, preconditioner: pmg", (2,)),
+                                                ("quad", 3, 2, "method: cg, preconditioner: block", (3,))):
+            self.compare(diffusion(shape, n, degree, solver), ranks, iterations=2, device="debug")
+        self.compare(diffusion("triangle", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 2}\n", 1),
+                     (3,), iterations=2, device="debug")
+        self.compare(box("tet", 3, 2) + ELASTICITY.format(nu=0.3, weight="0, -0.01", zeros="0, 0, 0"), (3,),
+                     iterations=3, device="debug")
+        for word, case in (("operator tensor", diffusion("hex", 2, 2, "method: cg").replace("operator: mapped", "operator: tensor")
+                            .replace("robin: {a: 10, g: exact}", "neumann: exact").replace("1 + x*y/2", "1")),
+                           ("petsc", diffusion("triangle", 2, 2, "method: petsc"))):
+            error = self.mpi(2, case, "--device", "debug", status=2)
+            self.assertIn("not distributed yet", error)
+            self.assertIn(word, error)
+
     def test_kernel(self):
         """Constants are free: periodic in one direction, no flux in the other."""
         case = box("triangle", 2, 4, ", periodic: [x]") + """equation: diffusion

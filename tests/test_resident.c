@@ -190,6 +190,25 @@ static void errors_are_found_there(void **state) {
 }
 
 /* The same source as an array of the host, and of the device; a guess, another reaction. */
+/* None of them takes an array of the device. */
+static void calls_of_the_host(struct made *m, double *there) {
+    const int64_t n = facet_solver_n_points(m->solver), n_unknowns = facet_solver_n_unknowns(m->solver);
+    const double point[3] = {0.3, 0.4, 0.5};
+    double value[8], *y = test_calloc((size_t)n_unknowns, sizeof *y);
+    int n_values;
+    facet_solver *s = m->solver;
+    assert_int_equal(facet_solver_set_guess(s, n, there), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_points(s, there), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_weights(s, there), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_evaluate(s, "u", 1, there, value), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_evaluate(s, "u", 1, point, there), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_take(s, "u", -1, "max", 0, NULL, there, &n_values), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_apply(s, n_unknowns, there, y), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_precondition(s, n_unknowns, y, there), FACET_ERROR_INPUT);
+    assert_int_equal(facet_solver_system(s, n_unknowns, there, y), FACET_ERROR_INPUT);
+    test_free(y);
+}
+
 static void arrays_of_the_device(void **state) {
     (void)state;
     for (enum variant v = HDG; v <= FLAT; v++) {
@@ -220,6 +239,13 @@ static void arrays_of_the_device(void **state) {
         assert_int_equal(facet_solver_solve(m.solver, NULL, there), FACET_ERROR_INPUT);
         assert_int_equal(facet_device_write(m.context, f, u, bytes), FACET_ERROR_INPUT);
         assert_int_equal(facet_device_read(m.context, there, there, bytes), FACET_ERROR_INPUT);
+        calls_of_the_host(&m, there);
+        assert_int_equal(facet_solver_solve_device(m.solver, (double *)((char *)there + 4), NULL),
+                         FACET_ERROR_INPUT);
+        assert_int_equal(
+            facet_solver_solve_device(m.solver, NULL, (double *)there + (bytes + 4095) / 4096 * 512 - 1),
+            FACET_ERROR_INPUT);
+        assert_int_equal(facet_device_write(m.context, there, f, bytes + 8192), FACET_ERROR_INPUT);
         f[n / 2] = NAN;
         ok(facet_device_write(m.context, there, f, bytes));
         assert_int_equal(facet_solver_solve_device(m.solver, there, NULL), FACET_ERROR_INPUT);

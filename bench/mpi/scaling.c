@@ -16,6 +16,7 @@
 
 #define SOLVES 2 /* of which the fastest counts */
 #define PASSES 6 /* of the triad, likewise */
+#define CACHES 4 /* that each of the arrays of STREAM would fill, all ranks together */
 
 /* Bricks of a rank, in each direction, that make 100 000 unknowns of the trace, and bricks of all, for 20 000
  * on each of sixteen. */
@@ -65,12 +66,13 @@ done:
 }
 
 struct point {
-    double triad;
+    double triad, stream; /* over as many bytes as the solver has; over arrays beyond all caches */
     struct box_outcome outcome;
 };
 
+/* stream: what STREAM has reached on so many ranks, 0: not measured yet. */
 static facet_status measure_point(facet_context *context, const struct scaled *s, const int cells[3],
-                                  struct point *p) {
+                                  double stream, struct point *p) {
     facet_status status = FACET_OK;
     facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
@@ -80,12 +82,16 @@ done:
     facet_problem_destroy(&problem);
     facet_mesh_destroy(&mesh);
     if (status == FACET_OK) status = measure_triad(context, p->outcome.most_bytes, &p->triad);
+    if (status == FACET_OK && stream == 0.0)
+        status = measure_triad(
+            context, 3.0 * CACHES * (double)ceiling_cache_bytes() / team_size(context->team), &stream);
+    p->stream = stream;
     return status;
 }
 
 /* The same on the first n ranks, while the others wait. */
 static facet_status measure_first(const struct bench_options *bench, int n, const struct scaled *s,
-                                  const int cells[3], struct point *p) {
+                                  const int cells[3], double stream, struct point *p) {
     facet_status status = FACET_OK;
     facet_context *context = NULL;
     MPI_Comm some = MPI_COMM_NULL;
@@ -96,7 +102,7 @@ static facet_status measure_first(const struct bench_options *bench, int n, cons
     if (some != MPI_COMM_NULL) {
         status = facet_context_create_mpi(some, bench->device, &context);
         if (status == FACET_OK) status = facet_context_set_threads(context, bench->threads);
-        if (status == FACET_OK) status = measure_point(context, s, cells, p);
+        if (status == FACET_OK) status = measure_point(context, s, cells, stream, p);
         facet_context_destroy(&context);
         MPI_Comm_free(&some);
     }
@@ -115,7 +121,7 @@ static void put(struct table *table, const struct scaled *s, int n, const struct
                  unknowns = is_weak ? (double)o->unknowns / (double)one->unknowns / n : 1.0 / n,
                  speed = step_one / step * unknowns,
                  whole = (one->setup + one->solve) / (o->setup + o->solve),
-                 triad = p->triad / first->triad / n;
+                 triad = p->triad / first->triad / n, stream = p->stream / first->stream / n;
     table_cell(table, "%s, k = %d", s->problem.name, s->problem.degree);
     table_cell(table, "%d", n);
     table_cell(table, "%.0f", (double)o->unknowns / n);
@@ -129,6 +135,9 @@ static void put(struct table *table, const struct scaled *s, int n, const struct
     table_cell(table, "%.1f", 1e-9 * p->triad);
     table_cell(table, "%.0f %%", 100.0 * triad);
     table_cell(table, "%.2f", speed / triad);
+    table_cell(table, "%.1f", 1e-9 * p->stream);
+    table_cell(table, "%.0f %%", 100.0 * stream);
+    table_cell(table, "%.2f", speed / stream);
     table_cell(table, "%.0f", o->most_bytes / 1e6);
     table_cell(table, "%.2f", o->most_bytes * (is_weak ? 1.0 : n) / one->most_bytes);
 }
@@ -139,20 +148,23 @@ static void choose_cells(const struct scaled *s, int quick, int is_weak, int n, 
     for (int a = 0; is_weak && n > 1; n /= 2, a = (a + 1) % 3) cells[a] *= 2;
 }
 
-static facet_status run(const struct bench_options *bench, int is_weak, const char *name, const char *title) {
+/* streams: by the logarithm of the number of ranks; 0: not measured yet. */
+static facet_status run(const struct bench_options *bench, int is_weak, const char *name, const char *title,
+                        double *streams) {
     facet_status status = FACET_OK;
-    static const char *const headers[] = {"problem",       "ranks",     "unknowns a rank", "iterations",
-                                          "set-up s",      "solve s",   "ms a step",       "of it coarse",
-                                          "steps",         "whole",     "triad GB/s",      "of n times one",
-                                          "steps / triad", "MB a rank", "x first"};
+    static const char *const headers[] = {
+        "problem",       "ranks",        "unknowns a rank", "iterations",     "set-up s",   "solve s",
+        "ms a step",     "of it coarse", "steps",           "whole",          "triad GB/s", "of n times one",
+        "steps / triad", "STREAM GB/s",  "of n times one",  "steps / STREAM", "MB a rank",  "x first"};
     struct table *table = NULL;
-    TRY(table_create(15, headers, &table));
+    TRY(table_create(18, headers, &table));
     for (int i = 0; i < N_SCALED; i++) {
         struct point first = {0}, p;
-        for (int n = 1; n <= team_size(bench->context->team); n *= 2) {
+        for (int n = 1, k = 0; n <= team_size(bench->context->team); n *= 2, k++) {
             int cells[3];
             choose_cells(&scaled[i], bench->quick, is_weak, n, cells);
-            TRY(measure_first(bench, n, &scaled[i], cells, &p));
+            TRY(measure_first(bench, n, &scaled[i], cells, streams[k], &p));
+            streams[k] = p.stream;
             if (n == 1) first = p;
             if (team_rank(bench->context->team) == 0) put(table, &scaled[i], n, &p, &first, is_weak);
         }
@@ -166,17 +178,20 @@ done:
 
 facet_status bench_scaling(const struct bench_options *bench) {
     facet_status status = FACET_OK;
+    double streams[32] = {0};
     TRY(run(
         bench, 1, "mpi-weak",
         "The same work for every rank. steps: what is left of an iteration's speed on one rank; whole: the "
         "same of set-up and solve; of n times one: what is left of the triad's rate, all ranks at once, over "
-        "as many bytes as the solver has; "
-        "their quotient is what the program loses beside the memory of the machine. Memory: the rank that "
-        "has most, and how much more than one rank by itself."));
+        "as many bytes as the solver has, and over arrays beyond all caches (STREAM); "
+        "the quotients are what the program loses beside the memory of the machine. Memory: the rank that "
+        "has most, and how much more than one rank by itself.",
+        streams));
     TRY(run(
         bench, 0, "mpi-strong",
         "The same work for all ranks together. Columns as above; memory: n times that of the rank that has "
-        "most, by that of one rank by itself."));
+        "most, by that of one rank by itself.",
+        streams));
 done:
     return status;
 }

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/* Which GPU of the machine this process works on: so many of its processes have one before it. Before the
+ * start; where there are fewer GPUs, processes share them. */
+void cuda_choose(int process);
 /* NULL when there is a GPU to work on, or seems to be one, which is then started while the caller goes on;
  * else a sentence that says why not. Everything below that needs the GPU waits for the start. */
 const char *cuda_start(void);
@@ -24,6 +27,9 @@ const char *cuda_describe(void);
 /* Address, or NULL when there is no room; *available: the bytes that are free. */
 void *cuda_alloc(size_t bytes, size_t *available);
 void cuda_free(void *address);
+/* The same of the host, which the GPU reaches by itself: copies from and to it take one step. */
+void *cuda_alloc_host(size_t bytes);
+void cuda_free_host(void *address);
 int cuda_owns(const void *address); /* whether kernels may use it: memory of the GPU, or managed */
 double cuda_free_bytes(void);       /* what is free now */
 void cuda_upload(void *to, const void *from_host, size_t bytes);

@@ -15,6 +15,8 @@
 namespace {
 
 char description[320];
+int chosen, gpu;         // the number that was asked for; that of the GPU, known once it has started
+thread_local bool bound; // to the GPU
 int n_multiprocessors;
 std::atomic<bool> started;
 // The start takes some tenths of a second, in which the host has other things to do.
@@ -98,7 +100,9 @@ bool start_now(char *reason, size_t bytes) {
         return false;
     }
     cudaDeviceProp properties;
-    error = cudaGetDeviceProperties(&properties, 0);
+    gpu = chosen % n;
+    error = cudaGetDeviceProperties(&properties, gpu);
+    if (error == cudaSuccess) error = cudaSetDevice(gpu);
     if (error == cudaSuccess) error = cudaFree(nullptr); // makes the context
     if (error != cudaSuccess) {
         snprintf(reason, bytes, "the GPU cannot be used (%s)", cudaGetErrorString(error));
@@ -112,7 +116,7 @@ bool start_now(char *reason, size_t bytes) {
 }
 
 // Waits for a start that is under way; a GPU that did not start is lost, and says why.
-bool is_ready() {
+bool wait_for_start() {
     if (started) return true;
     awaited = true;
     std::lock_guard<std::mutex> lock(starting);
@@ -120,6 +124,14 @@ bool is_ready() {
     delete starter;
     starter = nullptr;
     return started;
+}
+
+// The same; the calling thread then works on the GPU of this process.
+bool is_ready() {
+    if (bound) return true;
+    if (!wait_for_start()) return false;
+    bound = lost || cudaSetDevice(gpu) == cudaSuccess;
+    return true;
 }
 
 double now() {
@@ -178,6 +190,10 @@ using facet::good;
 
 extern "C" {
 
+void cuda_choose(int process) {
+    chosen = process;
+}
+
 // Where a driver is to be seen nobody waits: what is wrong is then told by those who want to use the GPU.
 const char *cuda_start(void) {
     static thread_local char reason[512];
@@ -230,6 +246,18 @@ void *cuda_alloc(size_t bytes, size_t *available) {
     cudaGetLastError(); // no room is not a failure of the device
     if (cudaMemGetInfo(available, &total) != cudaSuccess) *available = 0;
     return nullptr;
+}
+
+void *cuda_alloc_host(size_t bytes) {
+    void *address = nullptr;
+    if (!is_ready() || lost) return nullptr;
+    if (cudaMallocHost(&address, bytes) == cudaSuccess) return address;
+    cudaGetLastError(); // no room is not a failure of the device
+    return nullptr;
+}
+
+void cuda_free_host(void *address) {
+    if (address != nullptr) cudaFreeHost(address);
 }
 
 int cuda_owns(const void *address) {

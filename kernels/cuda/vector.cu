@@ -45,6 +45,13 @@ __global__ void put_entries(int64_t n, const int64_t *places, const double *valu
     EACH(i, n) x[places[i]] = values != nullptr ? values[i] : 0.0;
 }
 
+template <typename R> __global__ void take_entries(int64_t n, const int64_t *places, const R *x, R *values) {
+    EACH(i, n) values[i] = x[places[i]];
+}
+template <typename R> __global__ void add_entries(int64_t n, const int64_t *places, const R *values, R *x) {
+    EACH(i, n) x[places[i]] += values[i];
+}
+
 __device__ double sum_of_block(double sum) {
     __shared__ double warps[THREADS / 32];
     for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
@@ -120,6 +127,12 @@ template <typename R> double dot(int64_t n, const R *x, const R *y) {
     void NAME(add)(int64_t n, const REAL *x, double *y) {                                                    \
         LAUNCH(add, n, n, x, y);                                                                             \
     }                                                                                                        \
+    void NAME(take_entries)(int64_t n, const int64_t *places, const REAL *x, REAL *values) {                 \
+        LAUNCH(take_entries, n, n, places, x, values);                                                       \
+    }                                                                                                        \
+    void NAME(add_entries)(int64_t n, const int64_t *places, const REAL *values, REAL *x) {                  \
+        LAUNCH(add_entries, n, n, places, values, x);                                                        \
+    }                                                                                                        \
     void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values, \
                          const REAL *x, REAL *y) {                                                           \
         LAUNCH(csr_apply, n_rows * 32, n_rows, offsets, columns, values, x, y);                              \
@@ -156,6 +169,8 @@ struct kernels make_table() {
     BOTH(narrow);
     BOTH(widen);
     BOTH(add);
+    BOTH(take_entries);
+    BOTH(add_entries);
     BOTH(csr_apply);
     BOTH(block_apply);
     BOTH(block_smooth);

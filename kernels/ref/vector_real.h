@@ -32,6 +32,14 @@ void NAME(add)(int64_t n, const REAL *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] += x[i];
 }
 
+void NAME(take_entries)(int64_t n, const int64_t *places, const REAL *x, REAL *values) {
+    for (int64_t i = 0; i < n; i++) values[i] = x[places[i]];
+}
+
+void NAME(add_entries)(int64_t n, const int64_t *places, const REAL *values, REAL *x) {
+    for (int64_t i = 0; i < n; i++) x[places[i]] += values[i];
+}
+
 void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
                      const REAL *x, REAL *y) {
     for (int64_t i = 0; i < n_rows; i++) {

@@ -56,6 +56,7 @@ struct team_traffic {
 struct base_team {
     int rank, size;
     struct team_traffic traffic;
+    int reaches_devices;     /* messages of exchanges may lie in the memory of a device */
     int depth;               /* calls that have entered and not left */
     struct base_team *outer; /* whose first ranks this has, or NULL */
     const struct team_calls *calls;

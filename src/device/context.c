@@ -82,6 +82,10 @@ static facet_status check_place(const struct device *device, const void *there, 
         return base_fail(FACET_ERROR_INPUT,
                          "an address that is not of the device '%s' was given as one of it",
                          device_name(device));
+    if (!device_holds(device, there, bytes))
+        return base_fail(FACET_ERROR_INPUT,
+                         "a copy of %zu bytes goes beyond the end of an array of the device '%s'", bytes,
+                         device_name(device));
     if (!device_is_host(device) && device_owns(device, here))
         return base_fail(FACET_ERROR_INPUT, "an address of the device '%s' was given as one of the host",
                          device_name(device));
@@ -91,7 +95,8 @@ static facet_status check_place(const struct device *device, const void *there, 
 facet_status facet_device_write(facet_context *context, void *to, const void *from_host, size_t bytes) {
     REQUIRE(context);
     facet_status status = check_place(context->device, to, from_host, bytes);
-    return status == FACET_OK ? device_upload(context->device, to, from_host, bytes) : status;
+    if (status == FACET_OK) status = device_upload(context->device, to, from_host, bytes);
+    return status == FACET_OK ? device_check(context->device) : status;
 }
 
 facet_status facet_device_read(facet_context *context, void *to_host, const void *from, size_t bytes) {

@@ -138,6 +138,13 @@ facet_status device_find(const char *name, const struct device **device) {
     return base_fail(FACET_ERROR_INPUT, "there is no device '%s'; available: %s", name, device_list());
 }
 
+void device_choose_gpu(int process) {
+#ifdef FACET_HAVE_CUDA
+    cuda_choose(process);
+#endif
+    (void)process;
+}
+
 const struct device *device_host(void) {
     pthread_once(&in_use_made, make_tables);
     return &devices[0];
@@ -271,6 +278,10 @@ int device_owns(const struct device *device, const void *address) {
     return device->place != WALL || wall_owns(address);
 }
 
+int device_holds(const struct device *device, const void *address, size_t bytes) {
+    return device->place == WALL ? wall_holds(address, bytes) : device_owns(device, address);
+}
+
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size) {
 #ifdef FACET_HAVE_CUDA
     if (device->place == GPU) return gpu_alloc(pointer, count, size);
@@ -289,6 +300,36 @@ void device_free(const struct device *device, void *pointer) {
         wall_free(pointer);
     else
         base_free(pointer);
+}
+
+facet_status device_alloc_staging(const struct device *device, void *pointer, size_t count, size_t size) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU && count > 0) {
+        void *address = cuda_alloc_host(count * size);
+        memcpy(pointer, &address, sizeof address);
+        if (address == NULL)
+            return base_fail(FACET_ERROR_MACHINE, "no %zu bytes of memory that the GPU reaches",
+                             count * size);
+        return FACET_OK;
+    }
+#endif
+    (void)device;
+    return base_alloc(pointer, count, size);
+}
+
+void device_free_staging(const struct device *device, void *pointer) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        void *address;
+        memcpy(&address, pointer, sizeof address);
+        cuda_free_host(address);
+        address = NULL;
+        memcpy(pointer, &address, sizeof address);
+        return;
+    }
+#endif
+    (void)device;
+    base_free(pointer);
 }
 
 static void copy_bytes(const struct device *device, void *to, const void *from, size_t bytes) {

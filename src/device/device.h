@@ -22,6 +22,9 @@ struct device;
 /* The device called name (NULL: "cpu"); it lives as long as the process. An unknown name lists the known
  * ones. */
 facet_status device_find(const char *name, const struct device **device);
+/* Before a GPU is found: how many processes of the machine have one before this one does; they have them in
+ * turn. */
+void device_choose_gpu(int process);
 /* The one of the host's own work, `cpu`: for kernels over small arrays that never leave it. */
 const struct device *device_host(void);
 const char *device_name(const struct device *device);
@@ -71,9 +74,14 @@ int device_is_host(const struct device *device);
 
 /* Whether an address is one of the device: on the host every one is. */
 int device_owns(const struct device *device, const void *address);
+/* Whether so many bytes from there on are, as far as the device knows: a GPU looks at the address alone. */
+int device_holds(const struct device *device, const void *address, size_t bytes);
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);
+/* The same of the host's memory, for copies that go to and fro: a GPU reaches it by itself. */
+facet_status device_alloc_staging(const struct device *device, void *pointer, size_t count, size_t size);
+void device_free_staging(const struct device *device, void *pointer);
 facet_status device_upload(const struct device *device, void *to, const void *from_host, size_t bytes);
 facet_status device_download(const struct device *device, void *to_host, const void *from, size_t bytes);
 /* Allocates and uploads. */

@@ -6,7 +6,19 @@
 
 #include "base/memory.h"
 
+static void there_free(struct seam_there *t) {
+    if (t->device == NULL) return;
+    device_free(t->device, &t->places);
+    device_free(t->device, &t->values);
+    device_free(t->device, &t->arrived);
+    for (int i = 0; i < 2; i++) device_free(t->device, &t->foreign[i]);
+    device_free_staging(t->device, &t->out);
+    device_free_staging(t->device, &t->in);
+    t->device = NULL;
+}
+
 static void seam_free(struct seam *s) {
+    there_free(&s->there);
     for (int k = 0; s->neighbours != NULL && k < s->n_neighbours; k++) base_free(&s->neighbours[k].blocks);
     base_free(&s->neighbours);
     base_free(&s->offsets);
@@ -143,6 +155,15 @@ static char *pack(const struct layout *l, int32_t block, size_t size, const void
     return to + (size_t)n * size;
 }
 
+/* What goes to a neighbour, and comes from it. */
+static void address(const struct seam *s, int k, void *out, void *in, int64_t bytes) {
+    s->messages[k] = (struct team_message){.rank = s->neighbours[k].rank,
+                                           .send = out,
+                                           .send_bytes = bytes,
+                                           .receive = in,
+                                           .receive_bytes = bytes};
+}
+
 /* All shared blocks, of numbers of so many bytes, go out and come in. */
 static facet_status begin(const struct seam *s, const struct layout *l, size_t size, const void *values) {
     char *out = s->out, *in = s->in;
@@ -150,11 +171,7 @@ static facet_status begin(const struct seam *s, const struct layout *l, size_t s
         const struct seam_neighbour *neighbour = &s->neighbours[k];
         char *to = out;
         for (int64_t i = 0; i < neighbour->count; i++) to = pack(l, neighbour->blocks[i], size, values, to);
-        s->messages[k] = (struct team_message){.rank = neighbour->rank,
-                                               .send = out,
-                                               .send_bytes = to - out,
-                                               .receive = in,
-                                               .receive_bytes = to - out};
+        address(s, k, out, in, to - out);
         in += to - out;
         out = to;
     }
@@ -178,16 +195,106 @@ static facet_status end(const struct seam *s) {
 ADD(double)
 ADD(float)
 
+/* ------------------------------------------------------------------------------ vectors of other devices */
+
+/* Where the entries lie that go to a neighbour; their number. places: NULL, or room. */
+static int64_t list_places(const struct seam *s, int neighbour, int64_t *places) {
+    const struct layout l = own_layout(s);
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->neighbours[neighbour].count; i++) {
+        const int32_t b = s->neighbours[neighbour].blocks[i];
+        for (int64_t j = 0; j < size_of(&l, b); j++, n++)
+            if (places != NULL) places[n] = first_of(&l, b) + j * l.stride;
+    }
+    return n;
+}
+
+/* The arrays for vectors of this device, made when the first one comes. */
+static facet_status go_there(const struct device *device, const struct seam *s) {
+    facet_status status = FACET_OK;
+    struct seam_there *t = &((struct seam *)s)->there;
+    int64_t *places = NULL;
+    if (t->device != NULL) return FACET_OK;
+    *t = (struct seam_there){.device = device};
+    for (int k = 0; k < s->n_neighbours; k++) {
+        const int64_t n = list_places(s, k, NULL);
+        t->n += n;
+        if (s->neighbours[k].rank < s->team->rank) t->n_foreign += n; /* lower ranks come first */
+    }
+    TRY(ALLOC(places, t->n));
+    for (int64_t k = 0, n = 0; k < s->n_neighbours; k++) n += list_places(s, (int)k, places + n);
+    TRY(device_copy(device, &t->places, places, (size_t)t->n, sizeof *places));
+    TRY(device_alloc(device, &t->values, (size_t)t->n, sizeof(double)));
+    TRY(device_alloc(device, &t->arrived, (size_t)t->n, sizeof(double)));
+    for (int i = 0; i < 2; i++)
+        TRY(device_alloc(device, &t->foreign[i], (size_t)t->n_foreign, sizeof(double)));
+    if (s->team->reaches_devices) goto done;
+    TRY(device_alloc_staging(device, &t->out, (size_t)t->n, sizeof(double)));
+    TRY(device_alloc_staging(device, &t->in, (size_t)t->n, sizeof(double)));
+done:
+    base_free(&places);
+    if (status != FACET_OK) there_free(t);
+    return team_fail(s->team, status);
+}
+
+static facet_status begin_there(const struct seam *s, const struct vector *x) {
+    const struct seam_there *t = &s->there;
+    const size_t size = precision_size(x->precision);
+    facet_status status = go_there(x->device, s);
+    if (status != FACET_OK) return status;
+    device_take_entries(t->device, x->precision, t->n, t->places, x->numbers, t->values);
+    status = s->team->reaches_devices ? device_check(t->device) /* waits for the kernel */
+                                      : device_download(t->device, t->out, t->values, (size_t)t->n * size);
+    if (team_fail(s->team, status) != FACET_OK) return status;
+    char *out = s->team->reaches_devices ? t->values : t->out,
+         *in = s->team->reaches_devices ? t->arrived : t->in;
+    for (int k = 0; k < s->n_neighbours; k++) {
+        const int64_t bytes = list_places(s, k, NULL) * (int64_t)size;
+        address(s, k, out, in, bytes);
+        out += bytes;
+        in += bytes;
+    }
+    return team_exchange_begin(s->team, s->n_neighbours, s->messages, (void **)&s->pending);
+}
+
+/* The first n numbers that have come, on the device. */
+static facet_status fetch_arrived(const struct seam *s, enum precision precision, int64_t n) {
+    const struct seam_there *t = &s->there;
+    facet_status status = end(s);
+    if (status != FACET_OK || s->team->reaches_devices) return status;
+    return team_fail(s->team,
+                     device_upload(t->device, t->arrived, t->in, (size_t)n * precision_size(precision)));
+}
+
+/* The dot product of what others own, 0 where there is no room for it: the team has failed then. */
+static double foreign_dot_there(const struct seam *s, const struct vector *x, const struct vector *y) {
+    const struct seam_there *t = &s->there;
+    const struct vector *both[2] = {x, y};
+    if (go_there(x->device, s) != FACET_OK) return 0.0;
+    for (int i = 0; i < 2; i++)
+        device_take_entries(t->device, x->precision, t->n_foreign, t->places, both[i]->numbers,
+                            t->foreign[i]);
+    return t->n_foreign > 0 ? device_dot(t->device, x->precision, t->n_foreign, t->foreign[0], t->foreign[1])
+                            : 0.0;
+}
+
+/* ------------------------------------------------------------------------------ of vectors */
+
 facet_status seam_add_begin(const struct seam *s, const struct vector *x) {
     const struct layout own = own_layout(s);
-    return begin(s, &own, precision_size(x->precision), x->numbers);
+    return device_is_host(x->device) ? begin(s, &own, precision_size(x->precision), x->numbers)
+                                     : begin_there(s, x);
 }
 
 void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
-    facet_status status = begun == FACET_OK ? end(s) : begun;
+    const int here = device_is_host(x->device);
+    const struct seam_there *t = &s->there;
+    facet_status status = begun != FACET_OK ? begun : here ? end(s) : fetch_arrived(s, x->precision, t->n);
     const struct layout own = own_layout(s);
     if (status != FACET_OK)
         vector_fill(x, NAN);
+    else if (!here)
+        device_add_entries(t->device, x->precision, t->n, t->places, t->arrived, x->numbers);
     else if (x->precision == F64)
         add_double(s, &own, x->data);
     else
@@ -230,7 +337,12 @@ facet_status seam_copy_blocks(const struct seam *s, const int64_t *offsets, doub
 facet_status seam_share(const struct seam *s, struct vector *x) {
     if (s == NULL || x->precision != F64) return FACET_OK;
     const struct layout own = own_layout(s);
-    return copy(s, &own, x->data);
+    if (device_is_host(x->device)) return copy(s, &own, x->data);
+    facet_status status = begin_there(s, x);
+    if (status == FACET_OK) status = fetch_arrived(s, F64, s->there.n_foreign);
+    if (status == FACET_OK)
+        device_put_entries(x->device, s->there.n_foreign, s->there.places, s->there.arrived, x->data);
+    return status;
 }
 
 void seam_clear_foreign(const struct seam *s, double *values) {
@@ -258,8 +370,9 @@ FOREIGN_DOT(double)
 FOREIGN_DOT(float)
 
 double seam_dot(const struct seam *s, const struct vector *x, const struct vector *y, double here) {
-    double sum = here - (x->precision == F64 ? foreign_dot_double(s, x->data, y->data)
-                                             : foreign_dot_float(s, x->numbers, y->numbers));
+    double sum = here - (!device_is_host(x->device) ? foreign_dot_there(s, x, y)
+                         : x->precision == F64      ? foreign_dot_double(s, x->data, y->data)
+                                                    : foreign_dot_float(s, x->numbers, y->numbers));
     return team_reduce(s->team, TEAM_SUM, 1, &sum) == FACET_OK ? sum : NAN;
 }
 

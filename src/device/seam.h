@@ -22,6 +22,17 @@ struct seam_neighbour {
     int32_t *blocks;
 };
 
+/* What the vectors of a device that is not the host need: its arrays, but for the staging ones. */
+struct seam_there {
+    const struct device *device;
+    int64_t n, n_foreign; /* entries that are shared; the first of them are owned by others */
+    int64_t *places;      /* n: in the order of the messages */
+    void *values;         /* n numbers that go out, */
+    void *arrived;        /* and that have come */
+    void *foreign[2];     /* n_foreign numbers each */
+    void *out, *in;       /* n numbers each, of the host, where messages take their way through it */
+};
+
 struct seam {
     int holders;
     struct base_team *team;
@@ -38,6 +49,7 @@ struct seam {
     void *pending;  /* of the exchange under way */
     void *out, *in; /* room for the largest blocks that were ever sent */
     size_t bytes;
+    struct seam_there there;
     int64_t *names; /* n_blocks: what a block is called, however the whole is parted; NULL: not known */
 };
 
@@ -52,10 +64,11 @@ facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const i
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 
-/* Shared blocks become the sums of both copies: of a vector, whose device is the host; or of arrays whose
- * block b stands at offsets[b] .. offsets[b + 1]-1. Between begin and end the rest of the vector may change.
- * Where the exchange fails, which another process has then caused, the vector is NaN, as the dot product
- * below: whoever iterates notices, and the end of the public call says why. */
+/* Shared blocks become the sums of both copies: of a vector (those of one seam lie on the host, or all on one
+ * other device, from which messages take their way through the host); or of arrays of the host whose block b
+ * stands at offsets[b] .. offsets[b + 1]-1. Between begin and end the rest of the vector may change. Where
+ * the exchange fails, which another process has then caused, the vector is NaN, as the dot product below:
+ * whoever iterates notices, and the end of the public call says why. */
 facet_status seam_add_begin(const struct seam *seam, const struct vector *x);
 void seam_add_end(const struct seam *seam, facet_status begun, struct vector *x);
 static inline void seam_add(const struct seam *seam, struct vector *x) {

@@ -99,6 +99,16 @@ int wall_owns(const void *address) {
     return owns;
 }
 
+int wall_holds(const void *address, size_t bytes) {
+    const char *at = address;
+    pthread_mutex_lock(&mutex);
+    const struct region *r = regions;
+    while (r != NULL && !(at >= r->pages && at < r->pages + r->bytes)) r = r->next;
+    int holds = r != NULL && bytes <= r->bytes - (size_t)(at - r->pages);
+    pthread_mutex_unlock(&mutex);
+    return holds;
+}
+
 void wall_free(void *pointer) {
     char *pages;
     struct region *r;

@@ -467,6 +467,7 @@ static facet_status first_ranks(struct base_team *team, int n, struct base_team 
         comm->first_sizes[comm->n_first++] = n;
         if (made != NULL) {
             made->team.outer = team;
+            made->team.reaches_devices = team->reaches_devices;
             *first = &made->team;
         }
     } else {

@@ -81,7 +81,8 @@ static int is_eligible(const struct hdg *h) {
     const struct equation *e = h->data.equation;
     const struct field *reaction;
     unsigned ways = 0;
-    if (device_is_host(h->device) || !e->by_faces || h->trace.fixed != NULL) return 0;
+    if (device_is_host(h->device) || !e->by_faces || h->trace.fixed != NULL || trace_is_shared(&h->trace))
+        return 0;
     if (h->contacts != NULL || h->trace.turns != NULL || h->trace.n_faces != h->data.mesh->n_faces ||
         h->data.tau_hat < 0.0)
         return 0;

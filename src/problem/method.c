@@ -537,8 +537,10 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a contact";
     else if (data->located)
         what = "a temperature from another case";
-    else if (!device_is_host(s->context->device))
-        what = "this device";
+    else if (!device_is_host(s->context->device) && o->method == METHOD_PETSC)
+        what = "the method petsc beside a device";
+    else if (o->coarse_device != COARSE_DEVICE_SAME)
+        what = "a second device";
     if (what == NULL) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT,
                      "%s is not distributed yet; use the program facet, or leave it to auto", what);

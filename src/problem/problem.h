@@ -199,6 +199,9 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
 
 struct box_backend; /* box.c */
 #define PROBLEM_WHY_BYTES 320
+/* solver.c: a caller's array that must be memory of the host. */
+facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
+                               const void *address);
 /* status of a public call of a solver, which runs `expression`. */
 #define SOLVER_CALL(s, status, expression)                                                                   \
     do {                                                                                                     \

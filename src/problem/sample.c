@@ -230,8 +230,9 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
     REQUIRE(values);
     if (n_points < 0)
         return base_fail(FACET_ERROR_INPUT, "facet_solver_evaluate: %lld points", (long long)n_points);
-    facet_status status;
-    SOLVER_CALL(s, status, evaluate(s, name, n_points, x, values));
+    facet_status status = solver_check_host(s, "facet_solver_evaluate", "x", x);
+    if (status == FACET_OK) status = solver_check_host(s, "facet_solver_evaluate", "values", values);
+    if (status == FACET_OK) SOLVER_CALL(s, status, evaluate(s, name, n_points, x, values));
     return status;
 }
 
@@ -604,6 +605,8 @@ facet_status facet_solver_take(const facet_solver *s, const char *field, int com
     if (component < -1) return base_fail(FACET_ERROR_INPUT, "facet_solver_take: component %d", component);
     if (which == 4)
         return base_fail(FACET_ERROR_INPUT, "facet_solver_take: integral, mean, max or min, not '%s'", take);
+    status = solver_check_host(s, "facet_solver_take", "values", values);
+    if (status != FACET_OK) return status;
     SOLVER_CALL(s, status,
                 sample_take_on(s, field, component, (enum sample_take)which, n_on > 0 ? n_on : 0, on, values,
                                n_values));

@@ -349,6 +349,7 @@ facet_status facet_solver_points(const facet_solver *solver, double *x) {
     REQUIRE(solver);
     REQUIRE(x);
     facet_status status = check_ready(solver);
+    if (status == FACET_OK) status = solver_check_host(solver, "facet_solver_points", "x", x);
     if (status == FACET_OK) SOLVER_CALL(solver, status, solver->backend->points(solver, x));
     return status;
 }
@@ -376,14 +377,44 @@ static facet_status check_finite(const char *function, const char *array, int64_
                      values[wrong]);
 }
 
-/* Where the arrays of a call must be. */
-static facet_status check_place(const struct facet_solver *s, int there, const char *array,
-                                const double *address) {
+facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
+                               const void *address) {
     const struct device *device = s->context->device;
-    if (address == NULL || device_is_host(device) || device_owns(device, address) == there) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s: %s lies in the memory of the %s; call %s for arrays there",
-                     there ? "facet_solver_solve_device" : "facet_solver_solve", array,
-                     there ? "host" : "device", there ? "facet_solver_solve" : "facet_solver_solve_device");
+    if (address == NULL || device_is_host(device) || !device_owns(device, address)) return FACET_OK;
+    return base_fail(
+        FACET_ERROR_INPUT, "%s: %s lies in the memory of the device '%s', and must be memory of the host%s",
+        function, array, device_name(device),
+        strcmp(function, "facet_solver_solve") == 0 ? "; facet_solver_solve_device takes it" : "");
+}
+
+/* Arrays of facet_solver_solve_device. */
+static facet_status check_there(const struct facet_solver *s, const char *array, const double *address) {
+    const struct device *device = s->context->device;
+    const int64_t n =
+        physics_components(s->problem->physics, s->problem->mesh->dim) * s->backend->n_points(s);
+    if (address == NULL) return FACET_OK;
+    if (!device_owns(device, address))
+        return base_fail(FACET_ERROR_INPUT,
+                         "facet_solver_solve_device: %s is no memory of the device '%s'; facet_solver_solve "
+                         "takes arrays of the host",
+                         array, device_name(device));
+    if ((uintptr_t)address % sizeof(double) != 0)
+        return base_fail(FACET_ERROR_INPUT,
+                         "facet_solver_solve_device: %s does not begin at a multiple of %zu bytes", array,
+                         sizeof(double));
+    if (!device_holds(device, address, (size_t)n * sizeof(double)))
+        return base_fail(FACET_ERROR_INPUT,
+                         "facet_solver_solve_device: %s ends before its %lld numbers (facet_solver_n_points)",
+                         array, (long long)n);
+    return FACET_OK;
+}
+
+static facet_status check_arrays(const struct facet_solver *s, const double *source, const double *u,
+                                 int there) {
+    facet_status status = there ? check_there(s, "the source", source)
+                                : solver_check_host(s, "facet_solver_solve", "the source", source);
+    if (status != FACET_OK) return status;
+    return there ? check_there(s, "u", u) : solver_check_host(s, "facet_solver_solve", "u", u);
 }
 
 /* A source that is refused leaves the solution before as it is. */
@@ -426,8 +457,7 @@ static facet_status solve_once(struct facet_solver *s, const double *source, int
 static facet_status solve(struct facet_solver *s, const double *source, double *u, int there) {
     facet_status status = FACET_OK;
     int changed;
-    status = check_place(s, there, "the source", source);
-    if (status == FACET_OK) status = check_place(s, there, "u", u);
+    status = check_arrays(s, source, u, there);
     PHASE(FACET_PHASE_SETUP, solver_renew(s, 0, &changed));
     if (status == FACET_OK)
         status = s->own.n_electrodes > 0 ? solver_balance_electrodes(s, solve_once, source, there)
@@ -497,6 +527,7 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
              "has "
              "%s and %s; use the option warm_start, which begins with the solution before",
              discretization_of(s), operator_of(s));
+    TRY(solver_check_host(s, "facet_solver_set_guess", "the guess", u));
     TRY(check_finite("facet_solver_set_guess", "the guess", n, u));
     SOLVER_CALL(s, status, s->backend->set_guess(s, u));
 done:

@@ -19,15 +19,19 @@ done:
     return status;
 }
 
-/* Whether the arrays of a caller have as many numbers as there are unknowns, and a backend to work with. */
-static facet_status check_numbers(const struct facet_solver *s, const char *function, int64_t n) {
+/* Whether the arrays of a caller are of the host and have as many numbers as there are unknowns, and there is
+ * a backend to work with. */
+static facet_status check_numbers(const struct facet_solver *s, const char *function, int64_t n,
+                                  const double *x, const double *y) {
     if (s->backend == NULL)
         return base_fail(FACET_ERROR_INPUT, "%s: the data of this solver were refused when it was updated",
                          function);
     int64_t wanted = s->backend->n_unknowns(s);
-    if (n == wanted) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s: the arrays have %lld numbers, but there are %lld unknowns",
-                     function, (long long)n, (long long)wanted);
+    if (n != wanted)
+        return base_fail(FACET_ERROR_INPUT, "%s: the arrays have %lld numbers, but there are %lld unknowns",
+                         function, (long long)n, (long long)wanted);
+    facet_status status = solver_check_host(s, function, "an array", x);
+    return status == FACET_OK ? solver_check_host(s, function, "an array", y) : status;
 }
 
 static facet_status check_finite(const char *function, int64_t n, const double *x) {
@@ -46,7 +50,7 @@ facet_status facet_solver_apply(const facet_solver *s, int64_t n, const double *
     REQUIRE_AS(s, "solver");
     REQUIRE(x);
     REQUIRE(y);
-    TRY(check_numbers(s, "facet_solver_apply", n));
+    TRY(check_numbers(s, "facet_solver_apply", n, x, y));
     TRY(check_finite("facet_solver_apply", n, x));
     if (n > 0) SOLVER_CALL(s, status, s->backend->apply(s, x, y));
 done:
@@ -58,7 +62,7 @@ facet_status facet_solver_precondition(const facet_solver *s, int64_t n, const d
     REQUIRE_AS(s, "solver");
     REQUIRE(x);
     REQUIRE(y);
-    TRY(check_numbers(s, "facet_solver_precondition", n));
+    TRY(check_numbers(s, "facet_solver_precondition", n, x, y));
     TRY(check_finite("facet_solver_precondition", n, x));
     if (n > 0) SOLVER_CALL(s, status, s->backend->precondition(s, x, y));
 done:
@@ -68,7 +72,7 @@ done:
 facet_status facet_solver_system(const facet_solver *s, int64_t n, double *F, double *x) {
     facet_status status = FACET_OK;
     REQUIRE_AS(s, "solver");
-    TRY(check_numbers(s, "facet_solver_system", n));
+    TRY(check_numbers(s, "facet_solver_system", n, F, x));
     if (!s->solved) FAIL(FACET_ERROR_INPUT, "facet_solver_system: there is no solution yet");
     if (n > 0) SOLVER_CALL(s, status, s->backend->get_system(s, F, x));
 done:
@@ -104,7 +108,7 @@ facet_status facet_solver_matrix(const facet_solver *s, int64_t n, int64_t *n_en
     facet_status status = FACET_OK;
     REQUIRE_AS(s, "solver");
     REQUIRE(n_entries);
-    TRY(check_numbers(s, "facet_solver_matrix", n));
+    TRY(check_numbers(s, "facet_solver_matrix", n, values, NULL));
     if (s->problem->mesh->part != NULL)
         FAIL(FACET_ERROR_INPUT,
              "facet_solver_matrix: the matrix of a part of a mesh is not given away yet; use "
@@ -125,6 +129,7 @@ facet_status facet_solver_weights(const facet_solver *s, double *weights) {
     REQUIRE(weights);
     if (s->backend == NULL)
         FAIL(FACET_ERROR_INPUT, "facet_solver_weights: the data of this solver were refused");
+    TRY(solver_check_host(s, "facet_solver_weights", "weights", weights));
     SOLVER_CALL(s, status, s->backend->point_weights(s, weights));
 done:
     return status;

@@ -130,6 +130,14 @@ done:
  * fewer, but much longer to set up: docs/gpu.md.) */
 #define GPU_SCALE 1.9
 
+/* Many threads gain little on small levels, and a K-cycle of aggregates visits these four times: on the
+ * vertices of a solid a V-cycle of classical interpolation takes one iteration fewer. */
+static int is_shared_by_many(const struct device *device, const struct coarse_matrix *m,
+                             const struct coarse_options *options) {
+    return !device_has_memory(device) && options->solid && !options->locking && options->cycle == MG_K &&
+           m->n_modes == 1 && base_threads() > FACTOR_THREADS;
+}
+
 static struct amg_options amg_of(const struct device *device, const struct coarse_matrix *m,
                                  const struct coarse_options *options) {
     struct amg_options amg;
@@ -142,7 +150,7 @@ static struct amg_options amg_of(const struct device *device, const struct coars
     amg.kinds = m->kinds;
     amg.name = m->name;
     amg.n_kernel = m->singular ? m->n_modes : 0;
-    if (m->classical) {
+    if (m->classical || is_shared_by_many(device, m, options)) {
         amg.aggregation = AMG_CLASSICAL;
         amg.cycle = options->cycle == MG_W ? MG_W : MG_V;
         amg.overcorrection = 1.0;

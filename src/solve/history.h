@@ -14,6 +14,7 @@ enum { SOLVE_HISTORY = 3 }; /* solutions; each takes two vectors */
 struct solve_history {
     int n;
     struct vector x[SOLVE_HISTORY], y[SOLVE_HISTORY];
+    double rounding[SOLVE_HISTORY]; /* |y - A x| of y of length 1, about */
 };
 void solve_history_destroy(struct solve_history *history); /* safe on a zeroed struct, and twice */
 /* x becomes the guess; x stays where there is no history. */

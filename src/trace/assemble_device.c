@@ -28,7 +28,7 @@ static int is_plain(const struct trace_space *space, const struct trace_matrices
     for (int b = 0; b < space->mesh->n_blocks; b++) /* vertices and edges too, or faces of two traces */
         if (space->own_faces[b] != NULL || space->n_slots[b] != shape_n_faces(space->mesh->blocks[b].shape))
             return 0;
-    return !matrices->full && space->seam == NULL && face_size(space) > 0;
+    return !matrices->full && !trace_is_shared(space) && face_size(space) > 0;
 }
 
 /* What the kernels know of a block of cells. */

@@ -22,6 +22,9 @@
 
 #define SAMPLES      24
 #define MANY_SAMPLES 512
+/* Parts of a mesh share them; each has these at least. */
+#define LEAST_SAMPLES      2
+#define LEAST_MANY_SAMPLES 32
 /* A column whose part orthogonal to the earlier ones is below this share of it adds nothing. */
 #define RANK_TOLERANCE 1e-8
 /* Eigenvalues below this share of the largest are zero. */
@@ -39,6 +42,13 @@ struct sample {
     double *values;    /* n */
     int32_t *unknowns; /* n_columns */
 };
+
+/* Of a mesh, or of its part. */
+static int choose_samples(const struct facet_mesh *mesh, int all, int least) {
+    const int parts = team_size(mesh_team(mesh)), share = (all + parts - 1) / parts,
+              wanted = share > least ? share : least;
+    return mesh->n_cells < wanted ? mesh->n_cells : wanted;
+}
 
 static facet_status sample_create(int n, struct sample *s) {
     facet_status status = FACET_OK;
@@ -201,7 +211,7 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
     struct trace_picks picks = {0};
     struct base_collector failures;
     const struct facet_mesh *mesh = space->mesh;
-    int n_samples = mesh->n_cells < SAMPLES ? mesh->n_cells : SAMPLES, largest_cell = 0;
+    int n_samples = choose_samples(mesh, SAMPLES, LEAST_SAMPLES), largest_cell = 0;
     int32_t cells[SAMPLES];
     double largest = 1.0;
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -306,7 +316,7 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     struct trace_picks picks = {0};
     const struct facet_mesh *mesh = space->mesh;
     const int scalar = space->n_components == 1 && space->n_faces == mesh->n_faces;
-    int n_samples = mesh->n_cells < MANY_SAMPLES ? mesh->n_cells : MANY_SAMPLES, place = 3 * n_samples / 4;
+    const int n_samples = choose_samples(mesh, MANY_SAMPLES, LEAST_MANY_SAMPLES), place = 3 * n_samples / 4;
     double along[MANY_SAMPLES], across[MANY_SAMPLES], *hats[SHAPE_COUNT] = {NULL};
     int32_t cells[MANY_SAMPLES];
     struct vertex_functions P;

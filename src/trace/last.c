@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "mesh/part.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
@@ -32,6 +33,7 @@ static facet_status sign_rows(struct coarse_matrix *l, int64_t first) {
     double *sign = l->modes, *least = NULL;
     TRY(ALLOC(stack, n));
     TRY(CALLOC(least, n));
+#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
     for (int64_t i = first; i < n; i++)
         for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++)
             if (A->columns[k] >= first && A->columns[k] != i)

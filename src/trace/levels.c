@@ -24,13 +24,13 @@ int trace_has_tensor_cells(const struct facet_mesh *mesh) {
 
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
                                  enum pmg_precision precision, int *single) {
-    double spread, bytes = 0.0;
+    double spread, sums[2] = {(double)space->n_free}; /* unknowns, bytes: of the whole mesh */
     *single = precision == PMG_MIXED;
     for (int b = 0; b < matrices->n_blocks; b++)
-        bytes += 8.0 * (double)(space->mesh->blocks[b].count * trace_matrix_size(matrices, b));
-    double large = space->n_free >= LARGE_SYSTEM || bytes >= LARGE_BYTES;
-    facet_status status = team_reduce(mesh_team(space->mesh), TEAM_MAX, 1, &large);
-    if (status != FACET_OK || precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && large == 0.0))
+        sums[1] += 8.0 * (double)(space->mesh->blocks[b].count * trace_matrix_size(matrices, b));
+    facet_status status = team_reduce(mesh_team(space->mesh), TEAM_SUM, 2, sums);
+    const int large = sums[0] >= LARGE_SYSTEM || sums[1] >= LARGE_BYTES;
+    if (status != FACET_OK || precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && !large))
         return status;
     status = trace_spread(space, matrices, &spread);
     if (status != FACET_OK) return status;
@@ -73,8 +73,10 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     double *blocks = NULL, *lanes = NULL;
-    int m =
-        device_is_host(device) ? 0 : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
+    /* Blocks at a seam are sums that the host takes. */
+    int m = device_is_host(device) || trace_is_shared(space)
+                ? 0
+                : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
     for (int b = 0; b < matrices->n_blocks; b++) /* free faces may be alike where cells have others too */
         if (trace_slots_differ(space, b)) m = 0;
     if (m > 0) TRY(trace_lane_blocks(space, matrices, m, &lanes));

@@ -562,7 +562,7 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
     TRY(try_half(space, matrices, A, held, n_held, 0, S));
     if (S->apply == NULL && space->n_components > 1 && device_has(A->device, "cell_apply_apart"))
         TRY(try_half(space, matrices, A, held, n_held, 1, S));
-    if (S->apply != NULL) take_seam(S, space->seam);
+    if (S->apply != NULL && trace_is_shared(space)) take_seam(S, space->seam);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);
     return status;
@@ -593,7 +593,7 @@ static void face_slots(const struct trace_space *space, const int64_t *first, st
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    struct operator* A) {
     facet_status status = FACET_OK;
-    const struct seam *seam = space->seam;
+    const struct seam *seam = trace_is_shared(space) ? space->seam : NULL;
     struct trace_slots slots;
     uint8_t *early = NULL;
     face_slots(space, space->face_free, &slots);

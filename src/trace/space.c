@@ -211,6 +211,10 @@ done:
     return status;
 }
 
+int trace_is_shared(const struct trace_space *space) {
+    return space->seam != NULL && space->seam->team->size > 1;
+}
+
 facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
                                 const uint8_t *eliminated, struct trace_space *space) {
     return trace_space_create_with(mesh, degree, n_components, eliminated, &(struct trace_extras){0}, space);

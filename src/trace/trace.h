@@ -55,6 +55,8 @@ struct trace_space {
     uint8_t *fixed; /* n_free flags, NULL: none. Unknowns of free faces whose value is given (rollers): their
                        rows and columns of K are zero but for the diagonal */
 };
+/* Whether other processes have some of its faces, too: a team of one has a seam without neighbours. */
+int trace_is_shared(const struct trace_space *space);
 /* eliminated: n_faces flags. */
 facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
                                 const uint8_t *eliminated, struct trace_space *space);
