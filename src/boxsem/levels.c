@@ -472,7 +472,6 @@ static int64_t scratch_needed(const struct boxsem_levels *all) {
         int64_t sizes[3] = {device_brick_scratch(all->device, &l->brick.cells), 0, 0};
         if (l->patches.device != NULL) sizes[1] = device_patch_scratch(all->device, &l->patches.plan);
         if (l->halo != NULL) sizes[1] = device_patch_scratch(all->device, boxsem_halo_plan(l->halo));
-        if (sizes[1] < 0) return -1;
         if (l->gather != NULL) sizes[2] = boxsem_gather_scratch(l->gather);
         if (l->transfer.device != NULL) sizes[2] = device_transfer_scratch(all->device, &l->transfer.plan);
         for (int s = 0; s < 3; s++) most = sizes[s] > most ? sizes[s] : most;
@@ -483,10 +482,6 @@ static int64_t scratch_needed(const struct boxsem_levels *all) {
 facet_status boxsem_levels_prepare(struct boxsem_levels *all) {
     facet_status status = FACET_OK;
     int64_t size = scratch_needed(all);
-    if (size < 0)
-        FAIL(FACET_ERROR_INPUT,
-             "the device '%s' has no patches of this degree or variant; use a lower degree or another device",
-             device_name(all->device));
     if (size <= all->scratch_size) return FACET_OK;
     device_free(all->device, &all->scratch);
     all->scratch_size = 0;

@@ -27,6 +27,19 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
     }
 }
 
+int64_t hdg_n_single(const struct hdg *h) {
+    int64_t n = 0;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const int64_t count = h->data.mesh->blocks[b].count;
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        for (int64_t i = 0; i < count; i += h->lanes)
+            if (condenser_way(h, &c, b, i / h->lanes) == BATCH_SINGLE)
+                n += i + h->lanes < count ? h->lanes : count - i;
+    }
+    return n;
+}
+
 facet_status hdg_operator_create(const struct hdg *h, struct operator* A) {
     if (h->nonsymmetric) return elastic_operator(h, A);
     return trace_operator_create(&h->trace, &h->matrices, A);

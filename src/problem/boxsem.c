@@ -1,6 +1,7 @@
 /* The backend of boxes, continuous elements solved whole (cui2024): over src/boxsem/boxsem.h. There is no
  * trace; what is condensed elsewhere is here one system over all nodes, solved by fast diagonalization where
  * the coefficients are numbers, or with cycles over vertex patches. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -304,6 +305,12 @@ static facet_status conservation(const struct facet_solver *s, double *imbalance
     return FACET_OK;
 }
 
+/* Loads whose mean must vanish, or nearly so, are made there. */
+static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
+    const struct boxsem *c = s->box->continuous;
+    if (c->tiles == NULL || c->grid.singular || c->loose) snprintf(text, bytes, "the load");
+}
+
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
     s->solved = 0; /* the solution is overwritten */
@@ -377,6 +384,7 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .solve = solve,
                                        .recover = recover,
                                        .conservation = conservation,
+                                       .on_host = on_host,
                                        .copy_out = copy_out,
                                        .load_there = load_there,
                                        .copy_there = copy_there,
