@@ -25,17 +25,18 @@ static const char *build_type(void) {
 #endif
 }
 
-/* The support matrix: a line for every kernel. */
+/* The support matrix: a line for every kernel, and why one is not on a device. */
 static void put_kernels(struct text *out) {
     static const char *const names[] = {"cpu", "ref", "debug", "cuda"};
     for (int k = 0; k < device_n_kernels(); k++) {
-        text_printf(out, "%-11s%-22s", k == 0 ? "kernels" : "", device_kernel_name(k));
+        text_printf(out, "%-11s%-25s", k == 0 ? "kernels" : "", device_kernel_name(k));
         for (int d = 0; d < 4; d++) {
             const struct device *device;
             (void)device_find(names[d], &device); /* what it has is known without a GPU */
             if (device == NULL) continue;
-            text_printf(out, "%s%s %s", d == 0 ? "" : "  ", names[d],
-                        device_support_name(device_support(device, k)));
+            const enum device_support support = device_support(device, k);
+            text_printf(out, "%s%s %s", d == 0 ? "" : "  ", names[d], device_support_name(support));
+            if (support == DEVICE_NONE) text_printf(out, " (%s)", device_why_none(k));
         }
         text_printf(out, "\n");
     }

@@ -91,6 +91,7 @@ void report_header(const struct run *run, struct text *out) {
     char note[RUN_NOTE_BYTES];
     if (run_note(run, RUN_NOTE_OPERATOR, note)) text_printf(out, "          %s\n", note);
     if (run_note(run, RUN_NOTE_PMG, note)) text_printf(out, "          %s\n", note);
+    if (run_note(run, RUN_NOTE_HOST, note)) text_printf(out, "          %s\n", note);
     if (run_note(run, RUN_NOTE_HIDDEN, note)) text_printf(out, "note      %s\n", note);
 }
 

@@ -61,6 +61,7 @@ if [ "${CHECKS-yes}" ]; then
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
     check parity-test_gpu_cells test_gpu_cells env FACET_PROGRAM="$build/facet" python3 tests/test_gpu_cells.py
+    check parity-test_keys test_keys env FACET_PROGRAM="$build/facet" python3 tests/test_keys.py
     if [ -x "$sanitizer" ]; then
         count=0
         cat > "$work/small.yaml" <<CASE
@@ -78,6 +79,10 @@ CASE
         sanitize "mixed" --set solver.method=multigrid --set solver.precision=mixed
         sanitize "k of the cells" --set "conductivity=1+floor(8*x)" --set discretization.degree=2
         sanitize "direct" --set solver.method=direct
+        sanitize "point" --set solver.preconditioner=gmg --set solver.smoother=point --set discretization.degree=2
+        sanitize "additive" --set solver.preconditioner=patches --set solver.smoother=additive
+        sanitize "degree 13" --set mesh.box.cells=[2,2,2] --set discretization.degree=13 --set solver.method=cg \
+            --set solver.preconditioner=patches
         for degree in 3 7; do
             sanitize "hdg, degree $degree" --set discretization.method=hdg --set discretization.degree=$degree \
                 --set solver.method=cg --set solver.preconditioner=additive

@@ -210,61 +210,80 @@ EVERYWHERE int general_conductivity_at(const struct general_data *d, int64_t bat
     return K[0] >= 1.0 / d->most && K[0] <= d->most && (n == 1 || general_is_definite(dim, K));
 }
 
-/* tau times the lengths of the normals of a cell. */
-EVERYWHERE void general_taus(const struct general_data *d, int64_t batch, int lane, double volume,
-                             double mean_K) {
-    const int dim = d->dim, n = d->n_face, L = d->lanes;
-    const double *normals = d->normals + batch * d->n_faces * n * dim * L + lane;
-    double *to = d->taus + batch * d->n_faces * n * L + lane;
-    for (int f = 0; f < d->n_faces; f++, normals += (int64_t)n * dim * L, to += (int64_t)n * L) {
-        double area = 0.0, tau = mean_K / d->length;
-        for (int q = 0; q < n; q++) {
-            double square = 0.0;
-            for (int a = 0; a < dim; a++) square += normals[(q * dim + a) * L] * normals[(q * dim + a) * L];
-            to[q * L] = sqrt(square);
-            area += to[q * L];
-        }
-        if (d->tau_hat > 0.0) tau = 2.0 * d->tau_hat / (volume / area * d->heights[f]);
-        if (d->tau > 0.0) tau = d->tau;
-        for (int q = 0; q < n; q++) to[q * L] *= tau;
+/* What general_weights makes of a cell is made of parts, which threads of a device may share: points of the
+ * cell, which leave sums; points of its faces, which leave areas; and tau, which needs both. */
+struct general_sums {
+    double volume, trace, largest; /* trace: the integral of that of K; largest: of the reaction */
+    int fit;                       /* 0: the data are not fit */
+};
+/* K: dim x dim, which is asked for where `fresh`. */
+EVERYWHERE void general_weigh_point(const struct general_data *d, int64_t batch, int lane, int q, int fresh,
+                                    double *K, struct general_sums *sums) {
+    const int dim = d->dim, n = d->n, L = d->lanes, pairs = d->full ? dim * (dim + 1) / 2 : 1;
+    const double w = d->wJ[(batch * n + q) * L + lane];
+    double other[9];
+    if (fresh || d->varying) sums->fit &= general_conductivity_at(d, batch, lane, q, K);
+    sums->volume += w;
+    for (int a = 0; a < dim; a++) sums->trace += w * K[a * (dim + 1)];
+    if (d->mass != (double *)0 && d->full) {
+        sums->fit &= general_inverse(dim, K, other);
+        for (int b = 0, pair = 0; b < dim; b++)
+            for (int a = 0; a <= b; a++, pair++)
+                d->mass[((batch * pairs + pair) * n + q) * L + lane] = w * other[a * dim + b];
+    } else if (d->mass != (double *)0) {
+        d->mass[(batch * n + q) * L + lane] = d->roots != (double *)0 ? w : w / K[0];
+    }
+    if (d->reaction != (const double *)0) {
+        const double lambda = d->reaction[(batch * n + q) * L + lane];
+        sums->fit &= lambda >= 0.0 && lambda <= d->most;
+        sums->largest = fmax(sums->largest, lambda);
+        d->weights[(batch * n + q) * L + lane] = w * lambda;
     }
 }
+/* Point q of all points of the faces: the length of its normal, which goes where tau times it will stand. */
+EVERYWHERE double general_length(const struct general_data *d, int64_t batch, int lane, int q) {
+    const int64_t at = batch * d->n_faces * d->n_face + q;
+    double square = 0.0;
+    for (int a = 0; a < d->dim; a++) {
+        const double normal = d->normals[(at * d->dim + a) * d->lanes + lane];
+        square += normal * normal;
+    }
+    return d->taus[at * d->lanes + lane] = sqrt(square);
+}
+EVERYWHERE double general_tau(const struct general_data *d, int face, double volume, double trace,
+                              double area) {
+    return d->tau > 0.0       ? d->tau
+           : d->tau_hat > 0.0 ? 2.0 * d->tau_hat / (volume / area * d->heights[face])
+                              : trace / (volume * d->dim) / d->length;
+}
+/* K: of the last point. */
+EVERYWHERE int general_weigh_rest(const struct general_data *d, int64_t batch, int lane, const double *K,
+                                  const struct general_sums *sums) {
+    const int dim = d->dim, L = d->lanes;
+    double root[9];
+    d->size[batch * L + lane] = sums->volume / d->unit;
+    d->largest[batch * L + lane] = sums->largest;
+    if (d->roots == (double *)0) return sums->fit;
+    const int fit = general_root(dim, K, root);
+    for (int i = 0; i < dim * dim; i++) d->roots[(batch * dim * dim + i) * L + lane] = root[i];
+    return sums->fit & fit;
+}
 
-/* What general_weights makes of a cell; 0: its data are not fit. */
+/* All of it; 0: its data are not fit. */
 EVERYWHERE int general_weights_of(const struct general_data *d, int64_t batch, int lane) {
-    const int dim = d->dim, n = d->n, L = d->lanes, pairs = d->full ? dim * (dim + 1) / 2 : 1;
-    const double *wJ = d->wJ + batch * n * L + lane;
-    double K[9], other[9], volume = 0.0, trace = 0.0, largest = 0.0;
-    int fit = 1;
-    for (int q = 0; q < n; q++) {
-        if (q == 0 || d->varying) fit &= general_conductivity_at(d, batch, lane, q, K);
-        volume += wJ[q * L];
-        for (int a = 0; a < dim; a++) trace += wJ[q * L] * K[a * (dim + 1)];
-        if (d->mass != (double *)0 && d->full) {
-            fit &= general_inverse(dim, K, other);
-            for (int b = 0, pair = 0; b < dim; b++)
-                for (int a = 0; a <= b; a++, pair++)
-                    d->mass[((batch * pairs + pair) * n + q) * L + lane] = wJ[q * L] * other[a * dim + b];
-        } else if (d->mass != (double *)0) {
-            d->mass[(batch * n + q) * L + lane] = d->roots != (double *)0 ? wJ[q * L] : wJ[q * L] / K[0];
-        }
-        if (d->reaction != (const double *)0) {
-            const double lambda = d->reaction[(batch * n + q) * L + lane];
-            fit &= lambda >= 0.0 && lambda <= d->most;
-            largest = fmax(largest, lambda);
-            d->weights[(batch * n + q) * L + lane] = wJ[q * L] * lambda;
-        }
-    }
+    struct general_sums sums = {0.0, 0.0, 0.0, 1};
+    double K[9];
+    for (int q = 0; q < d->n; q++) general_weigh_point(d, batch, lane, q, q == 0, K, &sums);
     for (int q = 0; d->det != (double *)0 && d->roots == (double *)0 && q < d->n_det; q++)
-        d->det[(batch * d->n_det + q) * L + lane] /= K[0];
-    if (d->roots != (double *)0) {
-        fit &= general_root(dim, K, other);
-        for (int i = 0; i < dim * dim; i++) d->roots[(batch * dim * dim + i) * L + lane] = other[i];
+        d->det[(batch * d->n_det + q) * d->lanes + lane] /= K[0];
+    for (int f = 0; f < d->n_faces; f++) {
+        double area = 0.0;
+        for (int q = 0; q < d->n_face; q++) area += general_length(d, batch, lane, f * d->n_face + q);
+        const double tau = general_tau(d, f, sums.volume, sums.trace, area);
+        for (int q = 0; q < d->n_face; q++)
+            d->taus[((batch * d->n_faces + f) * d->n_face + q) * d->lanes + lane] *= tau;
     }
-    general_taus(d, batch, lane, volume, trace / (volume * dim));
-    d->size[batch * L + lane] = volume / d->unit;
-    d->largest[batch * L + lane] = largest;
-    return fit;
+    return general_weigh_rest(d, batch, lane, K, &sums);
 }
 
 /* What general_balance says of a cell, `lanes` apart. */

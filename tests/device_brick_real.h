@@ -77,11 +77,11 @@ static void NAME(run_brick_restrict)(struct arena *a, int64_t number) {
 /* All variants, forward and backward, with inner steps where coefficients vary. */
 static void NAME(run_patch_sweep)(struct arena *a, int64_t number) {
     const int varies = brick_cases[number].k_varies || brick_cases[number].lambda_varies;
-    for (int run = 0; run < (varies ? 2 : 1) * (last_variant + 1); run++) {
+    for (int run = 0; run < (varies ? 2 : 1) * (PATCH_ADDITIVE + 1); run++) {
         struct brick_setup s;
         brick_setup_create(a->device, (int)number, &s);
-        s.patches.plan.variant = (enum patch_variant)(run % (last_variant + 1));
-        s.patches.plan.inner = run > last_variant ? 3 : 0;
+        s.patches.plan.variant = (enum patch_variant)(run % (PATCH_ADDITIVE + 1));
+        s.patches.plan.inner = run > PATCH_ADDITIVE ? 3 : 0;
         s.patches.plan.damping = 0.75;
         REAL *x = NAME(put_random)(a, s.n, 1), *b = NAME(put_zero)(a, s.n),
              *scratch = NAME(put_nan)(a, device_patch_scratch(a->device, &s.patches.plan));

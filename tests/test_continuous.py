@@ -47,6 +47,24 @@ class Continuous(unittest.TestCase):
         for name, value in result["values"].items():
             self.assertLess(abs(value - cycles["values"][name]), 1e-9)
 
+    def test_extremes_of_linear_elements(self):
+        """Their reach is no more than their values: the cell that has the greatest one must not be passed over."""
+        result, _ = self.solve("discretization.degree=1", "values=[{name: most, field: u, take: max},"
+                               "{name: least, field: u, take: min}, {name: corner, field: u, at: [1.5, 1]}]")
+        self.assertAlmostEqual(result["values"]["most"], result["values"]["corner"], delta=1e-12)
+        self.assertAlmostEqual(result["values"]["least"], 0.0, delta=1e-12)
+
+    def test_a_reaction_that_holds_the_constant(self):
+        """What rounds alike in all cells adds up: the estimate knows, or the mean is found by itself."""
+        for reaction in (1e-3, 1e-2, 5e-2, 0.5):
+            case = ["mesh={box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [6, 6, 6], shape: hex}}",
+                    f"reaction={reaction}", "exact=cos(pi*x)*cos(pi*y) + 10", "boundary=[{on: rest, neumann: exact}]",
+                    "discretization.degree=7", "solver={method: cg, rtol: 1e-10}",
+                    "values=[{name: mean, field: u, take: mean}]"]
+            result, _ = self.solve(*case)
+            with self.subTest(reaction=reaction):
+                self.assertLess(abs(result["values"]["mean"] / 10 - 1), 10 * result["solver"]["error"] + 1e-12)
+
     def test_not_converged(self):
         result, message = self.solve("solver={method: cg, preconditioner: none, max_iterations: 2}", expect=1)
         self.assertFalse(result["solver"]["converged"])

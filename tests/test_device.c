@@ -144,9 +144,6 @@ static const struct box_case device_boxes[] = {
 /* ------------------------------------------------------------------------------------------ both precisions
  */
 
-/* The GPU has no additive patches. */
-static int last_variant = PATCH_ADDITIVE;
-
 #include "device_ring.h"
 
 #define REAL       double
@@ -577,7 +574,6 @@ static int agrees(const struct check *check, const char *name, int64_t size, int
     struct arena ref = {.device = find("ref")};
     int agree = 1, fused = strcmp(kernels_instructions(NULL), "x86-64") != 0;
     double tolerance = check->tolerance > 0 || fused ? check->tolerance : 1e-13;
-    last_variant = strcmp(name, "cuda") == 0 ? PATCH_GLOBAL : PATCH_ADDITIVE;
     check->run(&ref, size);
     for (int t = 0; t < n_counts; t++) {
         struct arena a = {.device = find(name)}, again = {.device = find(name)};
@@ -667,6 +663,16 @@ static void the_support_matrix_is_true_and_tested(void **state) {
 #include "kernels/kernels.def"
 #undef KERNEL
     assert_int_equal(k, device_n_kernels());
+}
+
+/* A kernel that `cuda` has not has a reason, whether there is a GPU or not; one that it has needs none. */
+static void what_cuda_lacks_is_explained(void **state) {
+    (void)state;
+    const struct device *gpu;
+    (void)device_find("cuda", &gpu);
+    if (gpu == NULL) skip();
+    for (int k = 0; k < device_n_kernels(); k++)
+        assert_int_equal(device_support(gpu, k) == DEVICE_NONE, device_why_none(k)[0] != '\0');
 }
 
 /* ------------------------------------------------------------------------------------------ the wall */
@@ -828,6 +834,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_kernel_gives_what_ref_gives),
         cmocka_unit_test(the_gpu_gives_what_ref_gives),
         cmocka_unit_test(the_support_matrix_is_true_and_tested),
+        cmocka_unit_test(what_cuda_lacks_is_explained),
         cmocka_unit_test(the_wall_keeps_strangers_out),
         cmocka_unit_test(views_can_be_read),
         cmocka_unit_test(every_allocation_may_fail),

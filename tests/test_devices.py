@@ -14,6 +14,7 @@ PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet")
 EXAMPLES = os.path.join(SOURCE, "examples")
 CASES = sorted(name for name in os.listdir(EXAMPLES) if name.endswith(".yaml"))
 OF_THE_RUN = {"device", "threads", "seconds", "memory_bytes", "memory"}  # may differ
+LEFT = "left to the host: "  # how a note of a device that is not the host begins
 ROUNDING = {"residual", "rate", "error", "balance"}  # measures of rounding: no two devices agree on them
 TOLERANCE = 1e-9
 ROUNDING_OF_ERRORS = 1e-12
@@ -65,6 +66,7 @@ class Devices(unittest.TestCase):
             for one in result.get("cases", [result]):
                 for key in OF_THE_RUN:
                     one.pop(key, None)
+                one["notes"] = [note for note in one.get("notes", []) if not note.startswith(LEFT)]
         self.assert_same(expected, found, f"{case} on {device}")
         for one in expected.get("cases", [expected]):
             self.assertTrue({"mesh", "unknowns", "solver"} <= one.keys())
@@ -75,6 +77,17 @@ class Devices(unittest.TestCase):
         for case in CASES:
             with self.subTest(case=case):
                 self.compare(case, "debug")
+
+    def test_what_is_left_to_the_host(self):
+        """A device that is not the host says which cells it does not condense; the host says nothing."""
+        wanted = {"transition.yaml": "28 of 60 cells", "shell.yaml": "load and recovery", "poisson.yaml": None}
+        for case, words in wanted.items():
+            with self.subTest(case=case):
+                here, there = (self.solve(case, device).get("notes", []) for device in ("cpu", "debug"))
+                self.assertFalse([note for note in here if note.startswith(LEFT)])
+                found = [note for note in there if note.startswith(LEFT)]
+                self.assertEqual(len(found), 0 if words is None else 1, found)
+                self.assertTrue(words is None or words in found[0], found)
 
     def test_every_example_on_ref(self):
         for case in CASES:

@@ -83,6 +83,13 @@ class Boxes(Mpi):
         mesh = cubes([2, 1, 1]).replace("}}\n", "}, refine: 2}\n")
         self.compare(case(mesh, EXACT, 3), (5,), iterations=1)
 
+    def test_one_rank(self):
+        """Has all cells, and solves as one process does."""
+        for text in (case(cubes([4, 2, 2]), EXACT, 3), continuous(cubes([4, 2, 2]), EXACT, 3)):
+            text = text.replace(", method: cg", "").replace(", method: multigrid", "")
+            self.compare(text, (1,), iterations=0)
+            self.assertEqual(self.mpi(1, text)["solver"]["method"], "direct")
+
     def test_what_is_refused(self):
         mesh = cubes([4, 2, 2])
         error = self.mpi(2, case(mesh, EXACT, 2).replace("method: cg", "method: direct"), status=2)
@@ -91,12 +98,75 @@ class Boxes(Mpi):
         self.assertIn("the operator tensor needs the conductivity to be constant in every cell", error)
         error = self.mpi(3, case(mesh, 'conductivity: "if(x > 2, 2, 1)"\n' + EXACT, 2, discretization=", tau: 1"), status=2)
         self.assertIn("the same in all cells of a layer", error)
-        error = self.mpi(2, mesh + "equation: diffusion\n" + EXACT + "discretization: {method: continuous, degree: 3}\n",
-                         status=2)
-        self.assertIn("the discretization continuous is not distributed yet", error)
-        error = self.mpi(2, mesh + "equation: diffusion\n" + EXACT + "discretization: {method: condensed, degree: 3}\n",
-                         status=2)
-        self.assertIn("the discretization condensed is not distributed yet", error)
+
+
+def continuous(mesh, data, degree, solver=", method: multigrid"):
+    return (mesh + "equation: diffusion\n" + data + f"discretization: {{method: continuous, degree: {degree}}}\n"
+            f"solver: {{rtol: 1.0e-12{solver}}}\n" + VALUES)
+
+
+class Continuous(Mpi):
+    """Nodes that up to eight blocks share, patches that reach into others, levels of blocks and whole ones."""
+
+    MIXED = "boundary: [{on: xmin, dirichlet: exact}, {on: rest, neumann: exact}]\n"
+    QUADS = EXACT.replace("*exp(z/2)", "") + MIXED
+
+    def compare(self, case, ranks, iterations=0, device="cpu"):
+        super().compare(case, ranks, iterations, device)
+
+    def test_levels(self):
+        """The steps of one process on blocks of any size: one layer, one cell, cut at odd places."""
+        self.compare(continuous(box("hex", 3, 4), EXACT + self.MIXED, 3), (3, 8))
+        self.compare(continuous(box("hex", 3, 2), EXACT + self.MIXED, 2), (5,), device="ref")
+        self.compare(continuous(cubes([2, 2, 2]), EXACT + self.MIXED, 3), (3, 9))
+        self.compare(continuous(box("quad", 2, 5), self.QUADS, 4), (7,))
+        self.compare(continuous(box("quad", 2, 16), self.QUADS, 5), (4,))  # two levels of blocks
+        self.compare(continuous(box("quad", 2, 8), self.QUADS, 1), (3,))
+
+    def test_solvers(self):
+        for solver in (", method: cg", ", method: cg, precision: mixed", ", method: multigrid, precision: mixed",
+                       ", method: fgmres, cycle: F", ", method: cg, cycle: W", ", method: cg, preconditioner: jacobi",
+                       ", method: multigrid, smoother: patches, smoother_degree: 2"):
+            self.compare(continuous(box("quad", 2, 8), self.QUADS, 3, solver), (3,))
+        for solver in (", method: cg, smoother: chebyshev", ", method: cg, smoother: jacobi", ""):
+            self.compare(continuous(box("quad", 2, 8), self.QUADS, 3, solver), (3,), iterations=1 if solver else 5)
+
+    def test_rings(self):
+        self.compare(continuous(box("hex", 3, 4, ", periodic: [x]"), "exact: sin(pi*x)*cos(y)\n"
+                                "boundary: [{on: ymin, dirichlet: exact}, {on: rest, neumann: exact}]\n", 3), (3,))
+        self.compare(continuous(box("quad", 2, 4, ", periodic: [x, y]"), "source: sin(pi*x)*cos(2*pi*y)\n", 3), (3, 4))
+        self.compare(continuous(box("quad", 2, 3, ", periodic: [x, y]"), "reaction: 1\nsource: sin(pi*x)*cos(2*pi*y)\n",
+                                3), (2, 9))
+
+    def test_constants(self):
+        neumann = "boundary: [{on: rest, neumann: 0}]\n"
+        self.compare(continuous(box("hex", 3, 2), "source: x - 1\n" + neumann, 3, ", method: cg"), (5,))
+        for reaction in ("1.0e-6", "1"):
+            self.compare(continuous(box("hex", 3, 2), f"reaction: {reaction}\nsource: 1 + x\n" + neumann, 3, ", method: cg"),
+                         (3,), iterations=1)
+
+    def test_coefficients(self):
+        """Of the cells: on vertices where k jumps, and by patches; cells of all widths."""
+        held = "source: 1\nboundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
+        layers = 'conductivity: "if(x > 3, 50, 1)"\nreaction: "if(y > 1, 3, 0)"\n' + held
+        self.compare(continuous(cubes([6, 4, 2]), layers, 3, ""), (5,), iterations=1)
+        board = 'conductivity: "if(mod(floor(x) + floor(y) + floor(z), 2) > 0.5, 100, 1)"\n' + held
+        self.compare(continuous(cubes([8, 4, 4]), board, 2, ", smoother: patches"), (5,), iterations=1)
+        mesh = ("mesh: {box: {coordinates: {x: [0, 0.1, 0.3, 0.7, 1, 1.5, 2, 3, 3.3], y: [0, 0.5, 0.6, 1, 1.1], "
+                "z: [0, 0.2, 0.5, 1.1, 2]}, shape: hex}}\n")
+        self.compare(continuous(mesh, EXACT, 3), (3,))
+
+    def test_vertices_below(self):
+        """Too many nodes to be had whole, and blocks that cannot be halved."""
+        mesh = "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [41, 41], shape: quad}}\n"
+        self.compare(continuous(mesh, self.QUADS, 8), (8,), iterations=6)
+
+    def test_what_is_refused(self):
+        for solver, word in ((", method: cg, smoother: point", "the smoothers additive and point are"),
+                             (", smoother: additive", "the smoothers additive and point are"),
+                             (", method: direct", "the method direct is")):
+            error = self.mpi(2, continuous(box("quad", 2, 4), self.QUADS, 3, solver), status=2)
+            self.assertIn(word + " not distributed yet", error)
 
 
 class Pieces(Mpi):

@@ -86,7 +86,8 @@ static int check(const struct device *device, struct smoothing *s, int single, i
     return !good;
 }
 
-static int check_degree(const char *name, int dim, int degree, int varies, int inner) {
+/* all: every variant and kernel; else the first, and the one with the residual of the whole brick. */
+static int check_degree(const char *name, int dim, int degree, int varies, int inner, int all) {
     const struct device *device = NULL, *ref = NULL;
     struct smoothing s, r;
     int failed = 0;
@@ -99,8 +100,8 @@ static int check_degree(const char *name, int dim, int degree, int varies, int i
     s.patches.plan.inner = r.patches.plan.inner = inner;
     smooth(ref, &r, 0, want);
     /* The host has one kernel for each variant. */
-    const int last = strcmp(name, "cuda") == 0 ? PATCH_KERNEL_TENSOR : PATCH_KERNEL_BEST;
-    for (int variant = PATCH_BOUNDARY; variant <= PATCH_GLOBAL; variant++)
+    const int last = all && strcmp(name, "cuda") == 0 ? PATCH_KERNEL_TENSOR : PATCH_KERNEL_BEST;
+    for (int variant = PATCH_BOUNDARY; variant <= PATCH_GLOBAL; variant += all ? 1 : PATCH_GLOBAL)
         for (int kernel = PATCH_KERNEL_BEST; kernel <= last; kernel++)
             for (int single = 0; single < 2; single++) {
                 s.patches.plan.variant = (enum patch_variant)variant;
@@ -120,14 +121,28 @@ static void every_patch_kernel_gives_what_ref_gives(void **state) {
     int most = strcmp(name, "cuda") == 0 ? 8 : 4, failed = 0;
     for (int dim = 2; dim <= 3; dim++)
         for (int degree = 1; degree <= most; degree++) {
-            failed += check_degree(name, dim, degree, 0, 0);
-            failed += check_degree(name, dim, degree, 1, 0);
-            failed += check_degree(name, dim, degree, 1, 3);
+            failed += check_degree(name, dim, degree, 0, 0, 1);
+            failed += check_degree(name, dim, degree, 1, 0, 1);
+            failed += check_degree(name, dim, degree, 1, 3, 1);
         }
     assert_int_equal(failed, 0);
 }
 
+/* Patches without room for their residual, and without room for themselves, in what a block shares. */
+static void high_degrees_give_what_ref_gives(void **state) {
+    (void)state;
+    const struct device *gpu;
+    const char *name = device_find("cuda", &gpu) == FACET_OK ? "cuda" : "cpu";
+    int failed = 0;
+    for (int dim = 2; dim <= 3; dim++)
+        for (int degree = 9; degree <= 13; degree += 4)
+            for (int varies = 0; varies < 2; varies++)
+                failed += check_degree(name, dim, degree, varies, 0, 0);
+    assert_int_equal(failed, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_patch_kernel_gives_what_ref_gives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_patch_kernel_gives_what_ref_gives),
+                                       cmocka_unit_test(high_degrees_give_what_ref_gives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 // are coloured, one launch for each colour, and the first colour that touches a node writes it. In the
 // operator a block goes through a chunk of a column of cells along the last direction, keeping what the upper
 // nodes of a cell receive in registers until the next cell adds to it.
+#include "kernels/cuda/brick_row.cuh"
 #include "kernels/cuda/colour.cuh"
 #include "kernels/cuda/internal.cuh"
 #include "kernels/cuda/patch.cuh"
@@ -185,86 +186,41 @@ void run_apply(const struct brick_cells *c, double a, const R *x, double b, cons
 
 // Any brick, a thread for every node: for the few bricks that the above does not know.
 template <typename R> struct plain_launch {
-    struct brick_cells cells;
-    const R *mass[3], *stiffness[3];
+    brick_rows<R> rows;
     R a, b;
     const R *x, *f;
     R *y;
     int diagonal;
 };
 template <typename R> __global__ void plain_kernel(const __grid_constant__ plain_launch<R> p) {
-    const struct brick_cells &c = p.cells;
+    const struct brick_cells &c = p.rows.cells;
     const int64_t n = (int64_t)c.n_nodes[0] * c.n_nodes[1] * c.n_nodes[2];
     for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n;
          node += (int64_t)gridDim.x * blockDim.x) {
         const int at[3] = {(int)(node % c.n_nodes[0]), (int)(node / c.n_nodes[0] % c.n_nodes[1]),
                            (int)(node / c.n_nodes[0] / c.n_nodes[1])};
-        int first[3], count[3], local[3][2];
-        bool fixed = false;
-        for (int d = 0; d < 3; d++) {
-            const int k = c.element[d].k;
-            fixed = fixed || (c.fixed[d][0] && at[d] == 0) || (c.fixed[d][1] && at[d] == c.n_nodes[d] - 1);
-            first[d] = 0;
-            count[d] = 1;
-            local[d][0] = at[d];
-            if (k == 0) continue;
-            first[d] = at[d] / k;
-            local[d][0] = at[d] % k;
-            if (local[d][0] == 0 && (at[d] > 0 || c.periodic[d])) { // the upper end of a cell, too
-                const bool last = !c.periodic[d] && at[d] == c.n_nodes[d] - 1;
-                first[d] = first[d] - 1;
-                local[d][0] = k;
-                local[d][1] = 0;
-                count[d] = last ? 1 : 2;
-            }
-        }
+        const cells_around around(c, at);
         R sum = 0;
-        for (int s = 0; s < count[0] * count[1] * count[2]; s++) {
-            const int which[3] = {s % count[0], s / count[0] % count[1], s / count[0] / count[1]};
-            int cell[3];
-            const R *M[3], *A[3];
-            R h[3];
-            for (int d = 0; d < 3; d++) {
-                const int k = c.element[d].k;
-                cell[d] = (first[d] + which[d] + c.cells[d]) % c.cells[d];
-                M[d] = p.mass[d] + local[d][which[d]] * (k + 1);
-                A[d] = p.stiffness[d] + local[d][which[d]] * (k + 1);
-                h[d] = (R)c.widths[d][cell[d]];
-            }
-            const int64_t number = ((int64_t)cell[2] * c.cells[1] + cell[1]) * c.cells[0] + cell[0];
-            const R k = c.conductivity ? (R)c.conductivity[number] : (R)c.k;
-            const R lambda = c.reaction ? (R)c.reaction[number] : (R)c.lambda;
+        for (int s = 0; s < around.total(); s++) {
+            const cell_row<R> row(p.rows, around, s);
             for (int z = 0; z <= c.element[2].k; z++)
                 for (int y = 0; y <= c.element[1].k; y++)
                     for (int x = 0; x <= c.element[0].k; x++) {
-                        const int i[3] = {x, y, z};
-                        int64_t to = 0;
-                        for (int d = 2; d >= 0; d--)
-                            to = to * c.n_nodes[d] + (cell[d] * c.element[d].k + i[d]) % c.n_nodes[d];
+                        const int64_t to = row.node(x, y, z);
                         if (p.diagonal && to != node) continue;
-                        const R mx = h[0] * M[0][x], my = h[1] * M[1][y], mz = h[2] * M[2][z];
-                        const R w = lambda * mx * my * mz +
-                                    k * (A[0][x] / h[0] * my * mz + mx * (A[1][y] / h[1]) * mz +
-                                         mx * my * (A[2][z] / h[2]));
-                        sum += p.diagonal ? w : w * p.x[to];
+                        sum += p.diagonal ? row.entry(x, y, z) : row.entry(x, y, z) * p.x[to];
                     }
         }
         if (p.diagonal)
-            p.y[node] = fixed ? R(1) : sum;
+            p.y[node] = around.fixed ? R(1) : sum;
         else
-            p.y[node] = fixed ? R(0) : p.a * sum + (p.f != nullptr ? p.b * p.f[node] : R(0));
+            p.y[node] = around.fixed ? R(0) : p.a * sum + (p.f != nullptr ? p.b * p.f[node] : R(0));
     }
 }
 template <typename R>
 void run_plain(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y, int diagonal) {
     plain_launch<R> l;
-    l.cells = *c;
-    for (int d = 0; d < 3; d++) {
-        const struct brick_element_layout at = ::brick_element_layout(c->element[d].k);
-        const R *table = plain<R>(c->element[d].table, c->element[d].single);
-        l.mass[d] = table + at.mass;
-        l.stiffness[d] = table + at.stiffness;
-    }
+    l.rows = rows_of_brick<R>(c);
     l.a = (R)a;
     l.b = (R)b;
     l.x = x;

@@ -30,7 +30,9 @@ struct product product_of(const struct cell_plan *plan) {
     p.n = cell_plan_start(plan, plan->n_faces);
     p.m = plan->m;
     p.equal = plan->starts == nullptr;
-    for (int f = 0; f <= plan->n_faces && !p.equal; f++) p.starts[f] = plan->starts[f];
+    for (int f = 0; f <= plan->n_faces && f <= MOST_SLOTS && !p.equal; f++) p.starts[f] = plan->starts[f];
+    if (!p.equal && plan->n_faces > MOST_SLOTS)
+        good(cudaErrorInvalidValue, "a product over cells or patches of more than 512 faces");
     p.maps = plan->maps;
     p.matrices = plan->matrices;
     p.n_components = plan->n_components;

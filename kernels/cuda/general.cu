@@ -99,11 +99,45 @@ __global__ void weights_of_stars(int64_t n_numbers, int dim, int n, int varying,
     general_star_weights(L, dim, n, varying, wJ, C, K, q, number / L, (int)(number % L), flow, W);
 }
 
-__global__ void weigh_cells(const __grid_constant__ struct general_data d, int64_t n_cells,
-                            unsigned long long *failed) {
-    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (cell >= n_cells) return;
-    if (!general_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
+// A block takes a batch, a thread its part of the points of a cell and of its faces.
+constexpr int WEIGHERS = 8, MOST_FACES = 6;
+
+struct weighing {
+    struct general_sums sums[WEIGHERS][L];
+    double areas[WEIGHERS][MOST_FACES][L];
+};
+
+__global__ void __launch_bounds__(WEIGHERS *L)
+    weigh_cells(const __grid_constant__ struct general_data d, unsigned long long *failed) {
+    __shared__ weighing all;
+    const int64_t batch = blockIdx.x;
+    const int lane = threadIdx.x, part = threadIdx.y;
+    struct general_sums sums = {0.0, 0.0, 0.0, 1};
+    double K[9];
+    if (part >= d.n) general_conductivity_at(&d, batch, lane, 0, K);
+    for (int q = part; q < d.n; q += WEIGHERS) general_weigh_point(&d, batch, lane, q, q == part, K, &sums);
+    all.sums[part][lane] = sums;
+    for (int f = 0; f < d.n_faces; f++) all.areas[part][f][lane] = 0.0;
+    for (int q = part; q < d.n_faces * d.n_face; q += WEIGHERS)
+        all.areas[part][q / d.n_face][lane] += general_length(&d, batch, lane, q);
+    __syncthreads();
+    sums = all.sums[0][lane];
+    for (int p = 1; p < WEIGHERS; p++) {
+        const struct general_sums &other = all.sums[p][lane];
+        sums = {sums.volume + other.volume, sums.trace + other.trace, fmax(sums.largest, other.largest),
+                sums.fit & other.fit};
+    }
+    if (d.det != nullptr && d.roots == nullptr)
+        for (int q = part; q < d.n_det; q += WEIGHERS) d.det[(batch * d.n_det + q) * L + lane] /= K[0];
+    for (int f = 0, q = part; f < d.n_faces; f++) {
+        double area = 0.0;
+        for (int p = 0; p < WEIGHERS; p++) area += all.areas[p][f][lane];
+        const double tau = general_tau(&d, f, sums.volume, sums.trace, area);
+        for (; q < (f + 1) * d.n_face; q += WEIGHERS)
+            d.taus[(batch * d.n_faces * d.n_face + q) * L + lane] *= tau;
+    }
+    if (part == 0 && !general_weigh_rest(&d, batch, lane, K, &sums))
+        atomicMin(failed, (unsigned long long)batch);
 }
 
 __global__ void weigh_bodies(const __grid_constant__ struct elastic_data d, int64_t n_cells,
@@ -129,7 +163,7 @@ int64_t general_weights_cuda(const struct general_data *data, int64_t n_batches)
     if (n_batches == 0 || !may_launch()) return -1;
     unsigned long long *failed = facet::first_failure();
     if (failed == nullptr) return -1;
-    weigh_cells<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
+    weigh_cells<<<(unsigned)n_batches, dim3(L, WEIGHERS)>>>(*data, failed);
     launched("general_weights");
     return facet::failure_found(failed);
 }

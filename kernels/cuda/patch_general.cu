@@ -24,6 +24,8 @@ template <typename R> struct general_launch {
     const double *widths[3];
     int correction;
     patch_step<R> step;
+    int64_t total, numbers; // patches, and numbers that one takes
+    R *slices;              // where they do not fit into shared memory: a slice for every block
 };
 static_assert(sizeof(general_launch<double>) < 32000, "arguments of a kernel");
 
@@ -68,11 +70,9 @@ __device__ patch_range general_range(const general_launch<R> &p, const double *v
     return {sum / volume, least, most};
 }
 
-template <typename R> __global__ void general_kernel(const __grid_constant__ general_launch<R> p) {
-    extern __shared__ __align__(16) unsigned char memory[];
-    const int column[3] = {(int)(blockIdx.x % p.list[0].count),
-                           (int)(blockIdx.x / p.list[0].count % p.list[1].count),
-                           (int)(blockIdx.x / p.list[0].count / p.list[1].count)};
+template <typename R> __device__ void solve_general(const general_launch<R> &p, int64_t patch, R *memory) {
+    const int column[3] = {(int)(patch % p.list[0].count), (int)(patch / p.list[0].count % p.list[1].count),
+                           (int)(patch / p.list[0].count / p.list[1].count)};
     int m[3], with[3];
     const R *M[3], *A[3], *S[3], *e[3];
     for (int d = 0; d < 3; d++) {
@@ -97,7 +97,7 @@ template <typename R> __global__ void general_kernel(const __grid_constant__ gen
         return number;
     };
     const int size = m[0] * m[1] * m[2], closed = with[0] * with[1] * with[2];
-    R *r = reinterpret_cast<R *>(memory), *t = r + size, *X = t + size;
+    R *r = memory, *t = r + size, *X = t + size;
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
         const int64_t at = node(i % m[0], i / m[0] % m[1], i / m[0] / m[1]);
         r[i] = p.step.scale != nullptr ? p.b[at] * p.step.scale[at] : p.b[at];
@@ -146,6 +146,15 @@ template <typename R> __global__ void general_kernel(const __grid_constant__ gen
     }
 }
 
+template <typename R> __global__ void general_kernel(const __grid_constant__ general_launch<R> p) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    R *memory = p.slices != nullptr ? p.slices + blockIdx.x * p.numbers : reinterpret_cast<R *>(shared);
+    for (int64_t patch = blockIdx.x; patch < p.total; patch += gridDim.x) {
+        solve_general(p, patch, memory);
+        __syncthreads();
+    }
+}
+
 } // namespace
 
 int64_t general_numbers(const int64_t m[3], bool correction) {
@@ -182,7 +191,7 @@ template <typename R> void run_general(const patch_call<R> &call) {
     for (begin[2] = 0; begin[2] < count[2]; begin[2] += LIST)
         for (begin[1] = 0; begin[1] < count[1]; begin[1] += LIST)
             for (begin[0] = 0; begin[0] < count[0]; begin[0] += LIST) {
-                int64_t total = 1;
+                l.total = 1;
                 for (int d = 0; d < 3; d++) {
                     column_list<R> *list = &l.list[d];
                     const int rest = count[d] - begin[d];
@@ -192,12 +201,17 @@ template <typename R> void run_general(const patch_call<R> &call) {
                         list->cell[i] = g[d]->cell[begin[d] + i];
                         list->table[i] = table_of<R>(&p->lines[g[d]->line[begin[d] + i]]);
                     }
-                    total *= list->count;
+                    l.total *= list->count;
                 }
                 const int64_t m[3] = {g[0]->m, g[1]->m, g[2]->m};
-                const size_t bytes = (size_t)general_numbers(m, correction) * sizeof(R);
+                l.numbers = general_numbers(m, correction);
+                size_t bytes = (size_t)l.numbers * sizeof(R);
+                l.slices = bytes <= (size_t)MOST_SHARED ? nullptr : call.slices;
+                if (l.slices != nullptr) bytes = 0;
+                const int64_t blocks =
+                    l.slices != nullptr && l.total > GENERAL_SLICES ? GENERAL_SLICES : l.total;
                 if (!allow_shared(general_kernel<R>, bytes, "patch_sweep") || !may_launch()) return;
-                general_kernel<R><<<(unsigned)total, 128, bytes>>>(l);
+                general_kernel<R><<<(unsigned)blocks, l.slices != nullptr ? 512 : 128, bytes>>>(l);
                 launched("patch_sweep");
             }
 }

@@ -31,6 +31,7 @@ template <typename R> struct patch_call {
     R *residual;       // of the separate variant
     void *tables;      // room for what a kernel computes from the lines,
     const void **made; // and whose it is: kernel and lines, four addresses
+    R *slices;         // of patches that do not fit into shared memory; they are corrections
 
     const struct brick_line *line(int d_) const {
         return &plan->lines[g[d_]->line[0]];
@@ -103,8 +104,9 @@ template <typename R> void run_general(const patch_call<R> &);                  
 
 // Numbers that `tables` needs.
 constexpr int64_t TABLE_NUMBERS = 20000;
-// Numbers in the shared memory of a block of the general kernel.
+// Numbers that a block of the general kernel needs, in shared memory or, as so many blocks do, in a slice.
 int64_t general_numbers(const int64_t m[3], bool correction);
+constexpr int64_t GENERAL_SLICES = 128;
 
 } // namespace facet
 #endif

@@ -13,7 +13,8 @@ struct search {
     const double *T;
     box_numbers_of get;
     const void *user;
-    double reach, least, most; /* what is found in the likeliest cells */
+    double reach, least, most; /* what is found in the likeliest cells, */
+    int64_t likely[2];         /* these */
     double *extremes;
 };
 
@@ -79,7 +80,7 @@ static facet_status search_candidate(int64_t cell, const int at[3], double *scra
 static facet_status search_likely(struct search *s) {
     facet_status status = FACET_OK;
     double *scratch = NULL, of[4];
-    int64_t cells[2] = {0, 0};
+    int64_t *cells = s->likely;
     TRY(ALLOC(scratch, 2 * s->room + 2 * BOX_SLACK));
     for (int64_t cell = 1; cell < s->grid->n_cells; cell++)
         for (int side = 0; side < 2; side++) {
@@ -123,6 +124,10 @@ facet_status box_extremes(const struct box_grid *g, const int *const kinds[3], i
         TRY(search_likely(&s));
     }
     TRY(box_for_cells(g, size, 0, 2 * s.room, reach > 0.0 ? search_candidate : search_cell, &s));
+    if (reach > 0.0) { /* whose reach may be no more than what was found there */
+        extremes[2 * s.likely[0]] = fmin(extremes[2 * s.likely[0]], s.least);
+        extremes[2 * s.likely[1] + 1] = fmax(extremes[2 * s.likely[1] + 1], s.most);
+    }
 done:
     return status;
 }

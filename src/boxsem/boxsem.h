@@ -15,6 +15,8 @@
  * by one patch, by fast diagonalization of the whole box (one k, one lambda), or by a Cholesky factor. Where
  * k jumps there is one level instead, with the vertices of its cells below (vertices.c).
  *
+ * A box may be a block (box/box.h): blocks.h says what its nodes, patches and levels are then.
+ *
  *     boxsem_create(...);                once
  *     boxsem_load(c, &data);             as often as data change
  *     boxsem_solve(c, &control, &report);
@@ -92,6 +94,7 @@ struct boxsem {
     int degree, n;                 /* n = degree + 1 */
     int n_nodes[3];                /* 1 from dim on */
     int64_t n_all, n_free;         /* nodes; those without Dirichlet values */
+    int64_t n_whole;               /* nodes of all blocks, each once; of a whole box n_all */
     int64_t cell_size, n_volume;   /* n^dim, cells x n^dim */
     int64_t *fixed;                /* n_all - n_free: nodes with Dirichlet values, ascending */
     int64_t *fixed_places;         /* the same on a device that is not the host */

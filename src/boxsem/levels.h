@@ -4,6 +4,7 @@
 #define FACET_BOXSEM_LEVELS_H
 
 #include "box/diagonalize.h"
+#include "boxsem/blocks.h"
 #include "boxsem/boxsem.h"
 #include "boxsem/brick.h"
 
@@ -14,6 +15,12 @@ struct boxsem_level {
     struct boxsem_patches patches;   /* of smoothers over patches */
     struct boxsem_transfer transfer; /* from the next level to this one */
     int64_t n;
+    /* Where the grid is a block (boxsem/blocks.h): */
+    struct boxsem_blocks blocks;
+    struct seam *seam;
+    struct boxsem_halo *halo;     /* of patches, in place of those above */
+    struct boxsem_gather *gather; /* the next level is whole, in place of the transfer */
+    struct vector owned;          /* of what is restricted, the nodes that belong to this block */
 };
 
 struct boxsem_levels {
@@ -24,6 +31,7 @@ struct boxsem_levels {
     struct boxsem_level *levels;   /* finest first */
     struct operator A;             /* of the finest level, in double precision */
     struct box_diagonal *diagonal; /* of the last level; NULL: solved otherwise */
+    int on_vertices;               /* below the last level stand the vertices of its cells */
     int factored;                  /* the last level is solved by a Cholesky factor */
     double *scratch;               /* of all kernels, on the device */
     int64_t scratch_size;
@@ -41,7 +49,7 @@ facet_status boxsem_levels_prepare(struct boxsem_levels *all);
 int boxsem_levels_can_change(const struct boxsem_levels *all);
 void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction);
 
-/* vertices.c: the functions of the vertices in those of the only level, and what is below it. */
+/* vertices.c: the functions of the vertices in those of the last level, and what is below it. */
 facet_status boxsem_levels_reach_vertices(struct boxsem_levels *all);
 facet_status boxsem_levels_end_vertices(const struct boxsem_levels *all, struct multigrid *mg);
 

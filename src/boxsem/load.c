@@ -231,17 +231,25 @@ done:
 
 /* ------------------------------------------------------------------------------------- all of it */
 
+/* The sum of all loads, and of their absolute values; of a block, nodes are parts of sums. */
+static facet_status add_up(const struct boxsem *c, const double *nodes, double sums[2]) {
+    sums[0] = sums[1] = 0.0;
+    for (int64_t i = 0; i < c->n_all; i++) {
+        sums[0] += nodes[i];
+        sums[1] += fabs(nodes[i]);
+    }
+    return c->grid.part != NULL ? team_reduce(c->grid.part->team, TEAM_SUM, 2, sums) : FACET_OK;
+}
+
 /* The loads of a singular problem must sum to zero: what quadrature leaves is taken out, and no more. */
 static facet_status balance(const struct boxsem *c, double *nodes) {
-    double total = 0.0, scale = 0.0;
-    for (int64_t i = 0; i < c->n_all; i++) {
-        total += nodes[i];
-        scale += fabs(nodes[i]);
-    }
-    facet_status status = box_check_balance(total, scale);
-    if (status != FACET_OK) return status;
-    box_add_products(c->n_nodes, (const double *const *)c->moments, -total / c->volume, nodes);
-    return FACET_OK;
+    facet_status status = FACET_OK;
+    double sums[2];
+    TRY(add_up(c, nodes, sums));
+    TRY(box_check_balance(sums[0], sums[1]));
+    box_add_products(c->n_nodes, (const double *const *)c->moments, -sums[0] / c->volume, nodes);
+done:
+    return status;
 }
 
 /* b -= A (Dirichlet values). */
@@ -249,7 +257,7 @@ static facet_status lift(struct boxsem *c) {
     facet_status status = FACET_OK;
     struct vector x = {0}, r = {0};
     TRY(vector_create(c->device, c->n_all, &x));
-    TRY(vector_create(c->device, c->n_all, &r));
+    TRY(vector_create_like(&c->b, &r)); /* takes its place */
     vector_fill(&x, 0.0);
     TRY(boxsem_nodes_fix(c, c->fixed_values, &x));
     TRY(boxsem_levels_prepare(c->levels));
@@ -266,17 +274,16 @@ done:
 /* The mean of a loose solution: that of the exact one if all data are its, or what the reaction makes of the
  * integrals of f and the boundary data, which the nodes have. */
 static facet_status find_mean(struct boxsem *c, const struct box_given *data, const double *nodes) {
-    double sum = 0.0, scale = 0.0;
+    facet_status status = FACET_OK;
+    double sums[2];
     c->doubt = 0.0;
     if (box_given_is_exact(data))
         return box_field_mean(&c->grid, c->n + BOX_EXTRA_POINTS, data->exact, &c->mean);
-    for (int64_t i = 0; i < c->n_all; i++) {
-        sum += nodes[i];
-        scale += fabs(nodes[i]);
-    }
-    c->mean = sum / (c->grid.reaction[0] * c->volume);
-    c->doubt = DBL_EPSILON * scale / (c->grid.reaction[0] * c->volume);
-    return FACET_OK;
+    TRY(add_up(c, nodes, sums));
+    c->mean = sums[0] / (c->grid.reaction[0] * c->volume);
+    c->doubt = DBL_EPSILON * sums[1] / (c->grid.reaction[0] * c->volume);
+done:
+    return status;
 }
 
 static facet_status load(struct boxsem *c, const struct box_given *data, const double *there) {
@@ -300,9 +307,10 @@ static facet_status load(struct boxsem *c, const struct box_given *data, const d
     }
     if (c->loose) TRY(find_mean(c, data, nodes));
     TRY(boxsem_nodes_close(&c->b, 1, &nodes));
+    seam_add(c->b.seam, &c->b);
 sides:
     TRY(load_fixed(c, data, &any));
-    if (any) TRY(lift(c));
+    if (box_all(&c->grid, TEAM_MAX, any) > 0.0) TRY(lift(c));
 done:
     boxsem_nodes_close(&c->b, 0, &nodes);
     return status;
@@ -372,6 +380,7 @@ facet_status boxsem_set_guess(struct boxsem *c, const double *values) {
     TRY(boxsem_nodes_open(&c->u, &job.nodes));
     TRY(run_points(c, &job));
     TRY(boxsem_nodes_close(&c->u, 1, &job.nodes));
+    TRY(seam_share(c->u.seam, &c->u)); /* the values of cells need not agree */
 done:
     boxsem_nodes_close(&c->u, 0, &job.nodes);
     base_free(&weights);

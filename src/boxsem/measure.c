@@ -168,6 +168,7 @@ facet_status boxsem_mean(const struct boxsem *c, double *mean) {
     double *nodes = NULL;
     TRY(boxsem_nodes_open(&u, &nodes));
     *mean = box_weigh(c->n_nodes, (const double *const *)c->moments, nodes) / c->volume;
+    *mean = box_all(&c->grid, TEAM_SUM, *mean);
 done:
     boxsem_nodes_close(&u, 0, &nodes);
     return status;

@@ -13,17 +13,9 @@
 
 /* ------------------------------------------------------------------------------ one line */
 
-/* A column before it has a line: cells first_cell .. first_cell + n_cells - 1 (modulo the cells of a ring).
- */
-struct column {
-    int first, m; /* nodes */
-    int cell, cells;
-    int ring; /* all of a periodic direction with one cell: its last node is its first */
-};
-
 /* Mass and stiffness of the free nodes against them and the shell, m x (m + 2). */
 static void fill_matrices(const struct box_grid *g, int d, const struct box_element *e,
-                          const struct column *c, double *M, double *A) {
+                          const struct boxsem_column *c, double *M, double *A) {
     int k = e->k, n = k + 1, with = c->m + 2;
     int rows[BRICK_MAX_DEGREE + 1], columns[BRICK_MAX_DEGREE + 1];
     for (int s = c->cell; s < c->cell + c->cells; s++) {
@@ -38,7 +30,8 @@ static void fill_matrices(const struct box_grid *g, int d, const struct box_elem
 }
 
 static facet_status make_line(const struct device *device, const struct box_grid *g, int d,
-                              const struct box_element *e, const struct column *c, struct brick_line *line) {
+                              const struct box_element *e, const struct boxsem_column *c,
+                              struct brick_line *line) {
     facet_status status = FACET_OK;
     int m = c->m, with = m + 2;
     double *M = NULL, *A, *rows, *T, *table = NULL;
@@ -88,30 +81,34 @@ done:
 
 /* ------------------------------------------------------------------------------ columns and colours */
 
-/* All columns of a direction, ascending; returns their number. columns: cells + 1. */
-static int list_columns(const struct box_grid *g, int d, int k, struct column *columns) {
-    int N = g->cells[d], n = 0;
-    if (d >= g->dim) {
-        columns[0] = (struct column){.m = 1, .cells = 1};
-        return 1;
-    }
-    int periodic = g->sides[d][0] == BOX_PERIODIC;
-    int open0 = g->sides[d][0] == BOX_NEUMANN, open1 = g->sides[d][1] == BOX_NEUMANN;
+int boxsem_list_columns(int N, const enum box_side sides[2], int k, struct boxsem_column *columns,
+                        int *n_colours) {
+    int n = 0, periodic = sides[0] == BOX_PERIODIC;
+    int open0 = sides[0] == BOX_NEUMANN, open1 = sides[1] == BOX_NEUMANN;
+    *n_colours = 1;
     if (N == 1) {
         int first = periodic || open0 ? 0 : 1, last = periodic || !open1 ? k - 1 : k;
-        columns[0] = (struct column){.first = first, .m = last - first + 1, .cells = 1, .ring = periodic};
+        columns[0] =
+            (struct boxsem_column){.first = first, .m = last - first + 1, .cells = 1, .ring = periodic};
         return columns[0].m > 0;
     }
     for (int v = 0; v <= N; v++) {
         if (v == 0 && !periodic) {
-            if (open0) columns[n++] = (struct column){.first = 0, .m = k, .cell = 0, .cells = 1};
+            if (open0) columns[n++] = (struct boxsem_column){.first = 0, .m = k, .cell = 0, .cells = 1};
         } else if (v == N) {
             if (open1)
-                columns[n++] = (struct column){.first = (N - 1) * k + 1, .m = k, .cell = N - 1, .cells = 1};
+                columns[n++] =
+                    (struct boxsem_column){.first = (N - 1) * k + 1, .m = k, .cell = N - 1, .cells = 1};
         } else {
             columns[n++] =
-                (struct column){.first = (v - 1) * k + 1, .m = 2 * k - 1, .cell = v - 1, .cells = 2};
+                (struct boxsem_column){.first = (v - 1) * k + 1, .m = 2 * k - 1, .cell = v - 1, .cells = 2};
         }
+    }
+    for (int i = 0; i < n; i++) columns[i].colour = i % 2;
+    *n_colours = n > 1 ? 2 : 1;
+    if (periodic && n > 1 && n % 2 == 1) {
+        columns[n - 1].colour = 2;
+        *n_colours = 3;
     }
     return n;
 }
@@ -121,7 +118,8 @@ static double width(const struct box_grid *g, int d, int cell) {
 }
 
 /* Whether two columns have the same matrices. */
-static int same_line(const struct box_grid *g, int d, int k, const struct column *a, const struct column *b) {
+static int same_line(const struct box_grid *g, int d, int k, const struct boxsem_column *a,
+                     const struct boxsem_column *b) {
     if (a->m != b->m || a->cells != b->cells || a->first - a->cell * k != b->first - b->cell * k) return 0;
     for (int s = 0; s < a->cells; s++) {
         double h = width(g, d, a->cell + s);
@@ -131,7 +129,7 @@ static int same_line(const struct box_grid *g, int d, int k, const struct column
 }
 
 static facet_status find_line(struct boxsem_patches *p, const struct box_grid *g, int d,
-                              const struct box_element *e, const struct column *columns, int i,
+                              const struct box_element *e, const struct boxsem_column *columns, int i,
                               int32_t *lines) {
     facet_status status = FACET_OK;
     for (int j = 0; j < i; j++)
@@ -148,15 +146,12 @@ done:
 }
 
 static facet_status make_axis(struct boxsem_patches *p, const struct box_grid *g, int d,
-                              const struct box_element *e) {
+                              const struct box_element *e, int n, const struct boxsem_column *columns,
+                              int n_colours) {
     facet_status status = FACET_OK;
     struct brick_axis *ax = &p->plan.axis[d];
-    struct column *columns = NULL;
-    int k = e->k, N = g->cells[d];
-    TRY(ALLOC(columns, N + 1));
-    int n = list_columns(g, d, k, columns);
     ax->periodic = d < g->dim && g->sides[d][0] == BOX_PERIODIC;
-    ax->n_nodes = d >= g->dim ? 1 : k * N + !ax->periodic;
+    ax->n_nodes = d >= g->dim ? 1 : e->k * g->cells[d] + !ax->periodic;
     ax->n_columns = n;
     int32_t *first = NULL;
     TRY(ALLOC(first, 6 * n)); /* owns all of these: */
@@ -168,24 +163,19 @@ static facet_status make_axis(struct boxsem_patches *p, const struct box_grid *g
     ax->order = order;
     ax->cell = cell;
     ax->cells = cells;
-    ax->n_colours = n > 1 ? 2 : 1;
+    ax->n_colours = n_colours;
     for (int i = 0; i < n; i++) {
         first[i] = columns[i].first;
-        colour[i] = i % 2;
+        colour[i] = columns[i].colour;
         cell[i] = columns[i].cell;
         cells[i] = columns[i].cells;
         TRY(find_line(p, g, d, e, columns, i, lines));
-    }
-    if (ax->periodic && n > 1 && n % 2 == 1) {
-        colour[n - 1] = 2;
-        ax->n_colours = 3;
     }
     int at = 0;
     for (int key = 0; key < n + BRICK_MAX_COLOURS; key++)
         for (int c = 0; c < BRICK_MAX_COLOURS; c++)
             if (key - c >= 0 && key - c < n && colour[key - c] == c) order[at++] = key - c;
 done:
-    base_free(&columns);
     return status;
 }
 
@@ -227,17 +217,37 @@ void boxsem_patches_destroy(struct boxsem_patches *p) {
     *p = (struct boxsem_patches){0};
 }
 
-facet_status boxsem_patches_create(const struct device *device, const struct box_grid *grid,
-                                   const struct box_element *element, const struct brick_cells *cells,
-                                   struct boxsem_patches *p) {
+facet_status boxsem_patches_create_of(const struct device *device, const struct box_grid *grid,
+                                      const struct box_element *element, const struct brick_cells *cells,
+                                      const int n_columns[3], const struct boxsem_column *const columns[3],
+                                      const int n_colours[3], struct boxsem_patches *p) {
     facet_status status = FACET_OK;
     *p = (struct boxsem_patches){.device = device};
     p->plan.cells = cells;
     p->plan.damping = grid->separable ? 1.0 : APPROXIMATE_DAMPING;
-    for (int d = 0; d < 3; d++) TRY(make_axis(p, grid, d, element));
+    for (int d = 0; d < 3; d++) TRY(make_axis(p, grid, d, element, n_columns[d], columns[d], n_colours[d]));
     p->plan.lines = p->lines;
     TRY(make_scale(element, p));
 done:
     if (status != FACET_OK) boxsem_patches_destroy(p);
+    return status;
+}
+
+facet_status boxsem_patches_create(const struct device *device, const struct box_grid *grid,
+                                   const struct box_element *element, const struct brick_cells *cells,
+                                   struct boxsem_patches *p) {
+    facet_status status = FACET_OK;
+    struct boxsem_column *columns[3] = {NULL};
+    int n[3] = {1, 1, 1}, n_colours[3] = {1, 1, 1};
+    for (int d = 0; d < 3; d++) {
+        TRY(ALLOC(columns[d], grid->cells[d] + 1));
+        columns[d][0] = (struct boxsem_column){.m = 1, .cells = 1}; /* there is no such direction */
+        if (d < grid->dim)
+            n[d] = boxsem_list_columns(grid->cells[d], grid->sides[d], element->k, columns[d], &n_colours[d]);
+    }
+    TRY(boxsem_patches_create_of(device, grid, element, cells, n,
+                                 (const struct boxsem_column *const *)columns, n_colours, p));
+done:
+    for (int d = 0; d < 3; d++) base_free(&columns[d]);
     return status;
 }

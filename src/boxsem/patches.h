@@ -12,6 +12,19 @@
 #include "box/element.h"
 #include "device/device.h"
 
+/* Of a patch along one direction: m free nodes from `first` on in `cells` cells from `cell` on (modulo those
+ * of a ring). */
+struct boxsem_column {
+    int first, m;
+    int cell, cells;
+    int ring; /* all of a periodic direction with one cell: its last node is its first */
+    int colour;
+};
+/* All columns of a direction of n cells, ascending; returns their number, and that of their colours. columns:
+ * n + 1. */
+int boxsem_list_columns(int n, const enum box_side sides[2], int k, struct boxsem_column *columns,
+                        int *n_colours);
+
 struct boxsem_patches {
     const struct device *device;
     struct brick_patches plan;
@@ -22,6 +35,11 @@ struct boxsem_patches {
 facet_status boxsem_patches_create(const struct device *device, const struct box_grid *grid,
                                    const struct box_element *element, const struct brick_cells *cells,
                                    struct boxsem_patches *patches);
+/* The same with given columns: of a box that is a part of another. */
+facet_status boxsem_patches_create_of(const struct device *device, const struct box_grid *grid,
+                                      const struct box_element *element, const struct brick_cells *cells,
+                                      const int n_columns[3], const struct boxsem_column *const columns[3],
+                                      const int n_colours[3], struct boxsem_patches *patches);
 void boxsem_patches_destroy(struct boxsem_patches *patches); /* safe on a zeroed struct, and twice */
 
 #endif

@@ -51,6 +51,9 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
     if (run->solver == NULL) return NULL;
-    return solver_note(run->solver, which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR : SOLVER_NOTE_PMG, text,
-                       RUN_NOTE_BYTES);
+    return solver_note(run->solver,
+                       which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR
+                       : which == RUN_NOTE_PMG    ? SOLVER_NOTE_PMG
+                                                  : SOLVER_NOTE_HOST,
+                       text, RUN_NOTE_BYTES);
 }

@@ -95,6 +95,20 @@ const char *device_support_name(enum device_support support) {
     return names[support];
 }
 
+const char *device_why_none(int kernel) {
+    static const struct {
+        const char *first, *why; /* how names begin */
+    } reasons[] = {
+        {"batch_extend", "the host makes coarse cells of gmg, whose matrices go there"},
+        {"tensor_", "one cell of a box at a time, by a thread of the host; tile_contract takes all"},
+        {"line_", "one cell of a box at a time, by a thread of the host; box_* take all"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strncmp(kernel_names[kernel], reasons[i].first, strlen(reasons[i].first)) == 0)
+            return reasons[i].why;
+    return "";
+}
+
 facet_status device_find(const char *name, const struct device **device) {
     pthread_once(&in_use_made, make_tables);
     if (name == NULL) name = devices[0].name;

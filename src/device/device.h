@@ -38,6 +38,8 @@ int device_n_kernels(void);
 const char *device_kernel_name(int kernel);
 enum device_support device_support(const struct device *device, int kernel);
 const char *device_support_name(enum device_support support); /* "-", "ref", "own" */
+/* Why a device that is not the host need not have it; "" if it should. */
+const char *device_why_none(int kernel);
 
 /* What it is, "" for the host's own. */
 const char *device_describe(const struct device *device);

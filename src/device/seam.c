@@ -24,6 +24,8 @@ static void seam_free(struct seam *s) {
     base_free(&s->offsets);
     base_free(&s->places);
     base_free(&s->foreign);
+    base_free(&s->several);
+    base_free(&s->own);
     base_free(&s->names);
     base_free(&s->messages);
     base_free(&s->out);
@@ -63,10 +65,39 @@ done:
     return status;
 }
 
+/* Blocks that several neighbours have. */
+static facet_status find_several(struct seam *s) {
+    facet_status status = FACET_OK;
+    uint8_t *counts = NULL;
+    TRY(CALLOC(counts, s->n_blocks + 1));
+    for (int k = 0; k < s->n_neighbours; k++)
+        for (int64_t i = 0; i < s->neighbours[k].count; i++) {
+            uint8_t *count = &counts[s->neighbours[k].blocks[i]];
+            s->n_several += *count == 1;
+            if (*count < 2) (*count)++;
+        }
+    if (s->n_several == 0) goto done;
+    TRY(ALLOC(s->several, s->n_several));
+    s->n_several = 0;
+    for (int64_t b = 0; b < s->n_blocks; b++)
+        if (counts[b] > 1) s->several[s->n_several++] = (int32_t)b;
+done:
+    base_free(&counts);
+    return status;
+}
+
 /* Room for messages of blocks that begin at these offsets. */
 static facet_status make_room(struct seam *s, const int64_t *offsets) {
     facet_status status = FACET_OK;
     size_t bytes = 0;
+    int64_t own = 0;
+    for (int64_t i = 0; i < s->n_several; i++) own += offsets[s->several[i] + 1] - offsets[s->several[i]];
+    if (own > s->own_size) {
+        base_free(&s->own);
+        s->own_size = 0;
+        TRY(ALLOC(s->own, own));
+        s->own_size = own;
+    }
     for (int k = 0; k < s->n_neighbours; k++)
         for (int64_t i = 0; i < s->neighbours[k].count; i++) {
             int32_t b = s->neighbours[k].blocks[i];
@@ -111,6 +142,7 @@ facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const i
                    (size_t)neighbours[k].count * sizeof(int32_t));
     }
     TRY(find_foreign(s));
+    TRY(find_several(s));
     TRY(make_room(s, s->offsets));
 done:
     if (status != FACET_OK) seam_release(seam);
@@ -182,15 +214,38 @@ static facet_status end(const struct seam *s) {
     return s->pending != NULL ? team_exchange_end(s->team, (void **)&s->pending) : FACET_OK;
 }
 
+/* What stands in blocks of several neighbours is set aside, so that all sums begin with the lowest rank. */
 #define ADD(type)                                                                                            \
+    static void set_aside_##type(const struct seam *s, const struct layout *l, type *values) {               \
+        double *own = s->own;                                                                                \
+        for (int64_t i = 0; i < s->n_several; i++) {                                                         \
+            type *from = values + first_of(l, s->several[i]);                                                \
+            for (int64_t n = size_of(l, s->several[i]); n > 0; n--, from += l->stride) {                     \
+                *own++ = *from;                                                                              \
+                *from = 0;                                                                                   \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void add_own_##type(const struct seam *s, const struct layout *l, type *values) {                 \
+        const double *own = s->own;                                                                          \
+        for (int64_t i = 0; i < s->n_several; i++) {                                                         \
+            type *to = values + first_of(l, s->several[i]);                                                  \
+            for (int64_t n = size_of(l, s->several[i]); n > 0; n--, to += l->stride) *to += (type)*own++;    \
+        }                                                                                                    \
+    }                                                                                                        \
     static void add_##type(const struct seam *s, const struct layout *l, type *values) {                     \
         const type *in = s->in;                                                                              \
-        for (int k = 0; k < s->n_neighbours; k++)                                                            \
-            for (int64_t i = 0; i < s->neighbours[k].count; i++) {                                           \
+        int lower = 0;                                                                                       \
+        set_aside_##type(s, l, values);                                                                      \
+        while (lower < s->n_neighbours && s->neighbours[lower].rank < s->team->rank) lower++;                \
+        for (int k = 0; k <= s->n_neighbours; k++) {                                                         \
+            if (k == lower) add_own_##type(s, l, values);                                                    \
+            for (int64_t i = 0; k < s->n_neighbours && i < s->neighbours[k].count; i++) {                    \
                 const int32_t b = s->neighbours[k].blocks[i];                                                \
                 type *to = values + first_of(l, b);                                                          \
                 for (int64_t n = size_of(l, b); n > 0; n--, to += l->stride) *to += *in++;                   \
             }                                                                                                \
+        }                                                                                                    \
     }
 ADD(double)
 ADD(float)
@@ -215,6 +270,11 @@ static facet_status go_there(const struct device *device, const struct seam *s) 
     struct seam_there *t = &((struct seam *)s)->there;
     int64_t *places = NULL;
     if (t->device != NULL) return FACET_OK;
+    if (s->n_several > 0) /* sums would differ by their order, and dot products count them twice */
+        return team_fail(s->team, base_fail(FACET_ERROR_INPUT,
+                                            "unknowns that more than two processes share are not on the "
+                                            "device '%s' yet; use cpu",
+                                            device_name(device)));
     *t = (struct seam_there){.device = device};
     for (int k = 0; k < s->n_neighbours; k++) {
         const int64_t n = list_places(s, k, NULL);
@@ -315,10 +375,10 @@ facet_status seam_add_blocks(const struct seam *s, const int64_t *offsets, doubl
     return status;
 }
 
-/* What owners have takes the place of the other copies. */
+/* What owners have, the lowest ranks, takes the place of the other copies. */
 static facet_status copy(const struct seam *s, const struct layout *l, double *values) {
     facet_status status = exchange(s, l, values);
-    for (int k = 0; status == FACET_OK && k < s->n_neighbours; k++) {
+    for (int k = s->n_neighbours - 1; status == FACET_OK && k >= 0; k--) {
         const double *in = s->messages[k].receive;
         for (int64_t i = 0; s->neighbours[k].rank < s->team->rank && i < s->neighbours[k].count; i++) {
             const int32_t b = s->neighbours[k].blocks[i];

@@ -3,8 +3,9 @@
  * The unknowns come in blocks (those of a face). A block at the seam between two processes stands in the
  * vectors of both; one of them owns it. A vector is consistent when both copies have the same numbers, and so
  * are all vectors but for the moment between a product with the cells of each process and seam_add, which
- * makes both copies the sum of both: the same bits, since a + b is b + a. In a dot product a block counts
- * where it is owned.
+ * makes both copies the sum of both: the same bits, since a + b is b + a. A block may stand in the vectors of
+ * more than two (nodes at edges and corners of boxes): its sum is taken in the order of their ranks. In a dot
+ * product a block counts where it is owned, by the lowest rank that has it.
  *
  * A seam is shared by the spaces, operators and vectors that know it: whoever keeps it holds it. Vectors and
  * operators have NULL where all unknowns are here.
@@ -41,7 +42,11 @@ struct seam {
     int64_t *places;  /* NULL, or where the blocks begin, whose numbers are `stride` apart */
     int stride;
     int n_neighbours;
-    struct seam_neighbour *neighbours; /* a block has one at most; blocks shared with a lower rank are its */
+    struct seam_neighbour *neighbours; /* blocks shared with a lower rank are its */
+    int64_t n_several;                 /* blocks that more than one neighbour has, */
+    int32_t *several;                  /* and room for what stands there before a sum */
+    double *own;
+    int64_t own_size;
     int64_t n_foreign;
     int64_t
         *foreign; /* 2 x n_foreign: where runs of entries, `stride` apart, begin and end that others own */
@@ -64,11 +69,12 @@ facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const i
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 
-/* Shared blocks become the sums of both copies: of a vector (those of one seam lie on the host, or all on one
- * other device, from which messages take their way through the host); or of arrays of the host whose block b
- * stands at offsets[b] .. offsets[b + 1]-1. Between begin and end the rest of the vector may change. Where
- * the exchange fails, which another process has then caused, the vector is NaN, as the dot product below:
- * whoever iterates notices, and the end of the public call says why. */
+/* Shared blocks become the sums of all copies: of a vector (those of one seam lie on the host, or, where no
+ * block is of more than two processes, all on one other device, from which messages take their way through
+ * the host); or of arrays of the host whose block b stands at offsets[b] .. offsets[b + 1]-1. Between begin
+ * and end the rest of the vector may change. Where the exchange fails, which another process has then caused,
+ * the vector is NaN, as the dot product below: whoever iterates notices, and the end of the public call says
+ * why. */
 facet_status seam_add_begin(const struct seam *seam, const struct vector *x);
 void seam_add_end(const struct seam *seam, facet_status begun, struct vector *x);
 static inline void seam_add(const struct seam *seam, struct vector *x) {

@@ -98,10 +98,6 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         robin |= c >= 0 && data->conditions[c].kind == HDG_ROBIN;
     }
     h->has_robin = robin;
-    for (int b = 0; b < data->mesh->n_blocks; b++)
-        if (shape_faces_differ(data->mesh->blocks[b].shape) && device_has_memory(device))
-            FAIL(FACET_ERROR_INPUT, "cells of shape %s are not on the device %s; use the device cpu",
-                 shape_name(data->mesh->blocks[b].shape), device_name(device));
     TRY(hdg_space_create(data->mesh, degree, h->maker, &h->space));
     h->space.revolved = revolved; /* its length is that of the mesh */
     if (equation->create != NULL) TRY(equation->create(h));
@@ -206,33 +202,27 @@ static void pack(int n, int lanes, const double *matrix, double *to) {
         for (int j = 0; j <= i; j++, to += lanes) *to = matrix[i * n + j];
 }
 
-/* What the cells of a batch gather. */
+/* What a cell adds. */
 struct totals {
     double volume, reaction, robin;
 };
 
-static facet_status condense_batch(struct local *l, const struct condenser *c, int block, int64_t batch,
-                                   double *matrix, double *K, struct totals *totals) {
-    const int lanes = l->hdg->lanes;
+/* K: the lane of the cell. */
+static facet_status condense_cell(struct local *l, const struct condenser *c, int block, int32_t cell,
+                                  double *matrix, double *K, struct totals *totals) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int32_t count = h->data.mesh->blocks[block].count;
-    if ((batch + 1) * lanes > count) /* else every lane is written */
-        memset(K, 0, (size_t)(packed_size(c->n) * lanes) * sizeof *K);
-    for (int64_t cell = batch * lanes; cell < (batch + 1) * lanes && cell < count; cell++) {
-        double *to = K + cell % lanes;
-        TRY(local_begin(l, block, (int32_t)cell));
-        totals->volume += l->volume;
-        if (h->data.reaction != NULL) {
-            TRY(local_place(local_reaction(&h->data, local_region(&h->data, block, (int32_t)cell), b->cell.n,
-                                           l->geometry.x, l->values),
-                            l));
-            for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
-        }
-        TRY(c->cell(l, matrix, &totals->robin));
-        pack(c->n, lanes, matrix, to);
+    TRY(local_begin(l, block, cell));
+    totals->volume = l->volume;
+    if (h->data.reaction != NULL) {
+        TRY(local_place(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n,
+                                       l->geometry.x, l->values),
+                        l));
+        for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
     }
+    TRY(c->cell(l, matrix, &totals->robin));
+    pack(c->n, h->lanes, matrix, K);
 done:
     return status;
 }
@@ -254,11 +244,13 @@ struct tile {
     double *coefficients;        /* host: n_fast batches */
     double *device_coefficients; /* device */
     double *scratch;             /* device */
-    double *volumes;             /* host: of the batches, added in their order, whoever made them */
+    double *volumes;             /* host: of the batches, added in their order, whoever made them; */
+    double *cell_volumes;        /* and of the cells of n_general */
 };
 
 static void tile_destroy(const struct hdg *h, struct tile *t) {
     base_free(&t->volumes);
+    base_free(&t->cell_volumes);
     base_free(&t->K);
     for (int i = 0; i < t->n_workers; i++) {
         if (t->workers[i].matrix != NULL) local_destroy(&t->workers[i].local);
@@ -280,11 +272,12 @@ done:
     return status;
 }
 
-static facet_status tile_need_workers(struct tile *t) {
+static facet_status tile_need_workers(struct tile *t, int lanes) {
     facet_status status = FACET_OK;
     if (t->K != NULL) return FACET_OK;
     TRY(CALLOC(t->workers, base_threads()));
     t->n_workers = base_threads();
+    TRY(ALLOC(t->cell_volumes, t->n_general * lanes));
     TRY(ALLOC(t->K, t->n_general * t->n_K));
 done:
     return status;
@@ -294,27 +287,35 @@ static void add_volumes(struct hdg *h, int64_t n, const struct tile *t) {
     for (int64_t i = 0; i < n; i++) h->volume += t->volumes[i];
 }
 
-/* Batches begin .. end-1, whose cells are condensed one by one. */
+/* Batches begin .. end-1, whose cells are condensed one by one: a device may have more lanes than there are
+ * cells for all threads, so that these share batches where batches are few. */
 static facet_status single_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
                                int64_t end, struct tile *t) {
     facet_status status = FACET_OK;
     struct base_collector failures;
     double reaction = 0.0, robin = 0.0;
-    TRY(tile_need_workers(t));
+    const int lanes = h->lanes;
+    const int64_t count = h->data.mesh->blocks[block].count, first = begin * lanes,
+                  last = end * lanes < count ? end * lanes : count;
+    TRY(tile_need_workers(t, lanes));
+    const int64_t share = (last - first) / (4 * t->n_workers);
+    const int chunk = share < 1 ? 1 : share < lanes ? (int)share : lanes;
     base_collector_init(&failures);
+    if (last < end * lanes) /* else every lane is written */
+        memset(t->K + (end - 1 - begin) * t->n_K, 0, (size_t)t->n_K * sizeof *t->K);
 #pragma omp parallel num_threads(t->n_workers) reduction(max : reaction, robin)
     {
         struct worker *w = &t->workers[omp_get_thread_num()];
         facet_status mine = worker_create(h, c->n, w);
         base_collect(&failures, -1, mine);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t batch = begin; batch < end; batch++) {
-            int64_t at = batch - begin;
+#pragma omp for schedule(dynamic, chunk)
+        for (int64_t cell = first; cell < last; cell++) {
             struct totals totals = {0};
             if (mine != FACET_OK) continue;
-            mine = condense_batch(&w->local, c, block, batch, w->matrix, t->K + at * t->n_K, &totals);
-            base_collect(&failures, batch, mine);
-            t->volumes[at] = totals.volume;
+            mine = condense_cell(&w->local, c, block, (int32_t)cell, w->matrix,
+                                 t->K + (cell / lanes - begin) * t->n_K + cell % lanes, &totals);
+            base_collect(&failures, cell, mine);
+            t->cell_volumes[cell - first] = totals.volume;
             reaction = fmax(reaction, totals.reaction);
             robin = fmax(robin, totals.robin);
         }
@@ -322,6 +323,9 @@ static facet_status single_run(struct hdg *h, const struct condenser *c, int blo
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     h->largest_robin = fmax(h->largest_robin, robin);
     TRY(base_collected(&failures));
+    for (int64_t i = 0; i < end - begin; i++) t->volumes[i] = 0.0;
+    for (int64_t cell = first; cell < last; cell++)
+        t->volumes[cell / lanes - begin] += t->cell_volumes[cell - first];
     add_volumes(h, end - begin, t);
     TRY(device_upload(h->device, h->matrices.values[block] + begin * t->n_K, t->K,
                       (size_t)((end - begin) * t->n_K) * sizeof(double)));
@@ -403,7 +407,7 @@ static facet_status finish_tile(struct hdg *h, const struct condenser *c, int bl
     struct base_collector failures;
     double robin = 0.0, *K = h->matrices.values[block] + begin * t->n_K;
     size_t bytes = (size_t)((end - begin) * t->n_K) * sizeof(double);
-    TRY(tile_need_workers(t));
+    TRY(tile_need_workers(t, h->lanes));
     TRY(device_download(h->device, t->K, K, bytes));
     base_collector_init(&failures);
 #pragma omp parallel num_threads(t->n_workers) reduction(max : robin)
@@ -611,8 +615,10 @@ facet_status hdg_condense(struct hdg *h) {
 
 facet_status hdg_renew_boundary(struct hdg *h, int matrices) {
     facet_status status = FACET_OK;
+    int64_t again = matrices || h->moved != NULL; /* in some part */
     TRY(h->data.equation->boundary(h));
-    if (matrices || h->moved != NULL) {
+    TRY(team_reduce_counts(mesh_team(h->data.mesh), TEAM_MAX, 1, &again));
+    if (again) {
         TRY(condense(h, 1));
         goto done;
     }

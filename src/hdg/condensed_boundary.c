@@ -129,6 +129,29 @@ done:
     return status;
 }
 
+/* Sums and their counts become those of all parts of the mesh. */
+static facet_status join_values(struct hdg *h, int32_t *counts) {
+    facet_status status = FACET_OK;
+    const struct seam *seam = h->condensed->space.seam;
+    const int64_t n = h->trace.n_all;
+    double *sums = NULL;
+    if (seam == NULL) return FACET_OK;
+    TRY(ALLOC(sums, 2 * n));
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = counts[i] > 0 ? h->eliminated[i] : 0.0;
+        sums[n + i] = counts[i];
+    }
+    TRY(seam_add_blocks(seam, h->trace.face_first, sums));
+    TRY(seam_add_blocks(seam, h->trace.face_first, sums + n));
+    for (int64_t i = 0; i < n; i++) {
+        counts[i] = (int32_t)sums[n + i];
+        if (counts[i] > 0) h->eliminated[i] = sums[i];
+    }
+done:
+    base_free(&sums);
+    return status;
+}
+
 /* Vertices, then edges of 3D cells, by `add` for all Dirichlet faces: the mean of what these give. */
 static facet_status mean_values(struct hdg *h, struct local *l, int32_t *counts,
                                 facet_status (*add)(struct hdg *, struct local *, int32_t, int32_t *)) {
@@ -137,6 +160,7 @@ static facet_status mean_values(struct hdg *h, struct local *l, int32_t *counts,
     memset(counts, 0, (size_t)n * sizeof *counts);
     for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
         if (is_dirichlet(h, f)) TRY(add(h, l, f, counts));
+    TRY(join_values(h, counts));
     for (int64_t i = 0; i < n; i++)
         if (counts[i] > 1) h->eliminated[i] /= counts[i];
 done:

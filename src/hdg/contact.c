@@ -3,9 +3,11 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "trace/sides.h"
 
 /* Of h length / K: what so weak a contact holds alone, rounding in K moves as well. */
@@ -36,21 +38,43 @@ done:
 
 /* ------------------------------------------------------------------------------------------ set-up */
 
-static int jumps_at(const struct hdg *h, int32_t face) {
-    double R[9], s[3];
-    return h->data.jump != NULL && mesh_face_joint(h->data.mesh, face, R, s) != MESH_ONE_PLACE;
+/* Joined sides at seams, where the other side is not here. */
+struct seam_joints {
+    struct mesh_seam_joint *list;
+    int32_t n;
+};
+
+static int compare_faces(const void *face, const void *joint) {
+    const int32_t a = *(const int32_t *)face, b = ((const struct mesh_seam_joint *)joint)->face;
+    return (a > b) - (a < b);
 }
 
-static facet_status add_jump(struct hdg_contacts *c, int block, int32_t cell, int slot) {
+/* shift: from the first side to the second. */
+static int jumps_at(const struct hdg *h, const struct seam_joints *seams, int32_t face, double shift[3]) {
+    double R[9];
+    if (h->data.jump == NULL) return 0;
+    if (h->data.mesh->face_cells[2 * (int64_t)face + 1] != MESH_SEAM)
+        return mesh_face_joint(h->data.mesh, face, R, shift) != MESH_ONE_PLACE;
+    const struct mesh_seam_joint *joint =
+        seams->n > 0 ? bsearch(&face, seams->list, (size_t)seams->n, sizeof *seams->list, compare_faces)
+                     : NULL;
+    if (joint != NULL) memcpy(shift, joint->s, sizeof joint->s);
+    return joint != NULL;
+}
+
+static facet_status add_jump(struct hdg_contacts *c, int block, int32_t cell, int slot,
+                             const double shift[3]) {
     facet_status status = FACET_OK;
     TRY(base_realloc(&c->jumps, (size_t)c->n_jumps + 1, sizeof *c->jumps));
-    c->jumps[c->n_jumps++] = (struct contact_jump){.block = block, .cell = cell, .slot = slot};
+    struct contact_jump *j = &c->jumps[c->n_jumps++];
+    *j = (struct contact_jump){.block = block, .cell = cell, .slot = slot};
+    memcpy(j->shift, shift, sizeof j->shift);
 done:
     return status;
 }
 
 /* The cells that are second sides, in the order of the mesh. */
-static facet_status find_cells(struct hdg *h) {
+static facet_status find_cells(struct hdg *h, const struct seam_joints *seams) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_contacts *c = h->contacts;
@@ -62,6 +86,7 @@ static facet_status find_cells(struct hdg *h) {
         TRY(ALLOC(c->number[b], block->count));
         for (int32_t cell = 0; cell < block->count; cell++) {
             struct contact_cell own = {.block = b, .cell = cell};
+            double shift[3] = {0.0};
             for (int s = 0; s < n_faces; s++) {
                 int32_t f = block->faces[(int64_t)cell * n_faces + s];
                 if (c->seen.faces[b][(int64_t)cell * n_faces + s] == f) continue;
@@ -70,7 +95,7 @@ static facet_status find_cells(struct hdg *h) {
                     own.starts[own.n_slots] =
                         own.starts[own.n_slots - 1] + hdg_face_size(&h->space.blocks[b], s);
                 }
-                if (jumps_at(h, f)) TRY(add_jump(c, b, cell, s));
+                if (jumps_at(h, seams, f, shift)) TRY(add_jump(c, b, cell, s, shift));
             }
             int rows = own.starts[own.n_slots];
             c->number[b][cell] = own.n_slots > 0 ? c->n : -1;
@@ -88,16 +113,25 @@ done:
 
 facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
     struct local l = {0};
-    uint8_t *two = NULL;
+    struct seam_joints seams = {0};
+    uint8_t *two = NULL, *second = NULL;
+    double shift[3];
     if (h->data.face_contact == NULL && h->data.jump == NULL) return FACET_OK;
     TRY(CALLOC(h->contacts, 1));
-    TRY(ALLOC(two, h->data.mesh->n_faces));
-    for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
-        two[f] = (h->data.face_contact != NULL && h->data.face_contact[f] >= 0) || jumps_at(h, f);
-    TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->trace.n_components, eliminated,
+    TRY(ALLOC(two, mesh->n_faces));
+    TRY(ALLOC(second, mesh->n_faces));
+    TRY(mesh_find_second_sides(mesh, second));
+    TRY(mesh_find_seam_joints(mesh, &seams.list, &seams.n));
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        two[f] =
+            (h->data.face_contact != NULL && h->data.face_contact[f] >= 0) || jumps_at(h, &seams, f, shift);
+        if (two[f] && second[f]) two[f] = TRACE_SECOND_HERE;
+    }
+    TRY(trace_space_create_with(mesh, h->space.degree, h->trace.n_components, eliminated,
                                 &(struct trace_extras){.two = two}, &h->contacts->seen));
-    TRY(find_cells(h));
+    TRY(find_cells(h, &seams));
     TRY(local_create(h, &l));
     for (int32_t i = 0; i < h->contacts->n; i++) {
         l.block = h->contacts->cells[i].block;
@@ -108,6 +142,8 @@ facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
 done:
     local_destroy(&l);
     base_free(&two);
+    base_free(&second);
+    base_free(&seams.list);
     return status;
 }
 
@@ -274,7 +310,7 @@ facet_status contact_lift(struct hdg *h, double *lift) {
     struct trace_view view = {.matrices = &h->matrices};
     const struct trace_space *t = &h->trace;
     int dim = h->data.mesh->dim, nc = t->n_components;
-    double jump[9], R[9], s[3], one;
+    double jump[9], one;
     if (h->contacts == NULL || h->contacts->n_jumps == 0) return FACET_OK;
     field_is_constant(h->data.jump, jump);
     TRY(trace_view_open(&h->matrices, &view));
@@ -282,9 +318,8 @@ facet_status contact_lift(struct hdg *h, double *lift) {
         struct contact_jump *j = &h->contacts->jumps[i];
         const int32_t *faces = t->faces[j->block] + (int64_t)j->cell * t->n_slots[j->block];
         const double *K = trace_view_cell(&view, j->block, j->cell);
-        mesh_face_joint(h->data.mesh, faces[j->slot], R, s);
         for (int c = 0; c < nc; c++) {
-            j->value[c] = cblas_ddot(dim, jump + c * dim, 1, s, 1);
+            j->value[c] = cblas_ddot(dim, jump + c * dim, 1, j->shift, 1);
             int column = jump_place(h, j, c, &one);
             for (int slot = 0; slot < t->n_slots[j->block]; slot++) {
                 int64_t to = t->face_free[faces[slot]];
@@ -360,11 +395,21 @@ facet_status contact_check(const struct hdg *h) {
     const struct facet_mesh *mesh = h->data.mesh;
     int32_t *piece = NULL;
     uint8_t *cut = NULL, *held = NULL;
-    if (h->contacts == NULL || h->contacts->n == 0 || h->largest_reaction > 0.0) goto done;
+    int64_t n = 0;
+    if (h->contacts == NULL) return FACET_OK;
+    n = h->contacts->n;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n));
+    if (n == 0 || h->largest_reaction > 0.0) goto done;
     TRY(CALLOC(cut, mesh->n_faces));
     TRY(CALLOC(held, mesh->n_cells));
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(find_weak(h, cut));
+    for (int32_t f = 0; f < mesh->n_faces && mesh->part != NULL; f++) /* pieces go on in other parts */
+        if (cut[f])
+            FAIL(FACET_ERROR_INPUT,
+                 "an interface whose conductance is below %g of K/length is not distributed yet; use the "
+                 "program facet",
+                 WEAK);
     mesh_find_pieces_between(mesh, cut, piece);
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];

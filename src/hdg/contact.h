@@ -33,6 +33,7 @@ struct contact_cell {
 struct contact_jump {
     int block, slot;
     int32_t cell;
+    double shift[3]; /* from the first side to this one */
     double value[3];
 };
 struct hdg_contacts {

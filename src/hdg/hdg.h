@@ -244,6 +244,8 @@ struct hdg_system {
     int64_t n_volume;             /* unknowns before condensation */
 };
 void hdg_describe(const struct hdg *hdg, struct hdg_system *system);
+/* Cells whose matrices the host makes one by one, whatever the device. */
+int64_t hdg_n_single(const struct hdg *hdg);
 /* Unknowns that a cell of a block eliminates, and those that it shares. */
 void hdg_local_sizes(const struct hdg *hdg, int block, int *N, int *n);
 facet_status hdg_operator_create(const struct hdg *hdg, struct operator* A);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hdg/condensed.h"
 #include "hdg/elastic.h"
 
 void hdg_local_sizes(const struct hdg *h, int block, int *N, int *n) {
@@ -16,13 +17,27 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
                                   .n_free = h->trace.n_free,
                                   .n_blocks = h->trace.n_free_faces,
                                   .block_offsets = h->trace.free_offsets,
-                                  .n_volume = e->by_faces ? 0 : h->trace.n_all};
+                                  .n_volume =
+                                      e->by_faces ? 0 : continuous_n_owned(&h->condensed->space, &h->trace)};
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t count = mesh->blocks[b].count;
         int N, n;
         hdg_local_sizes(h, b, &N, &n);
         system->n_volume += count * (N + (e->n_flux[mesh->dim] + hdg_has_hoop(h)) * h->functions[b].N);
     }
+}
+
+int64_t hdg_n_single(const struct hdg *h) {
+    int64_t n = 0;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const int64_t count = h->data.mesh->blocks[b].count;
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        for (int64_t i = 0; i < count; i += h->lanes)
+            if (condenser_way(h, &c, b, i / h->lanes) == BATCH_SINGLE)
+                n += i + h->lanes < count ? h->lanes : count - i;
+    }
+    return n;
 }
 
 facet_status hdg_operator_create(const struct hdg *h, struct operator* A) {

@@ -224,9 +224,17 @@ void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int te
 const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
                             char text[MESH_HINT_BYTES]);
 
-/* Where the second side of a face lies, seen from the first: x there = R x + s, R (dim x dim) a rotation. */
+/* Where the second side of a face lies, seen from the first: x there = R x + s, R (dim x dim) a rotation. Of
+ * a face at a seam the other side is not here: MESH_ONE_PLACE (mesh_find_seam_joints knows more). */
+#define MESH_SAME_PLACE 1e-9 /* of coordinates: sides that are nearer lie in one place */
 enum mesh_joint { MESH_ONE_PLACE, MESH_SHIFTED, MESH_TURNED };
 enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]);
+/* The same between the n corners of two sides; and the corners of one, in the order of the face's frame:
+ * their number. */
+enum mesh_joint mesh_joint_between(int dim, int n, const double *const *x, const double *const *y,
+                                   double R[9], double s[3]);
+int mesh_side_corners(const struct facet_mesh *mesh, int32_t face, int side,
+                      const double *x[SHAPE_MAX_FACE_VERTICES]);
 
 /* Geometry at the points xi (n x dim) of one cell, given Lagrange tables of basis_lagrange(shape,
  * mesh->order, ...): x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */

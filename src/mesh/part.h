@@ -114,6 +114,19 @@ facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t 
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
 /* The same where vertices that periodic faces join are one. */
 facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
+/* joints.c: of every face whether it lies at a seam and this part has its second side, that of the larger
+ * cell. Of a whole mesh there is none. */
+facet_status mesh_find_second_sides(const struct facet_mesh *mesh, uint8_t *second);
+/* Faces at seams that are joined sides, ascending, in both parts: where the second side lies, seen from the
+ * first, as of mesh_face_joint. */
+struct mesh_seam_joint {
+    int32_t face;
+    int second; /* that side is here */
+    enum mesh_joint joint;
+    double R[9], s[3];
+};
+facet_status mesh_find_seam_joints(const struct facet_mesh *mesh, struct mesh_seam_joint **joints,
+                                   int32_t *n);
 /* piece: of mesh_find_pieces, becomes the number of each cell's among all pieces of all parts, which are in
  * ascending order of their smallest cells. And where the smallest cell of a piece lies, for messages, the
  * same on all parts. */

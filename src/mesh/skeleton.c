@@ -276,9 +276,8 @@ static void normalise(double *a) {
     for (int d = 0; d < 3 && length > 0.0; d++) a[d] /= length;
 }
 
-/* The vertices of a side; returns their number. */
-static int side_corners(const struct facet_mesh *mesh, int32_t face, int side,
-                        const double *x[SHAPE_MAX_FACE_VERTICES]) {
+int mesh_side_corners(const struct facet_mesh *mesh, int32_t face, int side,
+                      const double *x[SHAPE_MAX_FACE_VERTICES]) {
     int32_t cell = mesh->face_cells[2 * (int64_t)face + side], vertices[SHAPE_MAX_FACE_VERTICES];
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     const double *nodes = block->nodes + (int64_t)(cell - block->first) * block->n_nodes * mesh->dim;
@@ -289,10 +288,10 @@ static int side_corners(const struct facet_mesh *mesh, int32_t face, int side,
 }
 
 /* Three orthonormal directions of a side with n vertices (rows). */
-static void side_axes(const struct facet_mesh *mesh, int n, const double *const *x, double axes[9]) {
+static void side_axes(int dim, int n, const double *const *x, double axes[9]) {
     double last[3] = {0.0, 0.0, 1.0};
-    subtract(mesh->dim, x[1], x[0], axes);
-    if (mesh->dim == 3) subtract(3, x[n - 1], x[0], last);
+    subtract(dim, x[1], x[0], axes);
+    if (dim == 3) subtract(3, x[n - 1], x[0], last);
     normalise(axes);
     cross(axes, last, axes + 3);
     normalise(axes + 3);
@@ -305,21 +304,17 @@ static int are_equal(int dim, int n, const double *const *x, const double *const
     return 1;
 }
 
-enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]) {
+enum mesh_joint mesh_joint_between(int dim, int n, const double *const *x, const double *const *y,
+                                   double R[9], double s[3]) {
     double one[9], two[9], full[9], largest = 0.0, size = 0.0, offset = 0.0;
-    int dim = mesh->dim;
-    const double *x[SHAPE_MAX_FACE_VERTICES], *y[SHAPE_MAX_FACE_VERTICES];
-    if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return MESH_ONE_PLACE;
-    const int n = side_corners(mesh, face, 0, x);
-    side_corners(mesh, face, 1, y);
     if (are_equal(dim, n, x, y)) { /* as almost all of them */
         for (int i = 0; i < dim * dim; i++) R[i] = i % (dim + 1) == 0;
         for (int i = 0; i < dim; i++) s[i] = 0.0;
         return MESH_ONE_PLACE;
     }
     const double *here = x[0], *there = y[0];
-    side_axes(mesh, n, x, one);
-    side_axes(mesh, n, y, two);
+    side_axes(dim, n, x, one);
+    side_axes(dim, n, y, two);
     for (int i = 0; i < 9; i++) {
         full[i] = 0.0;
         for (int k = 0; k < 3; k++) full[i] += two[3 * k + i / 3] * one[3 * k + i % 3];
@@ -336,5 +331,13 @@ enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, dou
         offset = fmax(offset, fabs(there[i] - here[i]));
         size = fmax(size, fmax(fabs(there[i]), fabs(here[i])));
     }
-    return largest > NO_TURN ? MESH_TURNED : offset > 1e-9 * size ? MESH_SHIFTED : MESH_ONE_PLACE;
+    return largest > NO_TURN ? MESH_TURNED : offset > MESH_SAME_PLACE * size ? MESH_SHIFTED : MESH_ONE_PLACE;
+}
+
+enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]) {
+    const double *x[SHAPE_MAX_FACE_VERTICES], *y[SHAPE_MAX_FACE_VERTICES];
+    if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return MESH_ONE_PLACE;
+    const int n = mesh_side_corners(mesh, face, 0, x);
+    mesh_side_corners(mesh, face, 1, y);
+    return mesh_joint_between(mesh->dim, n, x, y, R, s);
 }

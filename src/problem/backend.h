@@ -57,6 +57,8 @@ struct backend {
     facet_status (*load_there)(struct facet_solver *s, const double *source);
     facet_status (*copy_there)(const struct facet_solver *s, double *u);
     facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
+    /* What a device that is not the host leaves to it, in words; "" where that is nothing. NULL: the same. */
+    void (*on_host)(const struct facet_solver *s, char *text, size_t bytes);
     /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
      * number. */
     /* Makes the loads of the boundary anew, and with FACET_TRACE in `what` the matrices of its cells. NULL:

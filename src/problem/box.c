@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -405,6 +406,12 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
     return FACET_OK;
 }
 
+/* Of boxes whose solution does not stay on the device. */
+static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
+    snprintf(text, bytes, "load and recovery%s",
+             s->method == METHOD_DIRECT && !box_device_wanted(s) ? ", the solve" : "");
+}
+
 const struct backend box_backend = {.destroy = destroy,
                                     .n_points = n_points,
                                     .points = source_points,
@@ -418,6 +425,7 @@ const struct backend box_backend = {.destroy = destroy,
                                     .solve = solve,
                                     .recover = recover,
                                     .conservation = conservation,
+                                    .on_host = on_host,
                                     .copy_out = copy_out,
                                     .set_guess = set_guess,
                                     .set_reaction = set_reaction,

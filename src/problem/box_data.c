@@ -391,7 +391,7 @@ facet_status box_data_create(const struct facet_context *context, const struct p
         data->grid.cells[d] = mesh_bricks(mesh)->cells[d];
         data->grid.coordinates[d] = mesh_bricks(mesh)->coordinates[d];
     }
-    if (mesh->part != NULL) TRY(make_part(context, mesh, data));
+    if (team_size(mesh_team(mesh)) > 1) TRY(make_part(context, mesh, data)); /* one process has all of it */
     find_conditions(resolved, data, why);
     TRY(share_reason(mesh_team(mesh), why));
     if (why[0] != '\0') goto done;

@@ -1,10 +1,12 @@
 /* The backend of boxes, continuous elements solved whole (cui2024): over src/boxsem/boxsem.h. There is no
  * trace; what is condensed elsewhere is here one system over all nodes, solved by fast diagonalization where
  * the coefficients are numbers, or with cycles over vertex patches. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "boxsem/boxsem.h"
+#include "mesh/part.h"
 #include "problem/box.h"
 #include "solve/jumps.h"
 
@@ -30,6 +32,12 @@ struct choice {
     enum option_preconditioner preconditioner;
 };
 
+/* Of all blocks; NaN where another process has failed, who says why. */
+static double of_all(const struct box_data *data, enum team_reduction reduction, double value) {
+    if (data->part == NULL) return value;
+    return team_reduce(data->part->team, reduction, 1, &value) == FACET_OK ? value : NAN;
+}
+
 /* Jumps from which on a GPU has vertices below it: its patches are fast, and levels are made on the host. */
 #define GPU_LARGE_JUMP 1e3
 
@@ -39,13 +47,14 @@ static int has_jumps(const struct facet_solver *s, const struct box_data *data, 
     const struct options *o = &s->options;
     double low = INFINITY, high = 0.0;
     if (o->degree < 2 || c->method != METHOD_CG || o->preconditioner != PRECONDITIONER_AUTO) return 0;
-    if (data->grid.conductivity == NULL) return 0;
     int64_t n = 1;
     for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
     for (int64_t i = 0; i < n; i++) {
-        low = fmin(low, data->grid.conductivity[i]);
-        high = fmax(high, data->grid.conductivity[i]);
+        low = fmin(low, data->conductivity[i]);
+        high = fmax(high, data->conductivity[i]);
     }
+    low = of_all(data, TEAM_MIN, low);
+    high = of_all(data, TEAM_MAX, high);
     return high > (device_has_memory(s->context->device) ? GPU_LARGE_JUMP : SOLVE_LARGE_JUMP) * low;
 }
 
@@ -70,6 +79,8 @@ static int is_tuned(const struct options *o) {
 }
 
 static facet_status require_kernels(const struct facet_solver *s) {
+    if (team_size(mesh_team(s->problem->mesh)) > 1 && !device_is_host(s->context->device))
+        return base_fail(FACET_ERROR_INPUT, "this device is not distributed yet; use the program facet");
     static const char *const kernels[] = {"brick_apply", "brick_prolong", "brick_restrict", "patch_sweep",
                                           NULL};
     static const char *const points[] = {"point_sweep", NULL};
@@ -88,15 +99,20 @@ static double stretch(const struct box_data *data) {
             low = fmin(low, h);
             high = fmax(high, h);
         }
+    low = of_all(data, TEAM_MIN, low);
+    high = of_all(data, TEAM_MAX, high);
     return high / low;
 }
 
-/* Nodes of the longest line, and all of them. */
+/* Nodes of the longest line, and all of them; of all blocks. */
 static int count_nodes(const struct facet_solver *s, const struct box_data *data, int64_t *all) {
+    const struct part_box *whole = data->part != NULL ? &data->part->mesh->part->box : NULL;
     int most = 0;
     *all = 1;
     for (int d = 0; d < data->grid.dim; d++) {
-        int n = data->grid.cells[d] * s->options.degree + (data->grid.sides[d][0] != BOX_PERIODIC);
+        const int cells = whole != NULL ? whole->cells[d] : data->grid.cells[d],
+                  ring = whole != NULL ? whole->periodic[d] : data->grid.sides[d][0] == BOX_PERIODIC;
+        int n = cells * s->options.degree + !ring;
         most = n > most ? n : most;
         *all *= n;
     }
@@ -117,13 +133,16 @@ static facet_status choose_method(const struct facet_solver *s, const struct box
     int exact = uniform && cycles && (o->smoother == SMOOTHER_AUTO || o->smoother == SMOOTHER_PATCHES);
     int64_t all;
     int most = stretch(data) > AUTO_STRETCH ? AUTO_STRETCHED_LINE : AUTO_DIRECT_LINE;
-    c->method = o->method != METHOD_AUTO                                               ? o->method
-                : uniform && any && !is_tuned(o) && count_nodes(s, data, &all) <= most ? METHOD_DIRECT
-                : o->cycle == CYCLE_FULL || (exact && o->cycle == CYCLE_AUTO)          ? METHOD_MULTIGRID
-                : o->smoother == SMOOTHER_ADDITIVE || o->cycle == CYCLE_F              ? METHOD_FGMRES
-                                                                                       : METHOD_CG;
+    c->method = o->method != METHOD_AUTO ? o->method
+                : uniform && any && !is_tuned(o) && data->part == NULL && count_nodes(s, data, &all) <= most
+                    ? METHOD_DIRECT
+                : o->cycle == CYCLE_FULL || (exact && o->cycle == CYCLE_AUTO) ? METHOD_MULTIGRID
+                : o->smoother == SMOOTHER_ADDITIVE || o->cycle == CYCLE_F     ? METHOD_FGMRES
+                                                                              : METHOD_CG;
     c->options.solver = solvers[c->method];
-    return FACET_OK;
+    if (data->part == NULL || c->method != METHOD_DIRECT) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT,
+                     "the method direct is not distributed yet; use the program facet, or leave it to auto");
 }
 
 /* What the words mean here; those that mean nothing were refused. */
@@ -159,10 +178,19 @@ static void destroy(struct facet_solver *s) {
     base_free(&s->box);
 }
 
-/* As of the condensed method, the unknowns of the volume are all nodes; on the trace there are none. */
+/* As of the condensed method, the unknowns of the volume are all nodes; on the trace there are none. Of a
+ * block the nodes that belong to the cells above them count, so that the sum over all is theirs. */
 static void describe(struct facet_solver *s, const struct box_data *data) {
     s->system = (struct hdg_system){.n_free = -1};
+    s->n_unknowns = -1;
     count_nodes(s, data, &s->system.n_volume);
+    if (data->part == NULL) return;
+    const struct part_box *whole = &data->part->mesh->part->box;
+    s->system.n_volume = 1;
+    for (int d = 0; d < data->grid.dim; d++) {
+        const int last = whole->first[d] + data->grid.cells[d] == whole->cells[d] && !whole->periodic[d];
+        s->system.n_volume *= (int64_t)data->grid.cells[d] * s->options.degree + last;
+    }
 }
 
 facet_status boxsem_count(struct facet_solver *s, const struct box_data *data) {
@@ -277,6 +305,12 @@ static facet_status conservation(const struct facet_solver *s, double *imbalance
     return FACET_OK;
 }
 
+/* Loads whose mean must vanish, or nearly so, are made there. */
+static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
+    const struct boxsem *c = s->box->continuous;
+    if (c->tiles == NULL || c->grid.singular || c->loose) snprintf(text, bytes, "the load");
+}
+
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
     s->solved = 0; /* the solution is overwritten */
@@ -350,6 +384,7 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .solve = solve,
                                        .recover = recover,
                                        .conservation = conservation,
+                                       .on_host = on_host,
                                        .copy_out = copy_out,
                                        .load_there = load_there,
                                        .copy_there = copy_there,

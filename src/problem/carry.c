@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 struct facet_field {
@@ -102,6 +103,15 @@ int facet_field_function(void *user, const facet_points *points, double *values)
                   "the field '%s' that is carried over", field->name));
 done:
     return (int)status;
+}
+
+int problem_carried_is_here(const struct facet_field *field, const struct facet_mesh *mesh) {
+    const struct facet_mesh *from = field->of.from->problem->mesh;
+    if (mesh->part == NULL && from->part == NULL) return 1;
+    return mesh->part != NULL && from->part != NULL && mesh->n_cells == from->n_cells &&
+           mesh->part->n_cells == from->part->n_cells &&
+           memcmp(mesh->part->cell_numbers, from->part->cell_numbers,
+                  (size_t)mesh->n_cells * sizeof *mesh->part->cell_numbers) == 0;
 }
 
 int problem_carried_is_revolved(const struct facet_field *field) {

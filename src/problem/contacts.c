@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 #define NAMES_BYTES 512
@@ -78,49 +79,75 @@ static int mark_cells(const struct facet_mesh *mesh, const char *name, uint8_t b
     return 0;
 }
 
-/* The faces between the cells of two groups get the number of their contact. */
-static void assign_faces(const struct problem *p, int number, const uint8_t *cells, int32_t *face_contact,
-                         struct text *errors) {
+/* Of every face: whether it has a cell of the one group, and of the other, in whatever part. */
+static facet_status find_sides(const struct facet_mesh *mesh, const uint8_t *cells, int64_t *sides) {
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        const int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];
+        const int bits = cells[a] | (b >= 0 ? cells[b] : 0);
+        sides[2 * (int64_t)f] = bits & 1;
+        sides[2 * (int64_t)f + 1] = bits >> 1;
+    }
+    return mesh_merge_faces(mesh, 2, sides);
+}
+
+/* The faces between the cells of two groups get the number of their contact; *n: how many, here. */
+static void assign_faces(const struct problem *p, int number, const uint8_t *cells, const int64_t *sides,
+                         int32_t *face_contact, struct text *errors, int64_t *n) {
     const struct facet_mesh *mesh = p->mesh;
     char *const *between = p->contacts[number].between, place[PLACE_BYTES];
-    int64_t n = 0;
+    *n = 0;
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         if (cells[c] != 3) continue;
         PROBLEM_ERROR(errors, "interfaces: the cell at %s lies in both '%s' and '%s'",
                       mesh_middle_text(mesh, c, -1, place, sizeof place), between[0], between[1]);
+        *n = 1;
         return;
     }
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];
-        if (b < 0 || (cells[a] | cells[b]) != 3) continue;
+        if (!sides[2 * (int64_t)f] || !sides[2 * (int64_t)f + 1]) continue;
+        ++*n;
         if (face_contact[f] >= 0) {
             PROBLEM_ERROR(errors, "interfaces: the face at %s between '%s' and '%s' has two conductances",
-                          mesh_middle_text(mesh, a, mesh->face_locals[2 * (int64_t)f], place, sizeof place),
+                          mesh_middle_text(mesh, mesh->face_cells[2 * (int64_t)f],
+                                           mesh->face_locals[2 * (int64_t)f], place, sizeof place),
                           between[0], between[1]);
             return;
         }
         face_contact[f] = number;
-        n++;
     }
+}
+
+/* The faces of one contact; all parts take part. */
+static facet_status resolve_contact(const struct problem *p, int number, uint8_t *cells, int64_t *sides,
+                                    int32_t *face_contact, struct text *errors) {
+    facet_status status = FACET_OK;
+    char *const *between = p->contacts[number].between;
+    int64_t n;
+    memset(cells, 0, (size_t)p->mesh->n_cells);
+    int found = mark_cells(p->mesh, between[0], 1, cells, errors);
+    if (!mark_cells(p->mesh, between[1], 2, cells, errors) || !found) return FACET_OK;
+    TRY(find_sides(p->mesh, cells, sides));
+    assign_faces(p, number, cells, sides, face_contact, errors, &n);
+    TRY(team_reduce_counts(mesh_team(p->mesh), TEAM_SUM, 1, &n));
     if (n == 0)
         PROBLEM_ERROR(errors,
                       "interfaces: '%s' and '%s' do not touch: no cell of one has a face in common with a "
                       "cell of the other",
                       between[0], between[1]);
+done:
+    return status;
 }
 
 facet_status problem_resolve_contacts(const struct problem *p, struct problem_resolved *r,
                                       struct text *errors) {
     facet_status status = FACET_OK;
     uint8_t *cells = NULL;
+    int64_t *sides = NULL;
     if (p->n_contacts == 0) return FACET_OK;
-    if (p->mesh->part != NULL) {
-        problem_add_error(errors, "interfaces: a contact is not distributed yet; use the program facet");
-        return FACET_OK;
-    }
     if (!(r->data.equation->conditions & HDG_BIT(HDG_CONTACT)))
         problem_add_error(errors, "interfaces: belong to discretization.method: hdg");
     TRY(ALLOC(cells, p->mesh->n_cells));
+    TRY(ALLOC(sides, 2 * (int64_t)p->mesh->n_faces));
     TRY(CALLOC(r->contacts, p->n_contacts));
     TRY(problem_fill(p->mesh->n_faces, -1, &r->face_contact));
     for (int i = 0; i < p->n_contacts; i++) {
@@ -131,14 +158,12 @@ facet_status problem_resolve_contacts(const struct problem *p, struct problem_re
                           c->between[0]);
             continue;
         }
-        memset(cells, 0, (size_t)p->mesh->n_cells);
-        int found = mark_cells(p->mesh, c->between[0], 1, cells, errors);
-        if (mark_cells(p->mesh, c->between[1], 2, cells, errors) && found)
-            assign_faces(p, i, cells, r->face_contact, errors);
+        TRY(resolve_contact(p, i, cells, sides, r->face_contact, errors));
     }
     r->data.contacts = r->contacts;
     r->data.face_contact = r->face_contact;
 done:
     base_free(&cells);
+    base_free(&sides);
     return status;
 }

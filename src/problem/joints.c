@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 #define PLACE_BYTES 80
@@ -38,21 +39,25 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
     int64_t n = 0;
+    struct mesh_seam_joint *seams = NULL;
+    int32_t n_seams;
     double R[9], s[3];
     char place[PLACE_BYTES];
     if (p->jump == NULL) return FACET_OK;
-    if (mesh->part != NULL) {
-        problem_add_error(errors, "jump: across joined sides is not distributed yet; use the program facet");
-        return FACET_OK;
-    }
     if (!(r->data.equation->conditions & HDG_BIT(HDG_JUMP)))
         problem_add_error(errors, r->data.equation->is_vector
                                       ? "jump: belongs to the formulation symmetric"
                                       : "jump: belongs to discretization.method: hdg");
     TRY(mesh_need_lists(mesh));
+    TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
+    n = n_seams;
+    for (int32_t f = 0; f < mesh->n_faces; f++) n += mesh_face_joint(mesh, f, R, s) != MESH_ONE_PLACE;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n));
+    if (mesh->part != NULL && mesh->part->is_turned)
+        problem_add_error(errors, "jump: belongs to sides that are joined by a translation, but some are "
+                                  "joined by a rotation");
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         enum mesh_joint joint = mesh_face_joint(mesh, f, R, s);
-        n += joint != MESH_ONE_PLACE;
         if (joint != MESH_TURNED) continue;
         PROBLEM_ERROR(errors,
                       "jump: belongs to sides that are joined by a translation, but the face at %s is joined "
@@ -66,28 +71,48 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
                                   "$Periodic section");
     r->data.jump = p->jump;
 done:
+    base_free(&seams);
+    return status;
+}
+
+/* Of the last side of a face. */
+static facet_status add_turn(const struct facet_mesh *mesh, int32_t face, const double R[9],
+                             struct problem_resolved *r) {
+    facet_status status = FACET_OK;
+    const int size = mesh->dim * mesh->dim;
+    double different = 0.0;
+    if (r->face_turn == NULL) TRY(problem_fill(mesh->n_faces, -1, &r->face_turn));
+    for (int i = 0; i < size && r->n_turns > 0; i++)
+        different = fmax(different, fabs(R[i] - r->turns[(int64_t)(r->n_turns - 1) * size + i]));
+    if (r->n_turns == 0 || different > SAME) {
+        TRY(base_realloc(&r->turns, (size_t)(r->n_turns + 1) * (size_t)size, sizeof *r->turns));
+        memcpy(r->turns + (int64_t)r->n_turns++ * size, R, (size_t)size * sizeof *R);
+    }
+    r->face_turn[face] = r->n_turns - 1;
+done:
     return status;
 }
 
 facet_status problem_resolve_turns(const struct problem *p, struct problem_resolved *r) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int size = mesh->dim * mesh->dim;
+    struct mesh_seam_joint *seams = NULL;
+    int32_t n_seams;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        double R[9], s[3], different = 0.0;
-        if (mesh_face_joint(mesh, f, R, s) != MESH_TURNED) continue;
-        if (r->face_turn == NULL) TRY(problem_fill(mesh->n_faces, -1, &r->face_turn));
-        for (int i = 0; i < size && r->n_turns > 0; i++)
-            different = fmax(different, fabs(R[i] - r->turns[(int64_t)(r->n_turns - 1) * size + i]));
-        if (r->n_turns == 0 || different > SAME) {
-            TRY(base_realloc(&r->turns, (size_t)(r->n_turns + 1) * (size_t)size, sizeof *r->turns));
-            memcpy(r->turns + (int64_t)r->n_turns++ * size, R, (size_t)size * sizeof *R);
-        }
-        r->face_turn[f] = r->n_turns - 1;
+        double R[9], s[3];
+        if (mesh_face_joint(mesh, f, R, s) == MESH_TURNED) TRY(add_turn(mesh, f, R, r));
     }
+    TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
+    for (int32_t i = 0; i < n_seams; i++)
+        if (seams[i].second && seams[i].joint == MESH_TURNED)
+            TRY(add_turn(mesh, seams[i].face, seams[i].R, r));
     if (r->n_turns > 0)
         r->data.extras =
             (struct trace_extras){.turn = r->face_turn, .n_turns = r->n_turns, .turns = r->turns};
+    int64_t turned = r->n_turns > 0;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &turned));
+    r->is_turned = turned > 0;
 done:
+    base_free(&seams);
     return status;
 }

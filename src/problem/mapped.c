@@ -2,6 +2,7 @@
  * assemble and prepare once; then load, solve and recover for every right-hand side. */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -587,6 +588,16 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
     return FACET_OK;
 }
 
+/* Whether a reaction is weak, and what floats, is known when matrices are: the words are of now. */
+static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
+    const int64_t singles = hdg_n_single(s->hdg), n = s->problem->mesh->n_cells;
+    int used = singles == 0
+                   ? 0
+                   : snprintf(text, bytes, "the matrices of %lld of %lld cells, one by one%s",
+                              (long long)singles, (long long)n, s->hdg->resident == NULL ? ", " : "");
+    if (s->hdg->resident == NULL) snprintf(text + used, bytes - (size_t)used, "load and recovery");
+}
+
 const struct backend mapped_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
@@ -601,6 +612,7 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .solve = solve_trace,
                                        .recover = recover,
                                        .conservation = conservation,
+                                       .on_host = on_host,
                                        .postprocess = postprocess,
                                        .copy_out = copy_out,
                                        .multigrid = multigrid_of,

@@ -403,7 +403,7 @@ done:
 
 /* Faces whose unknowns are turned are none for p- and geometric multigrid. */
 static int has_turns(const struct facet_solver *s) {
-    return s->resolved.data.extras.n_turns > 0;
+    return s->resolved.is_turned;
 }
 
 /* Beside a GPU to order the matrix of a large body takes longer than to solve. */
@@ -445,7 +445,7 @@ facet_status solver_make_judge(struct facet_solver *s) {
     s->M = (struct operator){0};
     TRY(solver_make_exact_judge(s));
     if (s->judge.apply != NULL) goto done;
-    if (!hybrid && s->hdg->nonsymmetric) goto done;
+    if (!hybrid && (s->hdg->nonsymmetric || team_size(mesh_team(s->problem->mesh)) > 1)) goto done;
     if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
     TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
     s->judge = s->M;
@@ -560,20 +560,23 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "a smoother other than that over faces, or a second device,";
     else if (o->cycle == CYCLE_FULL)
         what = "the cycle full";
-    else if (!data->equation->by_faces)
-        what = "the discretization condensed";
+    else if (!data->equation->by_faces && is_singular(s))
+        what = "the discretization condensed where nothing holds the constant";
+    else if ((!data->equation->by_faces || has_turns(s)) && o->preconditioner == PRECONDITIONER_AUTO &&
+             o->method != METHOD_AUTO && o->method != METHOD_PETSC &&
+             team_size(mesh_team(s->problem->mesh)) > 1)
+        what = "the preconditioner amg, which this method takes,";
     else if (o->method == METHOD_PETSC && is_singular(s))
         what = "the method petsc where nothing holds the constant";
-    else if (data->jump != NULL)
-        what = "a jump across joined sides";
     else if (!equation_is_symmetric(data))
         what = "the gradient formulation with tractions";
-    else if (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned))
-        what = "a wall of symmetry or a rotation that turns the unknowns of faces";
-    else if (data->face_contact != NULL)
-        what = "a contact";
-    else if (data->located)
-        what = "a temperature from another case";
+    else if (data->located && !problem_carried_is_here(s->problem->carried, s->problem->mesh))
+        what = "a temperature from a case with another mesh";
+    else if (!device_is_host(s->context->device) && !data->equation->by_faces)
+        what = "the discretization condensed on this device";
+    else if (!device_is_host(s->context->device) &&
+             (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned)))
+        what = "a wall of symmetry or a rotation that turns the unknowns of faces, on this device,";
     else if (!device_is_host(s->context->device) && o->method == METHOD_PETSC)
         what = "the method petsc beside a device";
     else if (o->coarse_device != COARSE_DEVICE_SAME)
@@ -645,6 +648,9 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
         turned = has_turns(s);
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
+    /* Levels of nodes, and of unknowns that are turned, over several processes are PETSc's. */
+    int petsc = o->method == METHOD_PETSC || (o->method == METHOD_AUTO && any && (!hybrid || turned) &&
+                                              team_size(mesh_team(s->problem->mesh)) > 1);
     int done = 0;
     struct outlook outlook;
     TRY(check_part(s));
@@ -655,16 +661,16 @@ facet_status solver_choose_method(struct facet_solver *s) {
                             s->system.n_free <= cholesky_reasonable_size());
     s->settled = 0;
     s->method = insist                          ? METHOD_DIRECT
-                : o->method == METHOD_PETSC     ? METHOD_PETSC
+                : petsc                         ? METHOD_PETSC
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
                 : fgmres                        ? METHOD_FGMRES
                                                 : METHOD_CG;
-    s->preconditioner = insist || (any && o->method == METHOD_PETSC) ? PRECONDITIONER_NONE
-                        : !any                                       ? o->preconditioner
-                        : !hybrid                                    ? PRECONDITIONER_AMG
-                        : turned                                     ? without_faces(s)
-                        : gmg                                        ? PRECONDITIONER_GMG
-                                                                     : PRECONDITIONER_PMG;
+    s->preconditioner = insist || (any && petsc) ? PRECONDITIONER_NONE
+                        : !any                   ? o->preconditioner
+                        : !hybrid                ? PRECONDITIONER_AMG
+                        : turned                 ? without_faces(s)
+                        : gmg                    ? PRECONDITIONER_GMG
+                                                 : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct && !insist) status = is_worth_factoring(s, outlook.products, &direct);

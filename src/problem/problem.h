@@ -110,6 +110,8 @@ facet_status problem_add_condition(facet_problem *problem, const char *part,
 
 /* carry.c: whether the field of a solver has so many components and dimensions; one that is carried over goes
  * with its copy. */
+/* Whether points of cells of this part of a mesh lie in those of the part that the solver has. */
+int problem_carried_is_here(const struct facet_field *field, const struct facet_mesh *mesh);
 int problem_carried_is_revolved(const struct facet_field *carried); /* its body is one of revolution */
 facet_status problem_check_carried(const struct facet_field *carried, int dim, int components);
 facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
@@ -146,7 +148,8 @@ struct problem_resolved {
     int n_adrift;          /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
     struct hdg_adrift *adrift;
     int32_t *cell_adrift;
-    int n_turns; /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
+    int is_turned; /* some unknowns are, in whatever part */
+    int n_turns;   /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
     int32_t *face_turn;
 };
@@ -277,8 +280,8 @@ double solver_potential(const struct facet_solver *solver, int i);
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
- * geometric multigrid. NULL: nothing. */
-enum solver_note { SOLVER_NOTE_OPERATOR, SOLVER_NOTE_PMG, SOLVER_N_NOTES };
+ * geometric multigrid; what a device leaves to the host. NULL: nothing. */
+enum solver_note { SOLVER_NOTE_OPERATOR, SOLVER_NOTE_PMG, SOLVER_NOTE_HOST, SOLVER_N_NOTES };
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
 /* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,

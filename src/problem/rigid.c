@@ -266,26 +266,27 @@ static void add_axis(const struct job *job, int32_t face, const double s[3]) {
     p->n_others++;
 }
 
-static void add_periodic(const struct job *job, int32_t face) {
+/* there = R here + b. */
+static void add_periodic(const struct job *job, int32_t face, enum mesh_joint joint, const double b[3]) {
     const struct facet_mesh *mesh = job->problem->mesh;
-    const double *here = frame_vertex(mesh, face, 0, 0), *there = frame_vertex(mesh, face, 1, 0);
     double size = size_of(&job->pieces[job->cell_piece[mesh->face_cells[2 * (int64_t)face]]]);
-    double s[3] = {0.0}, largest = 0.0, R[9], b[3];
-    if (mesh_face_joint(mesh, face, R, b) == MESH_TURNED) return;
+    double s[3] = {0.0}, largest = 0.0;
+    if (joint != MESH_SHIFTED) return;
     for (int d = 0; d < mesh->dim; d++) {
-        s[d] = (there[d] - here[d]) / size;
+        s[d] = b[d] / size;
         largest = fmax(largest, fabs(s[d]));
     }
     if (largest > SMALL_PATCH) add_axis(job, face, s);
 }
 
 /* After the middle of the piece is known. */
-static void add_turned(const struct job *job, int32_t face) {
+static void add_turned(const struct job *job, int32_t face, enum mesh_joint joint, const double R[9],
+                       const double b[3]) {
     const struct facet_mesh *mesh = job->problem->mesh;
     struct piece *p = &job->pieces[job->cell_piece[mesh->face_cells[2 * (int64_t)face]]];
     int dim = mesh->dim;
-    double R[9], b[3], shift[3] = {0.0}, center[3] = {0.0}, D[6][6] = {{0.0}};
-    if (mesh_face_joint(mesh, face, R, b) != MESH_TURNED) return;
+    double shift[3] = {0.0}, center[3] = {0.0}, D[6][6] = {{0.0}};
+    if (joint != MESH_TURNED) return;
     for (int a = 0; a < dim; a++) center[a] = 0.5 * (p->lower[a] + p->upper[a]) + size_of(p) * p->middle[a];
     for (int a = 0; a < dim; a++) {
         shift[a] = b[a] - center[a];
@@ -323,10 +324,26 @@ done:
     return status;
 }
 
+static facet_status join_turned(struct base_team *team, struct piece *p) {
+    facet_status status = FACET_OK;
+    double sums[37];
+    for (int i = 0; i < 36; i++) sums[i] = p->turned[i / 6][i % 6];
+    sums[36] = (double)p->n_turned;
+    TRY(team_reduce(team, TEAM_SUM, 37, sums));
+    for (int i = 0; i < 36; i++) p->turned[i / 6][i % 6] = sums[i];
+    p->n_turned = (int64_t)sums[36];
+done:
+    return status;
+}
+
 static facet_status gather_demands(const struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
     const struct problem_resolved *r = job->resolved;
+    struct mesh_seam_joint *seams = NULL;
+    int32_t n_seams;
+    double R[9], b[3];
+    TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
     for (int second = 0; second < 2; second++) {
         for (int32_t f = 0; f < mesh->n_faces; f++) {
             const struct hdg_condition *c =
@@ -338,17 +355,23 @@ static facet_status gather_demands(const struct job *job) {
                 find_normal(mesh, f, normal);
                 add_axis(job, f, normal);
             }
-            if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_periodic(job, f);
+            add_periodic(job, f, mesh_face_joint(mesh, f, R, b), b);
         }
+        for (int32_t i = 0; i < n_seams && !second; i++)
+            if (seams[i].second) add_periodic(job, seams[i].face, seams[i].joint, seams[i].s);
         for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++)
             TRY(join_demands(mesh->part->team, second, &job->pieces[i]));
         for (int i = 0; !second && i < job->n_pieces; i++)
             for (int k = 0; k < 3 && job->pieces[i].count > 0; k++)
                 job->pieces[i].middle[k] /= (double)job->pieces[i].count;
     }
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) add_turned(job, f);
+    for (int32_t f = 0; f < mesh->n_faces; f++) add_turned(job, f, mesh_face_joint(mesh, f, R, b), R, b);
+    for (int32_t i = 0; i < n_seams; i++)
+        if (seams[i].second) add_turned(job, seams[i].face, seams[i].joint, seams[i].R, seams[i].s);
+    for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++)
+        TRY(join_turned(mesh->part->team, &job->pieces[i]));
 done:
+    base_free(&seams);
     return status;
 }
 

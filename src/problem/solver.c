@@ -103,10 +103,6 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
         if (o->discretization == DISCRETIZATION_CONDENSED) TRY(recommend(s, data));
         goto done;
     }
-    if (continuous && s->problem->mesh->part != NULL)
-        FAIL(FACET_ERROR_INPUT,
-             "the discretization continuous is not distributed yet; use the program facet, "
-             "or the discretization hdg");
     TRY(box_data_create(s->context, &s->resolved, o->degree, data, why));
     *box = why[0] == '\0';
     if (!*box && continuous)
@@ -135,9 +131,6 @@ static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker,
     s->operator_used = *box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
     if (!*box) { /* the methods on boxes ask for the kernels that they need */
         TRY(solver_check_method(s));
-        if (s->resolved.data.plane == HDG_AXISYMMETRIC && device_has_memory(s->context->device))
-            FAIL(FACET_ERROR_INPUT, "device: '%s' has no plane: axisymmetric; use the device cpu",
-                 device_name(s->context->device));
         const int vectors = s->resolved.data.equation->rigid;
         const int whole = s->options.discretization == DISCRETIZATION_CONDENSED;
         TRY(base_wrap(device_require(s->context->device,
@@ -554,6 +547,14 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     return status;
 }
 
+static int n_notes(const struct facet_solver *s) {
+    char text[PROBLEM_WHY_BYTES];
+    int n = 0;
+    for (int which = 0; which < SOLVER_N_NOTES; which++)
+        n += solver_note(s, (enum solver_note)which, text, sizeof text) != NULL;
+    return n;
+}
+
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     REQUIRE_AS(s, "solver");
     REQUIRE(report);
@@ -584,7 +585,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                          .degree = s->options.degree,
                          .dim = s->problem->mesh->dim,
                          .threads = s->threads,
-                         .n_notes = (s->why_mapped[0] != '\0') + (s->why_pmg[0] != '\0'),
+                         .n_notes = n_notes(s),
                          .memory_bytes = (double)base_peak_resident_bytes()};
     memcpy(full.seconds, s->timers.seconds, sizeof s->timers.seconds);
     memcpy(full.peak_bytes, s->timers.peak_bytes, sizeof s->timers.peak_bytes);
@@ -592,12 +593,17 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
 }
 
 const char *solver_note(const struct facet_solver *s, enum solver_note which, char *text, size_t bytes) {
-    const char *why = which == SOLVER_NOTE_OPERATOR ? s->why_mapped : s->why_pmg;
+    static const char *const before[] = {"operator mapped: tensor needs ",
+                                         "preconditioner pmg instead of gmg: ", "left to the host: "};
+    char host[PROBLEM_WHY_BYTES] = "";
+    if (which == SOLVER_NOTE_HOST && !device_is_host(s->context->device) && s->backend != NULL &&
+        s->backend->on_host != NULL)
+        s->backend->on_host(s, host, sizeof host);
+    const char *why = which == SOLVER_NOTE_OPERATOR ? s->why_mapped
+                      : which == SOLVER_NOTE_PMG    ? s->why_pmg
+                                                    : host;
     if (why[0] == '\0') return NULL;
-    snprintf(text, bytes, "%s%s",
-             which == SOLVER_NOTE_OPERATOR ? "operator mapped: tensor needs "
-                                           : "preconditioner pmg instead of gmg: ",
-             why);
+    snprintf(text, bytes, "%s%s", before[which], why);
     return text;
 }
 

@@ -5,6 +5,9 @@
  * nodes are the faces of a struct trace_space (trace/trace.h), which numbers, multiplies and assembles them
  * as it does traces; the slots of a cell are its vertices, edges and faces in local order, as the boundary
  * modes of poly/modal.h.
+ *
+ * In parts of a mesh (mesh/part.h) a node is the same where all its vertices are; sides that are joined are
+ * refused there.
  */
 #ifndef FACET_TRACE_CONTINUOUS_H
 #define FACET_TRACE_CONTINUOUS_H
@@ -15,7 +18,10 @@ struct continuous_space {
     const struct facet_mesh *mesh;
     struct mesh_skeleton skeleton;   /* n_vertices of it are the first nodes, after identification */
     int32_t *nodes[MESH_MAX_BLOCKS]; /* count x slots of a cell */
+    struct seam *seam; /* of all nodes, where the mesh is a part; else NULL. Several parts may share one. */
 };
+/* Unknowns of the trace space that count here: of nodes that are shared, where they are owned. */
+int64_t continuous_n_owned(const struct continuous_space *space, const struct trace_space *trace);
 
 /* And the trace space of its nodes, which refers to it. eliminated: n_faces flags of the mesh; the vertices
  * and edges of such a face are eliminated too. */

@@ -66,6 +66,13 @@ done:
     return status;
 }
 
+/* Which of the sides of a face that are here sees its second trace; -1: none does. */
+static int second_side(const struct facet_mesh *mesh, const uint8_t *two, int32_t f) {
+    const int32_t other = mesh->face_cells[2 * (int64_t)f + 1];
+    if (!two[f] || other == MESH_BOUNDARY) return -1;
+    return other >= 0 ? 1 : two[f] == TRACE_SECOND_HERE ? 0 : -1;
+}
+
 /* The second traces: entries behind those of the mesh, and lists of slots that know them. all: eliminated
  * flags, with theirs. */
 static facet_status add_second_traces(struct trace_space *space, const uint8_t *two, uint8_t *all) {
@@ -79,15 +86,17 @@ static facet_status add_second_traces(struct trace_space *space, const uint8_t *
         space->faces[b] = space->own_faces[b];
     }
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t cell = mesh->face_cells[2 * (int64_t)f + 1];
-        if (!two[f] || cell < 0) continue;
+        const int side = second_side(mesh, two, f);
+        if (two[f] && (side >= 0 || mesh->face_cells[2 * (int64_t)f + 1] == MESH_SEAM))
+            space->records[f].n_traces = 2;
+        if (side < 0) continue;
+        const int32_t cell = mesh->face_cells[2 * (int64_t)f + side];
         const struct mesh_block *block = mesh_block_of(mesh, cell);
         int b = (int)(block - mesh->blocks);
-        space->records[f].n_traces = 2;
         space->records[next] = space->records[f];
         all[next] = all[f];
         space->own_faces[b][(int64_t)(cell - block->first) * space->n_slots[b] +
-                            mesh->face_locals[2 * (int64_t)f + 1]] = (int32_t)next;
+                            mesh->face_locals[2 * (int64_t)f + side]] = (int32_t)next;
         next++;
     }
 done:
@@ -146,10 +155,6 @@ static facet_status make_seam(struct trace_space *space) {
         for (int32_t i = 0; i < from->count; i++) {
             const int32_t face = from->items[i];
             if (space->records[face].size == 0) continue;
-            if (space->records[face].turn >= 0 || space->records[face].n_traces > 1)
-                FAIL(FACET_ERROR_INPUT,
-                     "the seam between two processes runs along faces that turn or carry two "
-                     "traces, which is not distributed yet; use the program facet");
             const int32_t *found = bsearch(&face, space->free_faces, (size_t)space->n_free_faces,
                                            sizeof *space->free_faces, ascending);
             neighbours[k].blocks[neighbours[k].count++] = (int32_t)(found - space->free_faces);
@@ -174,7 +179,7 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
         .mesh = mesh, .degree = degree, .n_components = n_components, .n_faces = mesh->n_faces};
     TRY(mesh_need_lists(mesh));
     for (int32_t f = 0; f < mesh->n_faces && two != NULL; f++)
-        space->n_faces += two[f] && mesh->face_cells[2 * (int64_t)f + 1] >= 0;
+        space->n_faces += second_side(mesh, two, f) >= 0;
     TRY(ALLOC(space->records, space->n_faces));
 #pragma omp parallel for num_threads(base_threads_for(mesh->n_faces)) schedule(static)
     for (int32_t f = 0; f < mesh->n_faces; f++)
@@ -204,7 +209,7 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
         TRY(add_second_traces(space, two, all));
     }
     TRY(trace_space_number(space, two != NULL ? all : eliminated));
-    if (mesh->part != NULL) TRY(make_seam(space));
+    if (mesh->part != NULL && two == NULL) TRY(make_seam(space)); /* second traces are of cells alone */
 done:
     base_free(&all);
     if (status != FACET_OK) trace_space_destroy(space);

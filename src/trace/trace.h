@@ -61,8 +61,10 @@ int trace_is_shared(const struct trace_space *space);
 facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
                                 const uint8_t *eliminated, struct trace_space *space);
 /* The same with what some faces have beyond one trace: by face of the mesh. */
+#define TRACE_SECOND_HERE 2
 struct trace_extras {
-    const uint8_t *two;  /* flags: two traces; NULL: none */
+    const uint8_t *two; /* flags: two traces; at a seam TRACE_SECOND_HERE where the second side is here; NULL:
+                           none */
     const int32_t *turn; /* index or -1; NULL: none */
     int n_turns;
     const double *turns;        /* copied, as are */

@@ -36,6 +36,17 @@ static const char *const cases[] = {
     "solver: {preconditioner: additive, precision: mixed}\n"
     "output: {file: mpi_faults.vtu, pieces: 2}\n"
     "values: [{name: most, field: u, take: max}, {name: out, field: flux, take: integral, on: xmin}]\n",
+    "mesh: {box: {lower: [0, 0], upper: [4, 2], cells: [8, 4], shape: quad}}\n"
+    "equation: diffusion\n"
+    "exact: sin(x)*y\n"
+    "boundary: [{on: xmin, neumann: exact}, {on: rest, dirichlet: exact}]\n"
+    "discretization: {degree: 4, method: continuous}\n"
+    "solver: {method: multigrid, precision: mixed}\n",
+    "mesh: {box: {lower: [0, 0, 0], upper: [2, 1, 1], cells: [2, 2, 1], shape: tet}}\n"
+    "equation: diffusion\n"
+    "exact: sin(x)*y + z\n"
+    "boundary: [{on: xmin, neumann: exact}, {on: rest, dirichlet: exact}]\n"
+    "discretization: {degree: 3, method: condensed}\n",
     "mesh: {file: 'tests/meshes/parts-solid_*.msh'}\n"
     "equation: diffusion\n"
     "exact: sin(x)*y\n"
@@ -69,7 +80,7 @@ static void compare(struct base_team *team, facet_status status, const char *mes
 /* Returns how many allocations there were on rank `which`, or 0 when the k-th was beyond them. */
 static int walk(facet_context *context, const char *text, int which, int64_t k) {
     char message[BASE_MESSAGE_BYTES], name[24];
-    alarm(SECONDS);
+    mpi_alarm(SECONDS);
     if (context->team->rank == which) base_memory_fail_at(k);
     facet_status status = solve(context, text, message, sizeof message);
     base_memory_fail_at(0);

@@ -22,12 +22,21 @@
     } while (0)
 #define OK(call) CHECK((call) == FACET_OK, "%s", facet_message())
 
+/* An alarm after so many seconds of a machine that has nothing else to do: as often longer as there is more
+ * to run than it has cores. */
+static inline void mpi_alarm(unsigned seconds) {
+    double load = 0.0;
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (getloadavg(&load, 1) == 1 && load > cores) seconds = (unsigned)(seconds * load / cores) + 1;
+    alarm(seconds);
+}
+
 /* Whoever waits for ever is ended by the alarm: that is a failed test. */
 static inline struct dist_comm *mpi_begin(int *argc, char ***argv, unsigned seconds) {
     struct dist_comm *comm = NULL;
     int level;
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
-    alarm(seconds);
+    mpi_alarm(seconds);
     OK(dist_comm_create(MPI_COMM_WORLD, &comm));
     return comm;
 }
