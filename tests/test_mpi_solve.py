@@ -110,7 +110,8 @@ class Mpi(Program):
 class Solve(Mpi):
     def test_a_largest_eigenvalue_that_is_missed(self):
         """E jumps inside cells; on two ranks the estimate of the smoother begins without the mode that this makes stiff.
-        The cycle is indefinite then, its bounds are found again, and the solve begins anew."""
+        The cycle is indefinite then, its bounds are found again, and the solve begins anew. One process has the linear
+        functions below (18 iterations), parts the motions of faces (20 and 12)."""
         self.compare("""mesh: {box: {lower: [0, 0], upper: [1.49, 1.06], cells: [5, 3], shape: triangle}}
 equation: elasticity
 material: {E: "if(x < 0.4, 1, 1000)", nu: 0.3}
@@ -123,7 +124,7 @@ boundary:
 discretization: {degree: 4}
 solver: {method: cg, preconditioner: pmg, rtol: 1.0e-12}
 values: [{name: mean, field: u, take: mean}]
-""", (2, 3), 4)
+""", (2, 3), 8)
 
     def test_face_blocks(self):
         """Conjugate gradients over blocks of faces: the same steps on any number of ranks."""
