@@ -53,6 +53,17 @@ class Boxes(Mpi):
                           "boundary: [{on: ymin, dirichlet: exact}, {on: rest, neumann: exact}]\n", 3), (2, 3), iterations=1)
         self.compare(case(box("quad", 2, 4, ", periodic: [x, y]"), "source: sin(pi*x)*cos(2*pi*y)\n", 3), (4,), iterations=1)
 
+    def test_data_that_do_not_repeat(self):
+        """Around a ring two copies of a node stand at other places: the value of its owner counts."""
+        self.compare("""mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 4], shape: quad, periodic: [y]}}
+equation: diffusion
+source: 1
+boundary: [{on: xmin, dirichlet: y}, {on: xmax, dirichlet: 0}]
+discretization: {method: continuous, degree: 2}
+solver: {rtol: 1.0e-12, method: multigrid}
+values: [{name: mean, field: u, take: mean}, {name: out, field: flux, take: integral, on: xmin}]
+""", (2, 4))
+
     def test_constants(self):
         """Nothing holds them; a weak reaction does; one that is dropped. Their residuals end near rounding, where a
         true one may ask for a step or two more."""

@@ -209,6 +209,23 @@ done:
     return status;
 }
 
+/* Around a ring that processes share, data that do not repeat differ in the copies of a node: that of the
+ * owner counts, whose coordinates are those of one process. */
+static facet_status share_fixed(struct boxsem *c) {
+    facet_status status = FACET_OK;
+    struct vector x = {0};
+    const int64_t n_fixed = c->n_all - c->n_free;
+    if (c->u.seam == NULL) return FACET_OK;
+    TRY(vector_create(c->device, c->n_all, &x));
+    vector_fill(&x, 0.0);
+    if (n_fixed > 0) device_put_entries(c->device, n_fixed, c->fixed, c->fixed_values, x.data);
+    TRY(seam_share(c->u.seam, &x));
+    for (int64_t i = 0; i < n_fixed; i++) c->fixed_values[i] = x.data[c->fixed[i]];
+done:
+    vector_destroy(&x);
+    return status;
+}
+
 /* u on Dirichlet sides; *any: one of them is not zero. */
 static facet_status load_fixed(struct boxsem *c, const struct box_given *data, int *any) {
     facet_status status = FACET_OK;
@@ -222,6 +239,7 @@ static facet_status load_fixed(struct boxsem *c, const struct box_given *data, i
         for (int side = 0; side < 2; side++)
             if (c->grid.sides[d][side] == BOX_DIRICHLET) TRY(interpolate_side(c, data, d, side));
     if (zero) memset(c->fixed_values, 0, (size_t)(c->n_all - c->n_free) * sizeof *c->fixed_values);
+    TRY(share_fixed(c));
     *any = 0;
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) *any |= c->fixed_values[i] != 0.0;
     TRY(boxsem_nodes_fix(c, c->fixed_values, &c->u));

@@ -113,6 +113,41 @@ done:
     return status;
 }
 
+struct ending {
+    MPI_Comm comm;
+    void *usual; /* of KSPConvergedDefault */
+};
+
+/* Whoever leaves an iteration of PETSc by himself leaves the others in it for ever: an interrupt of one rank
+ * ends it for all, between two steps, and nowhere else. */
+static PetscErrorCode converged(KSP ksp, PetscInt step, PetscReal norm, KSPConvergedReason *reason,
+                                void *data) {
+    struct ending *e = data;
+    int stop = base_look() != FACET_OK;
+    PetscErrorCode code = MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, e->comm);
+    if (code == 0) code = KSPConvergedDefault(ksp, step, norm, reason, e->usual);
+    if (code == 0 && stop) *reason = KSP_DIVERGED_BREAKDOWN;
+    return code;
+}
+
+static PetscErrorCode forget_ending(void *data) {
+    struct ending *e = data;
+    PetscErrorCode code = KSPConvergedDefaultDestroy(e->usual);
+    base_free(&e);
+    return code;
+}
+
+static facet_status end_together(struct dist_comm *comm, KSP ksp) {
+    facet_status status = FACET_OK;
+    struct ending *e = NULL;
+    TRY(CALLOC(e, 1));
+    e->comm = comm->data;
+    PETSC(KSPConvergedDefaultCreate(&e->usual));
+    PETSC(KSPSetConvergenceTest(ksp, converged, e, forget_ending));
+done:
+    return status;
+}
+
 /* BDDC: with the graph of the matrix every face of the interface would be primal, which is a direct solve.
  * What two parts share is a face to it: without primal averages there, as unknowns of their own, the problem
  * of a part that nothing holds would be singular. */
@@ -141,6 +176,7 @@ static facet_status make_solver(MPI_Comm comm, int vectors, double rtol, int max
         PETSC(PCShellSetContext(pc, s));
         PETSC(PCShellSetApply(pc, apply_preconditioner));
     }
+    TRY(end_together(dist_comm_of(s->team), s->ksp));
     PETSC(KSPSetFromOptions(s->ksp));
     PETSC(KSPSetUp(s->ksp));
 done:
@@ -150,10 +186,15 @@ done:
 
 static facet_status solve(const struct inverse *s, const double *b, double *x) {
     facet_status status = FACET_OK;
+    struct dist_comm *comm = dist_comm_of(s->team);
     TRY(team_agree(s->team, FACET_OK));
     TRY(put(s, b, s->v.all));
-    PETSC(KSPSolve(s->ksp, s->v.all, s->solution));
+    comm->is_agreeing = 1; /* products do not look at interrupts */
+    PetscErrorCode code = KSPSolve(s->ksp, s->v.all, s->solution);
+    comm->is_agreeing = 0;
+    PETSC(code);
     TRY(dist_vectors_get(&s->v, s->solution, x));
+    TRY(base_look()); /* only now: that was PETSc's, too */
 done:
     return status;
 }
