@@ -140,6 +140,17 @@ class Cells(unittest.TestCase):
                 self.assert_near(cpu["values"], gpu["values"], "values")
                 self.assertLess(gpu["balance"], 1e-10)
 
+    def test_straight_cells_of_high_order(self):
+        """Sources are taken at the same points whatever cells a batch has: two coarse ones see every other rule."""
+        for order in (2, 3):
+            mesh = {"file": f"{test_devices.SOURCE}/tests/meshes/straight_{order}.msh"}
+            for data in ({"source": "sin(6*x)"}, {"source": "step(x - 0.4)", "conductivity": "1 + x*y"}):
+                case = {"mesh": mesh, "equation": "diffusion", "boundary": [{"on": "rest", "dirichlet": 0}],
+                        "values": [{"name": "mean", "field": "u", "take": "mean"}],
+                        "discretization": {"degree": 2}, "solver": {"method": "direct"}, **data}
+                cpu, gpu = (self.solve_case(case, device) for device in ("cpu", DEVICE))
+                self.assert_near(cpu["values"], gpu["values"], f"order {order}, {data}", 1e-12)
+
     def test_sources(self):
         """What stays on the device: sources, loads, recovery, the balance, and all that a value asks for."""
         for shape, cells in SHAPES.items():

@@ -11,8 +11,6 @@ enum { L_NODES, L_POINTS, L_MIDDLE, L_DET, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_
 
 struct load_job {
     struct general_load data;
-    struct rule points; /* of straight cells */
-    struct hdg_table table;
     struct general_rule rule;
     double *phi; /* device: n x N */
 };
@@ -118,7 +116,8 @@ done:
     return status;
 }
 
-/* Batches begin .. end-1, all of them straight, with the rule of straight cells, or any with that of all. */
+/* Batches begin .. end-1, all of them straight, or any. All take f at the points of one rule: which cells a
+ * device has in a batch must not be seen in u. */
 static facet_status load_run(const struct hdg *h, int block, const struct general_load *data, int straight,
                              int64_t begin, int64_t end) {
     facet_status status = FACET_OK;
@@ -126,13 +125,6 @@ static facet_status load_run(const struct hdg *h, int block, const struct genera
     const struct hdg_table *table = &b->source;
     int64_t dim = h->data.mesh->dim;
     struct load_job job = {.data = *data};
-    if (straight) {
-        TRY(h->maker(HDG_SOURCE, b->shape, h->space.degree, 1, &job.points));
-        TRY(hdg_table_create(b->shape, h->space.degree, h->data.mesh->order, job.points.n, job.points.x,
-                             &job.table));
-        job.table.w = job.points.w;
-        table = &job.table;
-    }
     int64_t n = table->n;
     TRY(general_rule_create(h, table, straight, &job.rule));
     TRY(device_copy(h->device, &job.phi, table->phi, (size_t)n * (size_t)b->N, sizeof(double)));
@@ -151,20 +143,16 @@ static facet_status load_run(const struct hdg *h, int block, const struct genera
     TRY(general_for_pieces(h, block, begin, end, &plan, load_piece, &job, NULL));
 done:
     general_rule_destroy(h, &job.rule);
-    hdg_table_destroy(&job.table);
-    rule_destroy(&job.points);
     device_free(h->device, &job.phi);
     return status;
 }
 
-/* A caller's values are at the points of one rule. */
 facet_status general_load(const struct hdg *h, int block, const struct general_load *data) {
     facet_status status = FACET_OK;
     int64_t n = h->matrices.n_batches[block];
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        int straight = data->source == NULL && general_is_straight(h, block, begin);
-        for (end = begin + 1; end < n; end++)
-            if ((data->source == NULL && general_is_straight(h, block, end)) != straight) break;
+        int straight = general_is_straight(h, block, begin);
+        for (end = begin + 1; end < n && general_is_straight(h, block, end) == straight;) end++;
         TRY(load_run(h, block, data, straight, begin, end));
     }
 done:

@@ -43,7 +43,7 @@ static facet_status job_create(const struct hdg *h, int block, int straight, str
     const struct hdg_block_space *b = &h->space.blocks[block];
     int order = h->data.mesh->order, degree = h->space.degree;
     struct hdg_table *t = &job->table;
-    TRY(h->maker(job->star ? HDG_NORM_STAR : HDG_NORM, b->shape, degree, straight ? 1 : order, &job->points));
+    TRY(h->maker(job->star ? HDG_NORM_STAR : HDG_NORM, b->shape, degree, order, &job->points));
     TRY(hdg_table_create(b->shape, degree + job->star, order, job->points.n, job->points.x, t));
     t->w = job->points.w;
     TRY(general_rule_create(h, t, straight, &job->rule));
