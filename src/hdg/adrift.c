@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "hdg/contact.h"
+#include "mesh/part.h"
 
 /* Of all loads: what may be left of their sum, as for fluxes in diffusion. */
 #define BALANCED 1e-4
@@ -135,7 +136,9 @@ static int is_double(const struct hdg *h, int32_t face) {
 /* An unknown that holds a motion. */
 struct best {
     double size, v[ADRIFT_MOTIONS];
-    int64_t unknown; /* -1: another part of the mesh has it */
+    int found;
+    int64_t unknown;  /* -1: another part of the mesh has it */
+    int64_t face, at; /* where it lies between parts: the number of its face in the whole, its place there */
 };
 
 /* The best of all parts. */
@@ -154,45 +157,94 @@ done:
     return status;
 }
 
-/* One unknown to be held for each piece: the one with the largest part of all motions that the chosen ones
- * do not hold yet, and not between parts of the mesh, who would hold it twice. chosen: n_adrift x n x n,
- * orthonormal; step: how many there are. */
-static facet_status choose_step(struct hdg *h, int step, double *chosen) {
+/* Faces that may hold a motion: those of this part alone, or those between parts at which nothing is joined
+ * (where u may jump as well). */
+enum { OF_PART = 1, OF_SEAM = 2 };
+
+static facet_status find_holders(const struct hdg *h, uint8_t *holders) {
     facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct mesh_seam_joint *joints = NULL;
+    int32_t n = 0;
+    TRY(mesh_find_seam_joints(mesh, &joints, &n));
+    for (int32_t face = 0; face < mesh->n_faces; face++) {
+        const int none = h->trace.records[face].turn >= 0 || is_double(h, face);
+        const int shared = mesh->face_cells[2 * (int64_t)face + 1] == MESH_SEAM;
+        holders[face] = none ? 0 : shared ? OF_SEAM : OF_PART;
+    }
+    for (int32_t i = 0; i < n; i++) holders[joints[i].face] = 0;
+done:
+    base_free(&joints);
+    return status;
+}
+
+/* One unknown for each piece: the one with the largest part of all motions that the chosen ones do not hold
+ * yet. chosen: n_adrift x n x n, orthonormal; step: how many there are. Pieces for which one is found keep
+ * it. */
+static void look_for_best(const struct hdg *h, const uint8_t *holders, int kind, int step,
+                          const double *chosen, struct best *best) {
     enum { N = ADRIFT_MOTIONS };
-    struct best *best = NULL;
-    int dim = h->data.mesh->dim;
-    TRY(CALLOC(best, h->data.n_adrift));
+    const int dim = h->data.mesh->dim;
+    const struct mesh_part *part = h->data.mesh->part;
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
         const struct hdg_adrift *p = piece_of_face(h, face);
         int64_t first = h->trace.free_offsets[b], m = (h->trace.free_offsets[b + 1] - first) / dim;
-        if (p == NULL || step >= p->n || h->trace.records[face].turn >= 0 || is_double(h, face)) continue;
-        if (h->data.mesh->face_cells[2 * (int64_t)face + 1] == MESH_SEAM) continue;
-        int64_t i = p - h->data.adrift;
+        const int64_t i = p != NULL ? p - h->data.adrift : -1;
+        if (i < 0 || step >= p->n || holders[face] != kind || best[i].found) continue;
         for (int a = 0; a < dim; a++) {
             double v[N], size = 0.0;
             values_at(h, p, first + a * m, v);
             for (int k = 0; k < step; k++) {
                 const double *q = chosen + (i * N + k) * N;
-                double part = cblas_ddot(p->n, q, 1, v, 1);
-                cblas_daxpy(p->n, -part, q, 1, v, 1);
+                double along = cblas_ddot(p->n, q, 1, v, 1);
+                cblas_daxpy(p->n, -along, q, 1, v, 1);
             }
             size = cblas_dnrm2(p->n, v, 1);
             if (size <= best[i].size) continue;
             best[i].size = size;
             best[i].unknown = first + a * m;
+            best[i].face = kind == OF_SEAM ? part->face_numbers[face] : -1;
+            best[i].at = a * m;
             for (int k = 0; k < p->n; k++) best[i].v[k] = v[k] / size;
         }
     }
+}
+
+/* It is held in both parts that have it. */
+static void hold(struct hdg *h, const struct best *best) {
+    const struct mesh_part *part = h->data.mesh->part;
+    if (best->unknown >= 0) h->trace.fixed[best->unknown] = 1;
+    for (int k = 0; best->face >= 0 && k < part->n_neighbours; k++)
+        for (int32_t i = 0; i < part->neighbours[k].count; i++) {
+            const int32_t face = part->neighbours[k].items[i];
+            if (part->face_numbers[face] == best->face)
+                h->trace.fixed[h->trace.face_free[face] + best->at] = 1;
+        }
+}
+
+/* One unknown to be held for each piece; between parts only where nothing else is left. */
+static facet_status choose_step(struct hdg *h, const uint8_t *holders, int step, double *chosen) {
+    facet_status status = FACET_OK;
+    enum { N = ADRIFT_MOTIONS };
+    struct best *best = NULL;
+    TRY(ALLOC(best, h->data.n_adrift));
+    for (int i = 0; i < h->data.n_adrift; i++)
+        best[i] = (struct best){.size = NOTHING, .unknown = -1, .face = -1};
+    for (int kind = OF_PART; kind <= OF_SEAM; kind++) {
+        look_for_best(h, holders, kind, step, chosen, best);
+        for (int i = 0; i < h->data.n_adrift; i++)
+            if (step < h->data.adrift[i].n && !best[i].found)
+                TRY(compare_parts(mesh_team(h->data.mesh), &best[i]));
+        for (int i = 0; i < h->data.n_adrift; i++) best[i].found = best[i].size > NOTHING;
+    }
     for (int i = 0; i < h->data.n_adrift; i++) {
         if (step >= h->data.adrift[i].n) continue;
-        TRY(compare_parts(mesh_team(h->data.mesh), &best[i]));
-        if (!(best[i].size > NOTHING))
+        if (!best[i].found)
             FAIL(FACET_ERROR_INPUT,
                  "every face of the body is joined to another, and nothing is left to hold; "
                  "refine the mesh");
-        if (best[i].unknown >= 0) h->trace.fixed[best[i].unknown] = 1;
+        hold(h, &best[i]);
         memcpy(chosen + ((int64_t)i * N + step) * N, best[i].v, sizeof best[i].v);
     }
 done:
@@ -203,6 +255,7 @@ done:
 facet_status adrift_create(struct hdg *h) {
     facet_status status = FACET_OK;
     double *chosen = NULL;
+    uint8_t *holders = NULL;
     if (h->data.n_adrift == 0) return FACET_OK;
     TRY(CALLOC(h->adrift, 1));
     TRY(CALLOC(h->adrift->traces, ADRIFT_MOTIONS * h->trace.n_free));
@@ -214,8 +267,11 @@ facet_status adrift_create(struct hdg *h) {
         TRY(CALLOC(h->held, h->trace.n_free));
         TRY(CALLOC(h->moved, h->trace.n_free));
     }
-    for (int step = 0; step < ADRIFT_MOTIONS; step++) TRY(choose_step(h, step, chosen));
+    TRY(ALLOC(holders, h->data.mesh->n_faces));
+    TRY(find_holders(h, holders));
+    for (int step = 0; step < ADRIFT_MOTIONS; step++) TRY(choose_step(h, holders, step, chosen));
 done:
+    base_free(&holders);
     base_free(&chosen);
     return status;
 }
