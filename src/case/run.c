@@ -100,23 +100,28 @@ static void gather(struct text *errors, facet_status status, const struct case_f
 /* ------------------------------------------------------------------------------------------ mesh */
 
 /* Boxes of quads and hexes stay boxes when they are refined, so that processes may begin with the finer one:
- * their blocks are boxes then, too. *times: what is left to be done. */
-static facet_status refine_box(facet_box *box, double *coordinates[3], int *times) {
+ * their blocks are boxes then, too. The coordinates are those of one process, which refines what has its
+ * scale. *times, *scale: what is left to be done. */
+static facet_status refine_box(facet_box *box, double *coordinates[3], double *scale, int *times) {
     facet_status status = FACET_OK;
     if (strcmp(box->shape, "quad") != 0 && strcmp(box->shape, "hex") != 0) return FACET_OK;
     for (int a = 0; a < box->dim; a++)
-        if (*times > 30 || box->cells[a] > INT_MAX >> *times) return FACET_OK;
-    for (; *times > 0; --*times)
-        for (int a = 0; a < box->dim; a++) {
+        if (*times < 1 || *times > 30 || !(*scale > 0.0) || box->cells[a] < 1 ||
+            box->cells[a] > INT_MAX >> *times)
+            return FACET_OK;
+    for (int a = 0; a < box->dim; a++) {
+        double *x = NULL;
+        TRY(ALLOC(x, ((int64_t)box->cells[a] << *times) + 1));
+        coordinates[a] = x;
+        for (int i = 0; i <= box->cells[a]; i++) x[i] = *scale * mesh_box_coordinate(box, a, i);
+        for (int k = 0; k < *times; k++) { /* from above: what is read has not been written yet */
             const int n = box->cells[a] *= 2;
-            const double *x = box->coordinates[a];
-            double *finer = NULL;
-            if (x == NULL) continue;
-            TRY(ALLOC(finer, n + 1));
-            for (int i = 0; i <= n; i++) finer[i] = i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
-            base_free(&coordinates[a]);
-            box->coordinates[a] = coordinates[a] = finer;
+            for (int i = n; i >= 0; i--) x[i] = i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
         }
+        box->coordinates[a] = x;
+    }
+    *times = 0;
+    *scale = 1.0;
 done:
     return status;
 }
@@ -125,18 +130,18 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     facet_status status = FACET_OK;
     double *coordinates[3] = {NULL};
     int times = file->mesh.refine + refine;
+    double scale = file->mesh.scale;
     *mesh = NULL;
     if (file->mesh.is_box) {
         facet_box box = file->mesh.box;
         box.size = sizeof box;
-        if (context->team != NULL) TRY(refine_box(&box, coordinates, &times));
+        if (context->team != NULL) TRY(refine_box(&box, coordinates, &scale, &times));
         TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
     } else {
         TRY((file->mesh.apart ? facet_mesh_read_apart : facet_mesh_read)(context, file->mesh.path, mesh));
     }
     if (*mesh == NULL) goto done; /* a rank without cells */
-    if (file->mesh.scale != 1.0)
-        TRY(at_place(facet_mesh_scale(*mesh, file->mesh.scale), file, file->mesh.place));
+    if (scale != 1.0) TRY(at_place(facet_mesh_scale(*mesh, scale), file, file->mesh.place));
     TRY(at_place(facet_mesh_refine(*mesh, times), file, file->mesh.place));
 done:
     for (int a = 0; a < 3; a++) base_free(&coordinates[a]);

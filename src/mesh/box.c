@@ -202,16 +202,17 @@ static facet_status check_widths(const struct generator *g, int a) {
 }
 
 /* i/n is one rounding of the exact fraction, so that i/n and 2i/2n give the same number. */
+double mesh_box_coordinate(const facet_box *box, int a, int i) {
+    const double lower = box->lower[a], width = box->upper[a] - lower;
+    if (box->coordinates[a] != NULL) return box->coordinates[a][i];
+    return i == box->cells[a] ? box->upper[a] : lower + width * ((double)i / box->cells[a]);
+}
+
 static facet_status lay_coordinates(struct generator *g) {
     facet_status status = FACET_OK;
     for (int a = 0; a < g->dim; a++) {
-        int n = g->box->cells[a];
-        TRY(ALLOC(g->coordinates[a], n + 1));
-        double lower = g->box->lower[a], width = g->box->upper[a] - lower;
-        for (int i = 0; i <= n; i++)
-            g->coordinates[a][i] = g->box->coordinates[a] ? g->box->coordinates[a][i]
-                                   : i == n               ? g->box->upper[a]
-                                                          : lower + width * ((double)i / n);
+        TRY(ALLOC(g->coordinates[a], g->box->cells[a] + 1));
+        for (int i = 0; i <= g->box->cells[a]; i++) g->coordinates[a][i] = mesh_box_coordinate(g->box, a, i);
         TRY(check_widths(g, a));
     }
 done:

@@ -175,6 +175,8 @@ facet_status mesh_create_box_block(const facet_box *box, const int first[3], con
 void mesh_box_seam_free(struct mesh_box_seam *seam); /* safe on a zeroed struct, and twice */
 /* Cells into which it cuts a brick; what is wrong with the box, whatever its size. */
 facet_status mesh_check_box(const facet_box *box, int *cells_per_brick);
+/* Number i in direction a, 0 to cells[a]. */
+double mesh_box_coordinate(const facet_box *box, int a, int i);
 /* Where a cell of a mesh that is a box, or a block of one, lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. join: whether the sides that $Periodic pairs become one, or stay
