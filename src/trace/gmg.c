@@ -48,6 +48,13 @@ struct builder {
     struct coarse_options end;
 };
 
+/* Over several processes: whether a level of degree 1 has so few unknowns that it ends the list. */
+static int is_last_of_all(const struct builder *b, const struct trace_space *space) {
+    if (space->degree > 1 || !trace_is_shared(space)) return 0;
+    int64_t n = seam_n_owned(space->seam);
+    return team_reduce_counts(mesh_team(space->mesh), TEAM_SUM, 1, &n) == FACET_OK && n <= b->o.last_unknowns;
+}
+
 static void stage_destroy(struct stage *s) {
     trace_space_destroy(&s->own_space);
     if (!s->given) trace_matrices_destroy(&s->own_matrices);
@@ -192,6 +199,7 @@ static facet_status descend_degree(struct builder *b, struct stage *s, int degre
     TRY(trace_lower_space(s->space, degree, &next.own_space));
     snprintf(next.name, sizeof next.name, "k=%d", degree);
     TRY(trace_inject(s->space, &next.own_space, &P));
+    P.sums = is_last_of_all(b, &next.own_space); /* whose solve takes the sum of all parts */
     TRY(multigrid_connect(b->mg, &P));
     TRY(b->o.rediscretize != NULL
             ? b->o.rediscretize(b->o.user, &next.own_space, &next.own_matrices)
@@ -248,6 +256,31 @@ done:
     return status;
 }
 
+/* The function 1 on the trace. */
+static facet_status add_constant(const struct trace_space *space, struct coarse_matrix *last) {
+    base_free(&last->modes);
+    last->n_modes = 1;
+    facet_status status = CALLOC(last->modes, space->n_free);
+    for (int64_t k = 0; status == FACET_OK && k < space->n_free_faces; k++)
+        last->modes[space->free_offsets[k]] =
+            sqrt(shape_measure((enum shape)space->mesh->face_shapes[space->free_faces[k]]));
+    return status;
+}
+
+/* The same over several processes, by whoever solves last levels for them. */
+static facet_status end_here_for_all(struct builder *b, const struct stage *s) {
+    facet_status status = FACET_OK;
+    struct coarse_matrix last = {0};
+    TRY(trace_last_matrix(s->space, s->matrices, s->name, &last));
+    TRY(trace_number_faces(s->space, s->space->free_offsets, &last));
+    last.singular = b->o.singular;
+    if (last.singular && s->space->n_components == 1) TRY(add_constant(s->space, &last));
+    TRY(multigrid_end_coarse(b->mg, b->coarse_device, &last, &b->end));
+done:
+    coarse_matrix_destroy(&last);
+    return status;
+}
+
 /* Ends it below the coarsest mesh with continuous linear functions. */
 static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
@@ -295,7 +328,7 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     int tensor = trace_has_tensor_cells(space->mesh);
     int has_rows = tensor && space->mesh->dim == 2 && space->n_components == 1;
     double constant = 1.0;
-    if (space->mesh->part != NULL) {
+    if (trace_is_shared(space)) {
         if (o->smoother != GMG_SMOOTHER_AUTO && o->smoother != GMG_FACES)
             FAIL(FACET_ERROR_INPUT, "of the smoothers of geometric multigrid faces alone is distributed yet");
         o->smoother = GMG_FACES;
@@ -337,7 +370,11 @@ static facet_status make_levels(struct builder *b, struct stage *s, const struct
             TRY(end_below(b, s));
             break;
         }
-        if (s->space->degree <= 1 && s->space->mesh->part == NULL &&
+        if (is_last_of_all(b, s->space)) {
+            TRY(end_here_for_all(b, s));
+            break;
+        }
+        if (s->space->degree <= 1 && !trace_is_shared(s->space) &&
             (s->space->n_free <= b->o.last_unknowns || !has_coarser(s->space, hierarchy, mesh)))
             TRY(end_here(b, s, &done));
         if (!done) TRY(append(b, s, NULL));
