@@ -67,6 +67,7 @@ facet_status bench_hdg_pays(const struct bench_options *options);
 facet_status bench_expressions(const struct bench_options *options);
 facet_status bench_smoothers(const struct bench_options *options);
 facet_status bench_petsc(const struct bench_options *options); /* this and the next: facet-mpi */
+facet_status bench_boxes(const struct bench_options *options);
 facet_status bench_scaling(const struct bench_options *options);
 facet_status bench_traffic(const struct bench_options *options);
 facet_status bench_whole(const struct bench_options *options);

@@ -12,6 +12,7 @@
 
 const struct bench *bench_list(void) {
     static const struct bench list[] = {
+        {"boxes", "as scaling, of the operator tensor and of continuous elements on boxes", bench_boxes},
         {"petsc", "p-multigrid beside BoomerAMG, GAMG and BDDC on the assembled matrix: seconds and memory",
          bench_petsc},
         {"scaling", "1, 2, 4, ... ranks: the same work for each, and less and less, beside the STREAM triad",
@@ -65,7 +66,10 @@ done:
 
 /* ------------------------------------------------------------------------------ measuring */
 
-const struct box_solver box_pmg = {"p-multigrid", "cg", "pmg", NULL}, box_nobody = {"", "cg", "none", NULL};
+const struct box_solver box_pmg = {"p-multigrid", "cg", "pmg", NULL, NULL, NULL},
+                        box_nobody = {"", "cg", "none", NULL, NULL, NULL},
+                        box_tensor = {"additive", "cg", "additive", NULL, NULL, "tensor"},
+                        box_continuous = {"cycles", "multigrid", NULL, NULL, "continuous", "tensor"};
 
 /* In use, by us and by PETSc. */
 static double held_bytes(void) {
@@ -73,10 +77,12 @@ static double held_bytes(void) {
     return (double)info.uordblks + (double)info.hblkhd;
 }
 
-/* All that is below the levels of traces in our cycles, in all solves; 0 where there are none. */
-static double coarse_seconds(const facet_solver *solver) {
+/* All that is below the levels of traces in our cycles, and of boxes the last level, in all solves; 0 where
+ * there are none. */
+static double coarse_seconds(const facet_solver *solver, int box) {
+    const int n = facet_solver_n_levels(solver);
     double seconds = 0.0;
-    for (int i = facet_solver_n_levels(solver) - 1; i >= 0; i--) {
+    for (int i = n - 1; i >= (box ? n - 1 : 0); i--) {
         facet_level level = {.size = sizeof level};
         if (facet_solver_level(solver, i, &level) != FACET_OK) break;
         if (strncmp(level.name, "k=", 2) == 0 && level.name[2] != '0') break;
@@ -95,10 +101,11 @@ facet_status box_problem_measure(const facet_context *context, const facet_probl
     *o = (struct box_outcome){0};
     facet_options_default(&options, sizeof options);
     options.degree = degree;
-    options.operator_name = "mapped";
+    options.operator_name = by->operator_name != NULL ? by->operator_name : "mapped";
+    if (by->discretization != NULL) options.discretization = by->discretization;
     options.postprocess = 0;
     options.method = by->method;
-    options.preconditioner = by->preconditioner;
+    if (by->preconditioner != NULL) options.preconditioner = by->preconditioner;
     options.petsc = by->petsc;
     options.max_iterations = by->petsc != NULL ? 500 : 2000;
     TRY(facet_solver_create(problem, &options, &solver));
@@ -106,11 +113,12 @@ facet_status box_problem_measure(const facet_context *context, const facet_probl
     TRY(team_reduce(context->team, TEAM_MAX, 1, &o->most_bytes));
     TRY(team_reduce(context->team, TEAM_SUM, 1, &o->bytes));
     for (int i = 0; i < solves; i++) {
-        const double coarse = coarse_seconds(solver);
+        const double coarse = coarse_seconds(solver, by->operator_name != NULL);
         facet_status solved = facet_solver_solve(solver, NULL, NULL);
         if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
         TRY(facet_solver_report(solver, &report));
-        double most[] = {report.seconds[FACET_PHASE_SOLVE] - seconds, coarse_seconds(solver) - coarse};
+        double most[] = {report.seconds[FACET_PHASE_SOLVE] - seconds,
+                         coarse_seconds(solver, by->operator_name != NULL) - coarse};
         seconds = report.seconds[FACET_PHASE_SOLVE];
         TRY(team_reduce(context->team, TEAM_MAX, 1, most));
         TRY(team_reduce(context->team, TEAM_MIN, 1,

@@ -22,9 +22,11 @@ facet_status box_problem_create(facet_context *context, const struct box_problem
 /* Who solves: words of the case file. */
 struct box_solver {
     const char *name, *method, *preconditioner, *petsc;
+    const char *discretization, *operator_name; /* NULL: hdg, and mapped */
 };
 extern const struct box_solver box_pmg,
     box_nobody; /* nobody: what stands there before a preconditioner is made */
+extern const struct box_solver box_tensor, box_continuous;
 
 struct box_outcome {
     int iterations, converged;

@@ -9,9 +9,9 @@
 #include "device/device.h"
 
 static const struct box_solver rivals[] = {
-    {"CG + BoomerAMG", "petsc", NULL, "-pc_type hypre -pc_hypre_type boomeramg"},
-    {"CG + GAMG", "petsc", NULL, "-pc_type gamg"},
-    {"CG + BDDC", "petsc", NULL, "-pc_type bddc"},
+    {"CG + BoomerAMG", "petsc", NULL, "-pc_type hypre -pc_hypre_type boomeramg", NULL, NULL},
+    {"CG + GAMG", "petsc", NULL, "-pc_type gamg", NULL, NULL},
+    {"CG + BDDC", "petsc", NULL, "-pc_type bddc", NULL, NULL},
 };
 #define N_RIVALS ((int)(sizeof rivals / sizeof rivals[0]))
 

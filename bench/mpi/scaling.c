@@ -1,6 +1,6 @@
 /* facet-mpi bench scaling: 1, 2, 4, ... ranks of those that are there, each with the same work (weak), and
- * all together with the same (strong), beside what the STREAM triad gains by them. facet-mpi bench whole: two
- * large solves on the ranks and threads at hand. */
+ * all together with the same (strong), beside what the STREAM triad gains by them. facet-mpi bench boxes: the
+ * same of the methods on boxes. facet-mpi bench whole: two large solves on the ranks and threads at hand. */
 #include <facet_dist.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +23,17 @@
 static const struct scaled {
     struct box_problem problem;
     int weak, strong[3];
-} scaled[] = {
-    {{"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {0, 0}}, 13, {20, 20, 16}},
-    {{"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {0, 0}}, 9, {16, 14, 12}},
+    const struct box_solver *by;
+} mapped[] =
+    {
+        {{"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {0, 0}}, 13, {20, 20, 16}, &box_pmg},
+        {{"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {0, 0}}, 9, {16, 14, 12}, &box_pmg},
+},
+  boxes[] = {
+      {{"tensor", "hdg, tensor", "hex", FACET_DIFFUSION, "1", 7, {0, 0}}, 8, {16, 12, 8}, &box_tensor},
+      {{"continuous", "continuous", "hex", FACET_DIFFUSION, "1", 7, {0, 0}}, 8, {16, 8, 8}, &box_continuous},
 };
-#define N_SCALED ((int)(sizeof scaled / sizeof scaled[0]))
+enum { N_SCALED = 2 }; /* in each of both */
 
 /* ------------------------------------------------------------------------------ some of the ranks */
 
@@ -77,7 +83,7 @@ static facet_status measure_point(facet_context *context, const struct scaled *s
     facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
     TRY(box_problem_create(context, &s->problem, 0, cells, &mesh, &problem));
-    TRY(box_problem_measure(context, problem, s->problem.degree, &box_pmg, SOLVES, &p->outcome));
+    TRY(box_problem_measure(context, problem, s->problem.degree, s->by, SOLVES, &p->outcome));
 done:
     facet_problem_destroy(&problem);
     facet_mesh_destroy(&mesh);
@@ -149,8 +155,8 @@ static void choose_cells(const struct scaled *s, int quick, int is_weak, int n, 
 }
 
 /* streams: by the logarithm of the number of ranks; 0: not measured yet. */
-static facet_status run(const struct bench_options *bench, int is_weak, const char *name, const char *title,
-                        double *streams) {
+static facet_status run(const struct bench_options *bench, const struct scaled *scaled, int is_weak,
+                        const char *name, const char *title, double *streams) {
     facet_status status = FACET_OK;
     static const char *const headers[] = {
         "problem",       "ranks",        "unknowns a rank", "iterations",     "set-up s",   "solve s",
@@ -176,11 +182,12 @@ done:
     return status;
 }
 
-facet_status bench_scaling(const struct bench_options *bench) {
+static facet_status run_both(const struct bench_options *bench, const struct scaled *scaled, const char *weak,
+                             const char *strong) {
     facet_status status = FACET_OK;
     double streams[32] = {0};
     TRY(run(
-        bench, 1, "mpi-weak",
+        bench, scaled, 1, weak,
         "The same work for every rank. steps: what is left of an iteration's speed on one rank; whole: the "
         "same of set-up and solve; of n times one: what is left of the triad's rate, all ranks at once, over "
         "as many bytes as the solver has, and over arrays beyond all caches (STREAM); "
@@ -188,12 +195,20 @@ facet_status bench_scaling(const struct bench_options *bench) {
         "has most, and how much more than one rank by itself.",
         streams));
     TRY(run(
-        bench, 0, "mpi-strong",
+        bench, scaled, 0, strong,
         "The same work for all ranks together. Columns as above; memory: n times that of the rank that has "
         "most, by that of one rank by itself.",
         streams));
 done:
     return status;
+}
+
+facet_status bench_scaling(const struct bench_options *bench) {
+    return run_both(bench, mapped, "mpi-weak", "mpi-strong");
+}
+
+facet_status bench_boxes(const struct bench_options *bench) {
+    return run_both(bench, boxes, "mpi-weak-boxes", "mpi-strong-boxes");
 }
 
 /* ------------------------------------------------------------------------------ whole solves */
