@@ -146,18 +146,23 @@ static facet_status box_to_single(const struct operator* A, struct operator* S) 
     return FACET_OK;
 }
 
-/* The sum of p . q goes round while the messages are on their way. */
+/* The parts of a product q become their sums; that of p . q goes round while the messages are on their way.
+ */
+static double add_parts(const struct boxhdg_lanes *lanes, double dot, struct vector *q) {
+    if (lanes->seam == NULL) return dot;
+    facet_status begun = seam_add_begin(lanes->seam, q);
+    dot = box_all(&lanes->hdg->grid, TEAM_SUM, dot);
+    seam_add_end(lanes->seam, begun, q);
+    return dot;
+}
+
 static double box_advance(const struct operator* A, double alpha, double beta, const struct vector *r,
                           const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
     const struct boxhdg_lanes *lanes = A->data;
     struct box_step step = {
         .direction = r != NULL, .product = q != NULL, .x_old = alpha, .a = 1.0, .b = beta};
     double dot = take_step(lanes, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
-    if (lanes->seam == NULL || q == NULL) return dot;
-    facet_status begun = seam_add_begin(lanes->seam, q);
-    dot = box_all(&lanes->hdg->grid, TEAM_SUM, dot);
-    seam_add_end(lanes->seam, begun, q);
-    return dot;
+    return q != NULL ? add_parts(lanes, dot, q) : dot;
 }
 
 static void box_reduce(const struct operator* A, double alpha, const struct vector *q, struct vector *r,
@@ -169,7 +174,9 @@ static void box_reduce(const struct operator* A, double alpha, const struct vect
 static double box_form(const struct operator* A, const struct vector *r, const struct vector *e,
                        struct vector *q) {
     const struct boxhdg_lanes *lanes = A->data;
-    return device_box_form(lanes->device, lanes->precision, &lanes->plan, r->numbers, numbers(e), q->numbers);
+    double dot =
+        device_box_form(lanes->device, lanes->precision, &lanes->plan, r->numbers, numbers(e), q->numbers);
+    return add_parts(lanes, dot, q);
 }
 
 static void box_recur(const struct operator* A, const struct operator_recurrence *by, const struct vector *q,
@@ -181,6 +188,7 @@ static void box_recur(const struct operator* A, const struct operator_recurrence
         .a = {by->a[0], by->a[1]}, .b = {by->b[0], by->b[1]}, .alpha = by->alpha, .c = by->c};
     device_box_recur(lanes->device, lanes->precision, &lanes->plan, &step, q->numbers, r->numbers,
                      numbers(e_r), s->numbers, numbers(e_s), p->numbers, numbers(x), numbers(moments), sums);
+    boxhdg_lanes_join_sums(lanes, BOXHDG_RESIDUAL, s, sums);
 }
 
 /* As residuals are measured, which are multiplied by b b where unknowns are divided by it. */

@@ -25,6 +25,8 @@ struct boxhdg_coarse {
     struct vector lattice; /* vertices, on the device of the lanes */
     double *staged;        /* the same on the host, where that memory is elsewhere; of faces: their moments */
     int64_t *foreign;      /* lanes of the faces that other blocks own; lanes->n_foreign */
+    int64_t *places;       /* on a device that is not the host: where their moments are, */
+    struct vector taken, negative; /* and room for these */
     /* Of a block: numbers of the unknowns in the whole, and those that are owned. */
     int64_t *global, first, n_owned, n_all;
 };
@@ -34,6 +36,9 @@ void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse) {
     if (c == NULL) return;
     base_free(&c->numbers);
     base_free(&c->foreign);
+    if (c->places != NULL) device_free(c->lanes->device, &c->places);
+    vector_destroy(&c->taken);
+    vector_destroy(&c->negative);
     base_free(&c->global);
     box_diagonal_destroy(&c->diagonal);
     base_free(&c->staged);
@@ -591,17 +596,45 @@ done:
     return status;
 }
 
-/* What other blocks count. */
-static void clear_foreign(const struct boxhdg_coarse *c, struct vector *moments) {
-    const int L = c->lanes->plan.lanes;
-    for (int64_t i = 0; c->foreign != NULL && i < c->lanes->n_foreign; i++)
-        for (int m = 0; m < KERNEL_BOX_MOMENTS; m++) {
-            const int64_t place = place_of(c, c->foreign[i]) + m * L;
-            if (c->lanes->precision == F32)
-                ((float *)moments->numbers)[place] = 0.0F;
-            else
-                moments->data[place] = 0.0;
-        }
+/* Number i of the moments that other blocks count. */
+static int64_t foreign_place(const struct boxhdg_coarse *c, int64_t i) {
+    return place_of(c, c->foreign[i / KERNEL_BOX_MOMENTS]) + i % KERNEL_BOX_MOMENTS * c->lanes->plan.lanes;
+}
+
+/* Of vertices, on a device that is not the host. */
+static facet_status list_foreign_places(struct boxhdg_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct device *device = c->lanes->device;
+    const int64_t n = KERNEL_BOX_MOMENTS * c->lanes->n_foreign;
+    int64_t *places = NULL;
+    if (c->foreign == NULL || n == 0) return FACET_OK;
+    TRY(ALLOC(places, n));
+    for (int64_t i = 0; i < n; i++) places[i] = foreign_place(c, i);
+    TRY(device_copy(device, &c->places, places, (size_t)n, sizeof *places));
+    TRY(vector_create_in(device, c->lanes->precision, n, &c->taken));
+    TRY(vector_create_in(device, c->lanes->precision, n, &c->negative));
+done:
+    base_free(&places);
+    return status;
+}
+
+/* What other blocks count becomes zero, among moments of the host; and where they are, taken off. */
+static void clear_foreign(const struct boxhdg_coarse *c, void *moments) {
+    for (int64_t i = 0; c->foreign != NULL && i < KERNEL_BOX_MOMENTS * c->lanes->n_foreign; i++)
+        if (c->lanes->precision == F32)
+            ((float *)moments)[foreign_place(c, i)] = 0.0F;
+        else
+            ((double *)moments)[foreign_place(c, i)] = 0.0;
+}
+
+static void take_off_foreign(struct boxhdg_coarse *c, struct vector *moments) {
+    const struct device *device = c->lanes->device;
+    if (c->places == NULL) return;
+    device_take_entries(device, c->taken.precision, c->taken.n, c->places, moments->numbers,
+                        c->taken.numbers);
+    vector_axpby(-1.0, &c->taken, 0.0, &c->negative);
+    device_add_entries(device, c->taken.precision, c->taken.n, c->places, c->negative.numbers,
+                       moments->numbers);
 }
 
 /* ------------------------------------------------------------------------------------------ all of it */
@@ -632,6 +665,7 @@ facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhd
     if (g->part != NULL) TRY(number_all(c));
     if (device_is_host(lanes->device)) goto done;
     TRY(device_find(NULL, &c->device));
+    if (!c->faces) TRY(list_foreign_places(c));
     TRY(ALLOC(c->staged, c->n_lattice * (c->faces ? KERNEL_BOX_MOMENTS : 1)));
 done:
     if (status != FACET_OK) boxhdg_coarse_destroy(coarse);
@@ -653,13 +687,14 @@ facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     return multigrid_end(mg, "vertices", &solve);
 }
 
-static void gather_faces(const struct boxhdg_coarse *c, const struct vector *moments, struct vector *values) {
-    const void *from = moments->numbers;
+static void gather_faces(const struct boxhdg_coarse *c, struct vector *moments, struct vector *values) {
+    void *from = moments->numbers;
     if (c->staged != NULL) { /* the device keeps what fails */
         (void)device_download(c->lanes->device, c->staged, from,
                               (size_t)moments->n * precision_size(c->lanes->precision));
         from = c->staged;
     }
+    clear_foreign(c, from);
     for (int64_t i = 0; i < c->n_lattice; i++)
         if (c->numbers[i] >= 0)
             values->data[c->numbers[i]] = c->lanes->precision == F32
@@ -684,12 +719,15 @@ static void spread_faces(const struct boxhdg_coarse *c, const struct vector *val
 
 void boxhdg_coarse_gather(struct boxhdg_coarse *c, struct vector *moments, struct vector *vertices) {
     const struct boxhdg_lanes *lanes = c->lanes;
-    clear_foreign(c, moments);
     double *lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
     if (c->faces) {
         gather_faces(c, moments, vertices);
         return;
     }
+    if (c->staged != NULL)
+        take_off_foreign(c, moments);
+    else
+        clear_foreign(c, moments->numbers);
     device_box_restrict(lanes->device, lanes->precision, &lanes->plan, moments->numbers, lattice);
     if (c->diagonal != NULL) return;
     if (c->staged != NULL) (void)vector_download(&c->lattice, c->staged); /* the device keeps what fails */

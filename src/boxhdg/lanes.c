@@ -228,6 +228,7 @@ void boxhdg_lanes_destroy(struct boxhdg_lanes **result) {
     base_free(&lanes->line_squares);
     base_free(&lanes->foreign_scales);
     base_free(&lanes->foreign_diagonal);
+    base_free(&lanes->foreign_values);
     seam_release(&lanes->seam);
     unstage(lanes);
     for (int i = 0; i < lanes->n_owned; i++) device_free(lanes->device, &lanes->owned[i]);

@@ -26,7 +26,7 @@ struct boxhdg_lanes {
     struct seam *seam; /* of vectors, where the box is a block; else NULL */
     /* Of all entries at the seam that others own, in its order: (b b)^2, and the inverse diagonal; so many
      * faces. */
-    double *foreign_scales, *foreign_diagonal;
+    double *foreign_scales, *foreign_diagonal, *foreign_values; /* the last: room for those of a vector */
     int64_t n_foreign;
 };
 /* The place of a cell by directions, from that by axes. */

@@ -85,37 +85,41 @@ static void invert(const struct seam *s, double *values) {
         }
 }
 
+/* By the host, also for another device: that happens once. */
 facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diagonal) {
     facet_status status = FACET_OK;
     const struct seam *s = lanes->seam;
-    struct vector v = {.device = lanes->device, .n = lanes->plan.size, .data = diagonal};
+    const size_t bytes = (size_t)lanes->plan.size * sizeof *diagonal;
+    double *staged = NULL;
     if (s == NULL) return FACET_OK;
-    invert(s, diagonal);
+    if (!device_is_host(lanes->device)) {
+        TRY(ALLOC(staged, lanes->plan.size));
+        TRY(device_download(lanes->device, staged, diagonal, bytes));
+    }
+    struct vector v = {
+        .device = device_host(), .n = lanes->plan.size, .data = staged != NULL ? staged : diagonal};
+    invert(s, v.data);
     seam_add(s, &v);
-    invert(s, diagonal);
+    invert(s, v.data);
     TRY(ALLOC(lanes->foreign_diagonal, lanes->n_foreign * lanes->hdg->face_size));
-    for (int64_t k = 0, n = 0; k < s->n_foreign; k++)
-        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride)
-            lanes->foreign_diagonal[n++] = diagonal[i];
+    TRY(ALLOC(lanes->foreign_values, lanes->n_foreign * lanes->hdg->face_size));
+    TRY(seam_take_foreign(s, &v, lanes->foreign_diagonal));
+    if (staged != NULL) TRY(device_upload(lanes->device, diagonal, staged, bytes));
 done:
+    base_free(&staged);
     return status;
-}
-
-static double number(enum precision precision, const void *numbers, int64_t i) {
-    return precision == F32 ? (double)((const float *)numbers)[i] : ((const double *)numbers)[i];
 }
 
 void boxhdg_lanes_join_sums(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                             const struct vector *x, double sums[2]) {
     const struct seam *s = lanes->seam;
-    int64_t n = 0;
     if (s == NULL) return;
-    for (int64_t k = 0; k < s->n_foreign; k++)
-        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride, n++) {
-            const double square = pow(number(x->precision, x->numbers, i), 2),
-                         scale = lanes->foreign_scales[n];
-            sums[0] -= square * lanes->foreign_diagonal[n];
-            sums[1] -= scaling == BOXHDG_UNKNOWN ? square * scale : square / scale;
-        }
-    if (team_reduce(s->team, TEAM_SUM, 2, sums) != FACET_OK) sums[0] = sums[1] = NAN;
+    facet_status status = seam_take_foreign(s, x, lanes->foreign_values);
+    for (int64_t i = 0; status == FACET_OK && i < lanes->n_foreign * lanes->hdg->face_size; i++) {
+        const double square = pow(lanes->foreign_values[i], 2), scale = lanes->foreign_scales[i];
+        sums[0] -= square * lanes->foreign_diagonal[i];
+        sums[1] -= scaling == BOXHDG_UNKNOWN ? square * scale : square / scale;
+    }
+    if (status == FACET_OK) status = team_reduce(s->team, TEAM_SUM, 2, sums);
+    if (status != FACET_OK) sums[0] = sums[1] = NAN;
 }

@@ -12,6 +12,7 @@ static void there_free(struct seam_there *t) {
     device_free(t->device, &t->values);
     device_free(t->device, &t->arrived);
     for (int i = 0; i < 2; i++) device_free(t->device, &t->foreign[i]);
+    device_free_staging(t->device, &t->taken);
     device_free_staging(t->device, &t->out);
     device_free_staging(t->device, &t->in);
     t->device = NULL;
@@ -288,6 +289,7 @@ static facet_status go_there(const struct device *device, const struct seam *s) 
     TRY(device_alloc(device, &t->arrived, (size_t)t->n, sizeof(double)));
     for (int i = 0; i < 2; i++)
         TRY(device_alloc(device, &t->foreign[i], (size_t)t->n_foreign, sizeof(double)));
+    TRY(device_alloc_staging(device, &t->taken, (size_t)t->n_foreign, sizeof(double)));
     if (s->team->reaches_devices) goto done;
     TRY(device_alloc_staging(device, &t->out, (size_t)t->n, sizeof(double)));
     TRY(device_alloc_staging(device, &t->in, (size_t)t->n, sizeof(double)));
@@ -403,6 +405,28 @@ facet_status seam_share(const struct seam *s, struct vector *x) {
     if (status == FACET_OK)
         device_put_entries(x->device, s->there.n_foreign, s->there.places, s->there.arrived, x->data);
     return status;
+}
+
+/* Places come neighbour by neighbour, the lower ranks first: that is the order of the blocks of a seam whose
+ * blocks are apart. */
+static facet_status fetch_foreign(const struct seam *s, const struct vector *x, double *values) {
+    const struct seam_there *t = &s->there;
+    const size_t size = precision_size(x->precision);
+    facet_status status = go_there(x->device, s);
+    if (status != FACET_OK || t->n_foreign == 0) return status;
+    device_take_entries(t->device, x->precision, t->n_foreign, t->places, x->numbers, t->foreign[0]);
+    status = device_download(t->device, t->taken, t->foreign[0], (size_t)t->n_foreign * size);
+    for (int64_t i = 0; status == FACET_OK && i < t->n_foreign; i++)
+        values[i] = x->precision == F64 ? ((double *)t->taken)[i] : (double)((float *)t->taken)[i];
+    return team_fail(s->team, status);
+}
+
+facet_status seam_take_foreign(const struct seam *s, const struct vector *x, double *values) {
+    if (!device_is_host(x->device)) return fetch_foreign(s, x, values);
+    for (int64_t k = 0; k < s->n_foreign; k++)
+        for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride)
+            *values++ = x->precision == F64 ? x->data[i] : (double)((float *)x->numbers)[i];
+    return FACET_OK;
 }
 
 void seam_clear_foreign(const struct seam *s, double *values) {

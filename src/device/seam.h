@@ -31,6 +31,7 @@ struct seam_there {
     void *values;         /* n numbers that go out, */
     void *arrived;        /* and that have come */
     void *foreign[2];     /* n_foreign numbers each */
+    void *taken;          /* likewise, of the host */
     void *out, *in;       /* n numbers each, of the host, where messages take their way through it */
 };
 
@@ -85,6 +86,9 @@ facet_status seam_add_blocks(const struct seam *seam, const int64_t *offsets, do
  * of a vector in double precision, which is not needed after sums. */
 facet_status seam_copy_blocks(const struct seam *seam, const int64_t *offsets, double *values);
 facet_status seam_share(const struct seam *seam, struct vector *x);
+/* The entries of other owners, as many as `foreign` has and in its order, on the host; of a seam whose blocks
+ * are apart. */
+facet_status seam_take_foreign(const struct seam *seam, const struct vector *x, double *values);
 /* Entries of other owners become zero. */
 void seam_clear_foreign(const struct seam *seam, double *values);
 int64_t seam_n_owned(const struct seam *seam); /* of a seam whose vectors are its blocks */

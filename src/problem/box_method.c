@@ -135,10 +135,9 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
         o->method == METHOD_DIRECT || (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO &&
                                        h->grid.separable && line_unknowns(h) <= AUTO_DIRECT_LINE &&
                                        !device_has_memory(s->context->device) && h->grid.part == NULL);
-    if (h->grid.part != NULL && (direct || !device_is_host(s->context->device)))
-        FAIL(FACET_ERROR_INPUT, "%s",
-             direct ? "the method direct is not distributed yet; use the program facet, or leave it to auto"
-                    : "the operator tensor on this device is not distributed yet; use the operator mapped");
+    if (h->grid.part != NULL && direct)
+        FAIL(FACET_ERROR_INPUT,
+             "the method direct is not distributed yet; use the program facet, or leave it to auto");
     if (!direct && any && h->n <= FEW_LINE_MODES) TRY(box_jump(&h->grid, &jump));
     s->method = direct ? METHOD_DIRECT : METHOD_CG;
     s->preconditioner = direct                    ? PRECONDITIONER_NONE

@@ -24,12 +24,23 @@ done:
     return status;
 }
 
+/* Over several processes: nodes that more than two of them share, and what PETSc solves, are the host's. */
+static int is_for_host(const struct facet_solver *s) {
+    return team_size(mesh_team(s->problem->mesh)) > 1 &&
+           (s->options.method == METHOD_PETSC || s->options.discretization == DISCRETIZATION_CONDENSED);
+}
+
+const struct device *mapped_device(const struct facet_solver *s) {
+    const struct device *device = s->context->device;
+    return is_for_host(s) && !device_is_host(device) ? device_host() : device;
+}
+
 static facet_status condense(struct facet_solver *s) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(problem_resolve_lists(s->problem, &s->resolved));
-    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, s->maker, monitor, &s->hdg));
+    TRY(hdg_create(mapped_device(s), &s->resolved.data, s->options.degree, s->maker, monitor, &s->hdg));
     hdg_describe(s->hdg, &s->system);
     TRY(hdg_condense(s->hdg));
 done:
@@ -72,7 +83,7 @@ static void destroy_system(struct facet_solver *s) {
 }
 
 facet_status mapped_create(struct facet_solver *s) {
-    const struct device *device = s->context->device;
+    const struct device *device = mapped_device(s);
     facet_status status = FACET_OK;
     s->backend = &mapped_backend;
     TRY(condense(s));
@@ -590,6 +601,11 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 
 /* Whether a reaction is weak, and what floats, is known when matrices are: the words are of now. */
 static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
+    if (is_for_host(s)) {
+        snprintf(text, bytes, "all of it: %s over several processes",
+                 s->options.method == METHOD_PETSC ? "the method petsc" : "the discretization condensed");
+        return;
+    }
     const int64_t singles = hdg_n_single(s->hdg), n = s->problem->mesh->n_cells;
     int used = singles == 0
                    ? 0

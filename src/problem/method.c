@@ -162,7 +162,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
         TRY(hdg_rigid_modes(s->hdg, modes));
     else
         TRY(solver_fill_constant(s, modes));
-    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, n_modes,
+    TRY(operator_create_amg(mapped_device(s), csr, s->system.n_blocks, s->system.block_offsets, n_modes,
                             modes, &options, &s->M));
 done:
     base_free(&modes);
@@ -377,9 +377,9 @@ static facet_status make_jacobi(struct facet_solver *s) {
     struct csr diagonal = {0};
     TRY(trace_block_diagonal(&s->hdg->trace, &s->hdg->matrices, &diagonal));
     if (s->preconditioner == PRECONDITIONER_JACOBI)
-        TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
+        TRY(operator_create_jacobi(mapped_device(s), &diagonal, &s->M));
     else
-        TRY(operator_create_block_jacobi(s->context->device, &diagonal, s->system.n_blocks,
+        TRY(operator_create_block_jacobi(mapped_device(s), &diagonal, s->system.n_blocks,
                                          s->system.block_offsets, &s->M));
 done:
     csr_destroy(&diagonal);
@@ -409,8 +409,7 @@ static int has_turns(const struct facet_solver *s) {
 /* Beside a GPU to order the matrix of a large body takes longer than to solve. */
 static int is_worth_ordering(const struct facet_solver *s) {
     const int64_t many = s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D : MANY_HARD_IN_3D;
-    return !device_has_memory(s->context->device) || !s->hdg->data.equation->rigid ||
-           s->system.n_free <= many;
+    return !device_has_memory(mapped_device(s)) || !s->hdg->data.equation->rigid || s->system.n_free <= many;
 }
 
 /* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
@@ -429,7 +428,7 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     if (bytes > FACTOR_MEMORY_SHARE * base_available_bytes()) goto done;
     if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky), SOLVE_PRODUCTS)) goto done;
     TRY(cholesky_factor_last(cholesky, &csr));
-    TRY(operator_create_cholesky(s->context->device, s->system.n_free, &cholesky, &s->judge));
+    TRY(operator_create_cholesky(mapped_device(s), s->system.n_free, &cholesky, &s->judge));
 done:
     cholesky_destroy(&cholesky);
     csr_destroy(&csr);
@@ -572,13 +571,9 @@ static facet_status check_part(const struct facet_solver *s) {
         what = "the gradient formulation with tractions";
     else if (data->located && !problem_carried_is_here(s->problem->carried, s->problem->mesh))
         what = "a temperature from a case with another mesh";
-    else if (!device_is_host(s->context->device) && !data->equation->by_faces)
-        what = "the discretization condensed on this device";
-    else if (!device_is_host(s->context->device) &&
+    else if (!device_is_host(mapped_device(s)) &&
              (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned)))
         what = "a wall of symmetry or a rotation that turns the unknowns of faces, on this device,";
-    else if (!device_is_host(s->context->device) && o->method == METHOD_PETSC)
-        what = "the method petsc beside a device";
     else if (o->coarse_device != COARSE_DEVICE_SAME)
         what = "a second device";
     if (what == NULL) return FACET_OK;

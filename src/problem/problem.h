@@ -303,6 +303,8 @@ facet_status solver_rebuild(struct facet_solver *solver);
 facet_status mapped_create(struct facet_solver *solver);
 /* s->n_unknowns: those on the trace of all parts of the mesh together. */
 facet_status mapped_count_unknowns(struct facet_solver *solver);
+/* Where it works: the device of the context, or the host where that one has to. */
+const struct device *mapped_device(const struct facet_solver *solver);
 /* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);

@@ -245,7 +245,7 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
         !data_are_numbers(&s->resolved.data, s->problem->n_conditions)) { /* else a box stays a box */
         s->backend = &mapped_backend;
         TRY(problem_resolve_lists(s->problem, &s->resolved));
-        TRY(hdg_create(s->context->device, &s->resolved.data, degree, NULL, NULL, &s->hdg));
+        TRY(hdg_create(mapped_device(s), &s->resolved.data, degree, NULL, NULL, &s->hdg));
         TRY(cells ? hdg_check_data(s->hdg, mismatch) : hdg_find_mismatch(s->hdg, mismatch));
         hdg_describe(s->hdg, &s->system);
     }
