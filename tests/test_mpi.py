@@ -137,9 +137,9 @@ class Failure(Mpi):
         self.write(CASE.replace("exact: sin(x)*cos(2*y)", "source: sqrt(1.9 - x)\nboundary: [{on: rest, dirichlet: 0}]"))
         self.one_message(self.mpi(4, "solve", "case.yaml", status=2), "rank ", "source")
 
-    def test_signals(self):
-        """One rank is asked to stop: all do, soon, and leave the old file."""
-        self.write(CASE.replace("[8, 4]", "[768, 512]").replace("degree: 2", "degree: 4"))
+    def stop_one(self, begun_with):
+        """One rank is asked to stop, a second after all have begun, or once a line has this beginning: all do, soon, and
+        leave the old file."""
         self.write("old", "out.vtu")
         run = subprocess.Popen([*RUNNER, "-n", "3", MPI, "solve", "case.yaml"], cwd=self.place.name, env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -147,7 +147,10 @@ class Failure(Mpi):
         while len(ranks) < 3 and time.time() - begun < 10.0:
             ranks = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
         self.assertEqual(len(ranks), 3)
-        time.sleep(1.0)  # they have begun
+        if begun_with is None:
+            time.sleep(1.0)
+        while begun_with is not None and not run.stdout.readline().lstrip().startswith(begun_with):
+            self.assertIsNone(run.poll())
         os.kill(int(ranks[1]), signal.SIGTERM)
         begun = time.time()
         error = run.communicate(timeout=20)[1]
@@ -156,6 +159,16 @@ class Failure(Mpi):
         self.assertIn("facet-mpi: interrupted", error)
         self.assertEqual(self.read("out.vtu"), "old")
         self.assertEqual(glob.glob(self.path("*.part")), [])
+
+    def test_signals(self):
+        self.write(CASE.replace("[8, 4]", "[768, 512]").replace("degree: 2", "degree: 4"))
+        self.stop_one(None)
+
+    def test_signals_inside_petsc(self):
+        """An iteration of PETSc that has no end."""
+        self.write(CASE.replace("method: cg, preconditioner: pmg", "method: petsc, max_iterations: 1000000000, petsc: "
+                                "'-ksp_type richardson -ksp_richardson_scale 1e-9 -pc_type none -ksp_monitor'"))
+        self.stop_one("1 KSP Residual norm")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,18 @@ solver: {rtol: 1.0e-12, method: multigrid}
 values: [{name: mean, field: u, take: mean}, {name: out, field: flux, take: integral, on: xmin}]
 """, (2, 4))
 
+    def test_device(self):
+        """A device that is not the host: sweeps there, messages and the last level through the host."""
+        mixed = "boundary: [{on: xmin, dirichlet: exact}, {on: rest, neumann: exact}]\n"
+        self.compare(case(box("hex", 3, 2), EXACT + mixed, 3), (3,), iterations=1, device="debug")
+        self.compare(case(box("hex", 3, 2), EXACT, 3, ", preconditioner: chebyshev, precision: mixed"), (2,), iterations=1,
+                     device="debug")
+        self.compare(case(box("quad", 2, 4, ", periodic: [x, y]"), "source: sin(pi*x)*cos(2*pi*y)\n", 3), (4,), iterations=1,
+                     device="debug")
+        board = 'conductivity: "if(mod(floor(x) + floor(y) + floor(z), 2) > 0.5, 100, 1)"\nsource: 1\n' \
+                "boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
+        self.compare(case(cubes([4, 4, 2]), board, 4), (3,), iterations=2, device="debug")
+
     def test_constants(self):
         """Nothing holds them; a weak reaction does; one that is dropped. Their residuals end near rounding, where a
         true one may ask for a step or two more."""
@@ -93,6 +105,15 @@ values: [{name: mean, field: u, take: mean}, {name: out, field: flux, take: inte
         """A refined box is a box; more ranks than cells before."""
         mesh = cubes([2, 1, 1]).replace("}}\n", "}, refine: 2}\n")
         self.compare(case(mesh, EXACT, 3), (5,), iterations=1)
+
+    def test_borders_of_refined_cells(self):
+        """Coordinates are those of one process to the last bit: points between cells are in the same one."""
+        points = ((1, 2), (5, 7), (7, 1), (9, 11))
+        self.compare("mesh: {box: {lower: [0.1, 0.1], upper: [0.8, 0.8], cells: [3, 3], shape: quad}, refine: 2}\n"
+                     "equation: diffusion\nexact: sin(9*x)*cos(8*y)\ndiscretization: {degree: 1, operator: tensor}\n"
+                     "solver: {rtol: 1.0e-12, method: cg}\nvalues:\n" +
+                     "".join(f"  - {{name: p{i}, field: u, at: [{0.1 + 0.7 * i / 12}, {0.1 + 0.7 * j / 12}]}}\n"
+                             for i, j in points), (1, 3), iterations=1)
 
     def test_one_rank(self):
         """Has all cells, and solves as one process does."""

@@ -169,8 +169,8 @@ static facet_status sample_there(const struct device *device, const struct facet
     struct samples s = {0};
     double *extremes = NULL;
     for (int d = 0; d < mesh->dim; d++) {
-        data.cells[d] = mesh->box.cells[d];
-        data.coordinates[d] = mesh->box.coordinates[d];
+        data.cells[d] = mesh_bricks(mesh)->cells[d];
+        data.coordinates[d] = mesh_bricks(mesh)->coordinates[d];
     }
     TRY(samples_create(mesh->dim, degree, &s));
     for (int i = 0; i < s.m; i++) s.line[i] = 0.5 * (1.0 + s.line[i]);
