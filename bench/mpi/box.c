@@ -131,7 +131,7 @@ facet_status box_problem_measure(const facet_context *context, const facet_probl
     TRY(team_reduce(context->team, TEAM_MAX, 1, &o->setup));
     o->iterations = report.iterations;
     o->converged = report.converged;
-    o->unknowns = report.trace_unknowns;
+    o->unknowns = report.trace_unknowns >= 0 ? report.trace_unknowns : report.volume_unknowns; /* or nodes */
 done:
     facet_solver_destroy(&solver);
     return status;
