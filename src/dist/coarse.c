@@ -39,8 +39,7 @@ static void coarse_free(void **data) {
 
 /* ------------------------------------------------------------------------------ the matrix */
 
-/* As many unknowns at every node of all ranks: its number; else 1. */
-static facet_status find_block_size(const struct coarse_matrix *m, PetscInt *size) {
+facet_status dist_find_block_size(const struct coarse_matrix *m, PetscInt *size) {
     facet_status status = FACET_OK;
     double range[2] = {0.0, 0.0}; /* least, as negative, and most */
     for (int64_t i = 0; i < m->n_nodes; i++) {
@@ -74,7 +73,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
             values[k] = csr->values[k];
             if (m->singular && (row == 0 || column == 0)) values[k] = row == column ? values[k] : 0.0;
         }
-    TRY(find_block_size(m, &block_size));
+    TRY(dist_find_block_size(m, &block_size));
     TRY(team_agree(m->team, FACET_OK));
     PETSC(MatCreate(comm, &s->A));
     PETSC(MatSetSizes(s->A, owned, owned, PETSC_DETERMINE, PETSC_DETERMINE));

@@ -72,7 +72,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
     const struct csr *csr = &m->csr;
     ISLocalToGlobalMapping map = NULL;
     Mat parts = NULL, own = NULL;
-    PetscInt *list = NULL, *offsets = NULL, n, owned, *columns = NULL;
+    PetscInt *list = NULL, *offsets = NULL, n, owned, *columns = NULL, block_size;
     char type[32] = "";
     PetscBool given;
     TRY(ALLOC(list, csr->n));
@@ -84,6 +84,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
     for (int64_t i = 0; i < csr->n; i++) TRY(dist_petsc_number(m->numbers[i], &list[i]));
     TRY(dist_petsc_number(csr->n, &n));
     TRY(dist_petsc_number(m->n_owned, &owned));
+    TRY(dist_find_block_size(m, &block_size));
     TRY(team_agree(s->team, FACET_OK));
     PETSC(ISLocalToGlobalMappingCreate(comm, 1, n, list, PETSC_COPY_VALUES, &map));
     PETSC(MatCreateIS(comm, 1, owned, owned, PETSC_DETERMINE, PETSC_DETERMINE, map, map, &parts));
@@ -100,6 +101,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
         parts = NULL;
     } else {
         PETSC(MatConvert(parts, MATAIJ, MAT_INITIAL_MATRIX, &s->P));
+        PETSC(MatSetBlockSize(s->P, block_size));
     }
     PETSC(MatSetOption(s->P, MAT_SPD, PETSC_TRUE));
     TRY(dist_set_near_null_space(m, s->v.all, s->P));
@@ -159,6 +161,11 @@ static facet_status make_solver(MPI_Comm comm, int vectors, double rtol, int max
     if (s->M.apply == NULL) {
         TRY(dist_set_default(&d, prefix, "pc_type", vectors ? PCGAMG : PCHYPRE));
         TRY(dist_set_default(&d, prefix, "pc_hypre_type", "boomeramg"));
+        if (vectors) { /* the blocks of faces, and no squared graph: half the iterations, docs/distributed.md
+                        */
+            TRY(dist_set_default(&d, prefix, "mg_levels_pc_type", PCPBJACOBI));
+            TRY(dist_set_default(&d, prefix, "pc_gamg_square_graph", "0"));
+        }
         TRY(dist_set_default(&d, prefix, "pc_bddc_use_local_mat_graph", "0"));
         TRY(dist_set_default(&d, prefix, "pc_bddc_use_faces", "1"));
         TRY(dist_set_default(&d, prefix, "pc_bddc_use_change_of_basis", "1"));

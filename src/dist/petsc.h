@@ -63,6 +63,8 @@ facet_status dist_set_default(struct dist_defaults *defaults, const char *prefix
                               const char *value);
 void dist_clear_defaults(struct dist_defaults *defaults);
 
+/* As many unknowns at every node of all ranks: their number; else 1. */
+facet_status dist_find_block_size(const struct coarse_matrix *matrix, PetscInt *size);
 /* What is smooth in a matrix: its modes, made orthonormal one after the other. like: a vector of all ranks.
  */
 facet_status dist_set_near_null_space(const struct coarse_matrix *matrix, Vec like, Mat A);

@@ -71,7 +71,9 @@ static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh 
     const struct facet_mesh *coarse = mesh->coarse;
     *nested = 0;
     if (!coarse && mesh->part != NULL) { /* a part of a box was made with those that are nested */
-        snprintf(why, bytes, "the part of the mesh that this rank holds has no coarser one");
+        snprintf(why, bytes,
+                 "on so many ranks blocks that can be halved would differ too much in size, or there is no "
+                 "coarser mesh");
         goto done;
     }
     if (!coarse) {
