@@ -21,12 +21,20 @@ static int64_t most(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+/* Twice as long as a direction counts; one that cannot be cut is nothing. */
+static int64_t length(const struct node *node, int whole, int d) {
+    const int64_t n = node->block.count[d];
+    return n < 2 ? 0 : whole && d == 0 ? n : 2 * n;
+}
+
 /* Half of the ranks, and as many layers of bricks as are their share; but no side has fewer bricks than
  * ranks. Where layers are thick, that takes other halves. */
-static void split(const struct node *node, struct node sides[2]) {
+static void split(const struct node *node, int whole, struct node sides[2]) {
     int a = 0;
-    for (int d = 1; d < 3; d++)
-        if (node->block.count[d] > node->block.count[a]) a = d;
+    for (int d = 1; d < 3; d++) {
+        const int64_t longer = length(node, whole, d) - length(node, whole, a);
+        if (longer > 0 || (longer == 0 && whole && a == 0 && node->block.count[d] > 1)) a = d;
+    }
     const int64_t layers = node->block.count[a], ranks = node->n_ranks;
     int64_t layer = 1, lower = ranks / 2;
     for (int d = 0; d < 3; d++) layer *= d == a ? 1 : node->block.count[d];
@@ -46,7 +54,7 @@ static void split(const struct node *node, struct node sides[2]) {
 struct block blocks_of_rank(const struct blocks *blocks, int rank) {
     struct node node = root_of(blocks), sides[2];
     while (node.n_ranks > 1) {
-        split(&node, sides);
+        split(&node, blocks->whole, sides);
         node = sides[rank >= sides[1].first_rank];
     }
     return node.block;
@@ -55,7 +63,7 @@ struct block blocks_of_rank(const struct blocks *blocks, int rank) {
 int blocks_rank_of(const struct blocks *blocks, const int index[3]) {
     struct node node = root_of(blocks), sides[2];
     while (node.n_ranks > 1) {
-        split(&node, sides);
+        split(&node, blocks->whole, sides);
         int upper = 0;
         for (int a = 0; a < 3; a++) upper |= index[a] >= sides[0].block.first[a] + sides[0].block.count[a];
         node = sides[upper];

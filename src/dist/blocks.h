@@ -1,6 +1,7 @@
 /* Blocks of bricks for ranks: a box is cut in two again and again, across its longest direction, in the
- * proportion of the ranks on both sides. Nobody needs a list of the blocks: the way to the block of a rank,
- * or of a brick, has log2(ranks) steps. */
+ * proportion of the ranks on both sides; where bricks are cells, direction 0, along which kernels take
+ * several of them at once, counts half. Nobody needs a list of the blocks: the way to the block of a rank, or
+ * of a brick, has log2(ranks) steps. */
 #ifndef FACET_DIST_BLOCKS_H
 #define FACET_DIST_BLOCKS_H
 
@@ -10,6 +11,7 @@
 struct blocks {
     int cells[3];
     int n_ranks;
+    int whole; /* bricks are cells */
 };
 struct block {
     int first[3], count[3];

@@ -14,7 +14,10 @@
 /* ------------------------------------------------------------------------------------------ levels */
 
 static struct blocks blocks_at(const facet_box *box, int halvings, int size) {
-    struct blocks blocks = {.cells = {1, 1, 1}};
+    struct blocks blocks = {
+        .cells = {1, 1, 1},
+        .whole = strcmp(box->shape, "quad") == 0 || strcmp(box->shape, "hex") == 0,
+    };
     int64_t bricks = 1;
     for (int a = 0; a < box->dim; a++) {
         blocks.cells[a] = box->cells[a] >> halvings;
