@@ -27,10 +27,17 @@ const struct bench *bench_list(void) {
 }
 
 const struct box_problem box_problems[] = {
-    {"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 2, {4, 5}},
-    {"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {4, 5}},
-    {"elastic", "elasticity, tets", "tet", FACET_ELASTICITY, NULL, 2, {3, 3}},
-    {"jump", "diffusion, 1 : 1e6 by halves, tets", "tet", FACET_DIFFUSION, "x < 0.5 ? 1 : 1e6", 2, {4, 4}},
+    {"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 2, {4, 5}, "1"},
+    {"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {4, 5}, "1"},
+    {"elastic", "elasticity, tets", "tet", FACET_ELASTICITY, NULL, 2, {3, 3}, NULL},
+    {"jump",
+     "diffusion, 1 : 1e6 by halves, tets",
+     "tet",
+     FACET_DIFFUSION,
+     "x < 0.5 ? 1 : 1e6",
+     2,
+     {4, 4},
+     "1"},
 };
 const int box_n_problems = (int)(sizeof box_problems / sizeof box_problems[0]);
 
@@ -57,7 +64,7 @@ facet_status box_problem_create(facet_context *context, const struct box_problem
         goto done;
     }
     TRY(facet_problem_set_conductivity(*problem, NULL, 1, &kind->conductivity));
-    TRY(facet_problem_set_source(*problem, "1"));
+    TRY(facet_problem_set_source(*problem, kind->source));
     TRY(facet_problem_set_dirichlet(*problem, "xmin", "0"));
     TRY(facet_problem_set_neumann(*problem, "rest", "0"));
 done:

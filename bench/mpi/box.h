@@ -11,6 +11,7 @@ struct box_problem {
     facet_equation equation;
     const char *conductivity; /* of diffusion */
     int degree, cells[2];     /* in each direction: for --quick, and for two ranks */
+    const char *source;       /* of diffusion */
 };
 extern const struct box_problem box_problems[];
 extern const int box_n_problems;

@@ -26,12 +26,21 @@ static const struct scaled {
     const struct box_solver *by;
 } mapped[] =
     {
-        {{"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {0, 0}}, 13, {20, 20, 16}, &box_pmg},
-        {{"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {0, 0}}, 9, {16, 14, 12}, &box_pmg},
+        {{"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {0, 0}, "1"},
+         13,
+         {20, 20, 16},
+         &box_pmg},
+        {{"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {0, 0}, "1"}, 9, {16, 14, 12}, &box_pmg},
 },
   boxes[] = {
-      {{"tensor", "hdg, tensor", "hex", FACET_DIFFUSION, "1", 7, {0, 0}}, 8, {16, 12, 8}, &box_tensor},
-      {{"continuous", "continuous", "hex", FACET_DIFFUSION, "1", 7, {0, 0}}, 8, {16, 8, 8}, &box_continuous},
+      {{"tensor", "hdg, tensor", "hex", FACET_DIFFUSION, "1", 7, {0, 0}, "sin(7*x*y + 3*z)"},
+       8,
+       {16, 12, 8},
+       &box_tensor},
+      {{"continuous", "continuous", "hex", FACET_DIFFUSION, "1", 7, {0, 0}, "sin(7*x*y + 3*z)"},
+       8,
+       {16, 8, 8},
+       &box_continuous},
 };
 enum { N_SCALED = 2 }; /* in each of both */
 
@@ -215,8 +224,8 @@ facet_status bench_boxes(const struct bench_options *bench) {
 
 facet_status bench_whole(const struct bench_options *bench) {
     static const struct box_problem problems[] = {
-        {"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {8, 32}},
-        {"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {6, 24}},
+        {"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {8, 32}, "1"},
+        {"tets", "diffusion, tets", "tet", FACET_DIFFUSION, "1", 3, {6, 24}, "1"},
     };
     static const char *const headers[] = {"problem",  "cells",   "unknowns", "ranks x threads", "iterations",
                                           "set-up s", "solve s", "coarse",   "all s",           "MB"};

@@ -79,3 +79,10 @@ int64_t blocks_largest(const struct blocks *blocks) {
     }
     return largest;
 }
+
+int blocks_shortest(const struct blocks *blocks) {
+    int64_t shortest = blocks->cells[0];
+    for (int rank = 0; rank < blocks->n_ranks; rank++)
+        shortest = least(shortest, blocks_of_rank(blocks, rank).count[0]);
+    return (int)shortest;
+}

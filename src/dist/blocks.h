@@ -20,5 +20,7 @@ struct block blocks_of_rank(const struct blocks *blocks, int rank);
 int blocks_rank_of(const struct blocks *blocks, const int index[3]);
 /* Bricks of the largest block. */
 int64_t blocks_largest(const struct blocks *blocks);
+/* Bricks of the block that has fewest in direction 0, there. */
+int blocks_shortest(const struct blocks *blocks);
 
 #endif

@@ -31,7 +31,8 @@ static int is_simplex_box(const facet_box *box) {
     return strcmp(box->shape, "triangle") == 0 || strcmp(box->shape, "tet") == 0;
 }
 
-/* How often the box is halved before it is cut into blocks. Simplices of graded boxes are not nested. */
+/* How often the box is halved before it is cut into blocks. Simplices of graded boxes are not nested. Cells
+ * of quads and hexes are not cut in direction 0 where they would not be otherwise. */
 static int choose_halvings(const facet_box *box, int size) {
     int halvings = mesh_box_halvings(box);
     const struct blocks fine = blocks_at(box, 0, size);
@@ -41,6 +42,7 @@ static int choose_halvings(const facet_box *box, int size) {
     for (; halvings > 0; halvings--) {
         const struct blocks blocks = blocks_at(box, halvings, size);
         if (blocks.n_ranks == fine.n_ranks &&
+            (!fine.whole || blocks_shortest(&blocks) << halvings >= blocks_shortest(&fine)) &&
             (double)(blocks_largest(&blocks) << box->dim * halvings) <= bound)
             break;
     }
