@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "box/diagonalize.h"
+#include "boxhdg/whole.h"
 #include "mesh/part.h"
 #include "solve/coarse.h"
 #include "solve/jumps.h"
-
-#define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
 struct boxhdg_coarse {
     const struct boxhdg_lanes *lanes;
@@ -220,42 +218,17 @@ static void mean_coefficients(const struct boxhdg_coarse *c, double mean[8]) {
         for (int i = 0; i < 8; i++) mean[i] += parts[p][i];
 }
 
-/* The inverse eigenvalues of A from those of linear elements along the axes. */
-static void invert(const struct boxhdg_coarse *c, double *inverses) {
-    const struct box_direction *axes[3];
-    double mean[8], largest = 0.0;
-    for (int axis = 0; axis < 3; axis++) axes[axis] = box_diagonal_axis(c->diagonal, axis);
-    mean_coefficients(c, mean);
-#pragma omp parallel for num_threads(base_threads_for(c->total)) reduction(max : largest)
-    for (int64_t i = 0; i < c->total; i++) {
-        int64_t at[3] = {i % c->n[0], i / c->n[0] % c->n[1], i / c->n[0] / c->n[1]};
-        double sum = 0.0, leading = 0.0;
-        for (int term = 0; term < 8; term++) {
-            double value = mean[term];
-            for (int axis = 0; axis < 3; axis++)
-                if (term & (4 >> axis)) value *= axes[axis]->theta[at[axis]];
-            sum += value;
-            if (term == 0 || term == 1 || term == 2 || term == 4) leading += fmax(value, 0.0);
-        }
-        inverses[i] = fmax(sum, 0.05 * leading); /* averages need not keep the sum positive */
-        largest = fmax(largest, inverses[i]);
-    }
-    int singular = c->lanes->hdg->grid.singular;
-#pragma omp parallel for num_threads(base_threads_for(c->total))
-    for (int64_t i = 0; i < c->total; i++)
-        inverses[i] = singular && inverses[i] <= SMALL_ANGLE * largest ? 0.0 : 1.0 / inverses[i];
-}
-
 static facet_status make_products(struct boxhdg_coarse *c) {
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = c->lanes;
     struct box_element linear = {0};
-    double *inverses = NULL;
+    double *inverses = NULL, mean[8];
     TRY(box_element_create(1, &linear));
     TRY(box_diagonal_create(lanes->device, &lanes->hdg->grid, &linear, lanes->direction, c->size, 1,
                             &c->diagonal));
     TRY(ALLOC(inverses, c->total));
-    invert(c, inverses);
+    mean_coefficients(c, mean);
+    boxhdg_invert_products(c->diagonal, mean, lanes->hdg->grid.singular, inverses);
     TRY(box_diagonal_set_inverses(c->diagonal, inverses));
 done:
     box_element_destroy(&linear);
@@ -384,7 +357,19 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------ the whole */
+/* By all processes alike. */
+static facet_status end_whole(struct boxhdg_coarse *c, struct multigrid *mg) {
+    facet_status status = FACET_OK;
+    struct operator solve = {0};
+    double mean[8];
+    mean_coefficients(c, mean);
+    TRY(operator_create_whole(c->lanes, mean, c->size, c->numbers, c->total, &solve));
+    TRY(multigrid_end(mg, "vertices", &solve));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ numbers */
 
 /* How many there are, and (assembled) their numbers. */
 static facet_status number_vertices(struct boxhdg_coarse *c, int assembled) {
@@ -682,6 +667,10 @@ int64_t boxhdg_coarse_size(const struct boxhdg_coarse *c) {
 
 facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     struct operator solve;
+    const struct box_grid *g = &c->lanes->hdg->grid;
+    if (g->part != NULL && g->separable && !c->faces &&
+        boxhdg_whole_vertices(c->lanes) <= BOXHDG_WHOLE_VERTICES)
+        return end_whole(c, mg);
     if (c->diagonal == NULL) return end_assembled(c, mg);
     operator_create_diagonal_solve(c->diagonal, &solve);
     return multigrid_end(mg, "vertices", &solve);
