@@ -24,6 +24,7 @@ for ranks in "$cores" $((cores / 2)) $((cores / 4)) 1; do
     run 30 "$ranks" $((cores / ranks)) bench whole
 done
 run 60 "$cores" 1 bench scaling
+run 60 "$cores" 1 bench boxes
 run 30 "$cores" 1 bench traffic
 run 90 "$cores" 1 bench petsc
 run 90 $((cores / 2)) 1 bench petsc
