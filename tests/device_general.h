@@ -12,7 +12,8 @@ static int32_t *put_regions(struct arena *a, int64_t n_cells, int n_regions) {
     return there;
 }
 
-/* A number and an expression in two regions, with weights and without, as one number of three. */
+/* A number and an expression in two regions, with weights and without, as one number of three, which stand
+ * point by point or one after the other. */
 static void run_lane_values(struct arena *a, int64_t size) {
     const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 7), step = dim + (int)(size % 3);
     const int64_t n_cells = 1 + 3 * size, n_batches = n_batches_on(a->device, n_cells);
@@ -30,6 +31,7 @@ static void run_lane_values(struct arena *a, int64_t size) {
                             .regions = size % 5 == 4 ? NULL : put_regions(a, n_cells, 3),
                             .row = 1,
                             .n_rows = 3,
+                            .by_rows = size % 4 > 1,
                             .constant = -2.5};
     device_lane_values(a->device, &p, n_batches, values);
     p.plan = program.plan;

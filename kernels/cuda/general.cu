@@ -147,6 +147,16 @@ __global__ void weigh_bodies(const __grid_constant__ struct elastic_data d, int6
     if (!elastic_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
 }
 
+__global__ void find_forces(const __grid_constant__ struct elastic_general_tables t,
+                            const __grid_constant__ struct elastic_general_cells g,
+                            const __grid_constant__ struct elastic_general_forces forces, int64_t n_cells,
+                            double *balance) {
+    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (cell >= n_cells) return;
+    elastic_general_balance_of(&t, &g, &forces, cell / L, (int)(cell % L),
+                               balance + cell / L * (2 + t.sizes.n_faces * t.sizes.dim) * L + cell % L);
+}
+
 __global__ void find_balance(const __grid_constant__ struct general_tables t,
                              const __grid_constant__ struct general_cells g,
                              const __grid_constant__ struct balance_general b, int64_t n_cells,
@@ -175,6 +185,15 @@ int64_t elastic_weights_cuda(const struct elastic_data *data, int64_t n_batches)
     weigh_bodies<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
     launched("elastic_weights");
     return facet::failure_found(failed);
+}
+
+void elastic_general_balance_cuda(const struct elastic_general_tables *tables,
+                                  const struct elastic_general_cells *cells,
+                                  const struct elastic_general_forces *forces, int64_t n_batches,
+                                  double *balance) {
+    if (n_batches == 0 || !may_launch()) return;
+    find_forces<<<blocks_of(n_batches * L), THREADS>>>(*tables, *cells, *forces, n_batches * L, balance);
+    launched("elastic_general_balance");
 }
 
 void general_balance_cuda(const struct general_tables *tables, const struct general_cells *cells,

@@ -494,3 +494,12 @@ int64_t elastic_weights_ref(const struct elastic_data *data, int64_t n_batches) 
             failed = i / data->lanes;
     return failed;
 }
+
+void elastic_general_balance_ref(const struct elastic_general_tables *t,
+                                 const struct elastic_general_cells *g,
+                                 const struct elastic_general_forces *forces, int64_t n_batches,
+                                 double *balance) {
+    const int L = t->sizes.lanes, size = 2 + t->sizes.n_faces * t->sizes.dim;
+    for (int64_t i = 0; i < n_batches * L; i++)
+        elastic_general_balance_of(t, g, forces, i / L, (int)(i % L), balance + i / L * size * L + i % L);
+}
