@@ -137,9 +137,9 @@ EVERYWHERE void elastic_balance_cell(const struct elastic_tables *t, const struc
     elastic_put_balance(t, b->constant, b->loads + batch * dim * Nu * L + lane, &sum, balance);
 }
 
-/* Cells whose map is curved or whose moduli vary, of functions mapped from the reference cell, the phi being
- * the first N of the chi. With the masses M_dev and M_vol of the phi and weights of their own, P =
- * [D|G]'M_dev^-1 [D|G] and Q the same of M_vol, [S R; R' H] is, in blocks of components,
+/* Cells whose map is curved or whose moduli vary, the phi being the first N of the chi, which are mapped from
+ * the reference cell or the cell's own. With the masses M_dev and M_vol of the phi and weights of their own,
+ * P = [D|G]'M_dev^-1 [D|G] and Q the same of M_vol, [S R; R' H] is, in blocks of components,
  *
  *     alpha P_cd + delta P_dc + gamma 1_cd sum_b P_bb + beta Q_cd + 1_cd [T E; E' H]
  *
@@ -166,6 +166,9 @@ struct elastic_general_cells {
     const double
         *coordinates; /* batch x n_faces x m x dim x LANES: x on the faces by the psi, for rotations */
     const double *orientations; /* batch x n_faces x LANES: 0, 1, .. */
+    /* Functions of the cell's own (kernels/physical.h), batch x (n x Nu, dim x n x N, n_faces x n_face x Nu)
+     * x LANES, the slopes d_a phi times weights and det J; NULL: those of the tables, with the cofactors. */
+    const double *chi, *slopes, *face_chi;
 };
 
 /* Of elastic_general_balance, with elastic_general_cells of the same cells. */
@@ -200,8 +203,10 @@ EVERYWHERE void elastic_general_balance_of(const struct elastic_general_tables *
     for (int f = 0; f < F; f++) {
         struct elastic_outflow out = {{0.0, 0.0, 0.0}, 0.0};
         const int64_t face = batch * F + f, first = b->maps[face * L + lane];
+        const int own = g->face_chi != (const double *)0, step = own ? L : 1;
+        const double *chi =
+            own ? g->face_chi + face * n * Nu * L + lane : general->face_chi + (int64_t)f * n * Nu;
         const double *normals = g->normals + face * n * dim * L + lane, *tau = g->tau + face * n * L + lane,
-                     *chi = general->face_chi + (int64_t)f * n * Nu,
                      *psi = b->psi + (int64_t)g->orientations[face * L + lane] * n * t->m;
         for (int j = 0; j < t->m && first >= 0; j++)
             elastic_add_jump(dim, -elastic_moment(n, tau, L, psi + j, t->m), b->trace + first + j, t->m,
@@ -209,12 +214,12 @@ EVERYWHERE void elastic_general_balance_of(const struct elastic_general_tables *
         for (int i = 0; i < N; i++) {
             double moments[3];
             for (int a = 0; a < dim; a++)
-                moments[a] = elastic_moment(n, normals + a * L, (int64_t)dim * L, chi + i, Nu);
+                moments[a] = elastic_moment(n, normals + a * L, (int64_t)dim * L, chi + i * step, Nu * step);
             elastic_add_stress(t, mu, i, moments, q, &out);
         }
         for (int i = 0; i < Nu; i++)
-            elastic_add_jump(dim, elastic_moment(n, tau, L, chi + i, Nu), u + (int64_t)i * L, (int64_t)Nu * L,
-                             &out);
+            elastic_add_jump(dim, elastic_moment(n, tau, L, chi + i * step, Nu * step), u + (int64_t)i * L,
+                             (int64_t)Nu * L, &out);
         elastic_put_outflow(t, f, &out, &sum, balance);
     }
     elastic_put_balance(t, b->constant, b->loads + batch * dim * Nu * L + lane, &sum, balance);

@@ -504,7 +504,7 @@ static void run_gradient_solve(struct arena *a, int64_t size) {
 
 /* Cells of elasticity of random functions and weights, as they would be of curved cells: with one mass and
  * with two, stabilized by projections or not, with rotations, which random functions do not know, and
- * without. */
+ * without; with functions of their own. */
 struct varied_bodies {
     struct elastic_cells c;
     struct elastic_general_tables t;
@@ -542,6 +542,11 @@ static void put_varied_bodies(struct arena *a, int64_t size, struct varied_bodie
         .tau = put_positive_lanes(a, cells, points, 31),
         .coordinates = put_random_lanes(a, cells, (int64_t)e->n_faces * e->m * dim, 32),
         .orientations = put_lanes(a, cells, e->n_faces, orientations)};
+    if (v->t.projects && size % 4 > 1) {
+        v->g.chi = put_random_lanes(a, cells, n * Nu, 33);
+        v->g.slopes = put_random_lanes(a, cells, dim * n * e->N, 34);
+        v->g.face_chi = put_random_lanes(a, cells, points * Nu, 35);
+    }
     test_free(numbers);
     test_free(orientations);
 }

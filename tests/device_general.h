@@ -150,6 +150,30 @@ static void run_elastic_weights(struct arena *a, int64_t size) {
     test_free(lambda);
 }
 
+/* Jacobians near the identity. */
+static void run_physical_functions(struct arena *a, int64_t size) {
+    const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 7), row = (1 + dim) * dim,
+              degree = 1 + (int)(size % 5);
+    const int64_t n_cells = 1 + 3 * size, Nu = physical_count(dim, degree),
+                  N = physical_count(dim, degree - 1);
+    double *host = random_numbers(n_cells * row, 81);
+    for (int64_t i = 0; i < n_cells * row; i++)
+        if (i % row >= dim) host[i] = 0.2 * host[i] + ((i % row - dim) % (dim + 1) == 0);
+    struct physical_points p = {.lanes = device_lanes(a->device),
+                                .dim = dim,
+                                .n = n,
+                                .degree = degree,
+                                .points = put_random_lanes(a, n_cells, (int64_t)n * row, 82),
+                                .middle = put_lanes(a, n_cells, row, host),
+                                .wJ = put_positive_lanes(a, n_cells, n, 83),
+                                .values = put_nan_lanes(a, n_cells, n * Nu),
+                                .slopes = size % 3 == 0 ? NULL : put_nan_lanes(a, n_cells, dim * n * N)};
+    device_physical_functions(a->device, &p, n_batches_on(a->device, n_cells));
+    take_lanes(a, p.values, n_cells, n * Nu);
+    if (p.slopes != NULL) take_lanes(a, p.slopes, n_cells, dim * n * N);
+    test_free(host);
+}
+
 static void run_general_balance(struct arena *a, int64_t size) {
     struct varied v;
     put_varied(a, size, 0, (int)(size % 2), &v);

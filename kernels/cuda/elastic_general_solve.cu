@@ -258,6 +258,8 @@ int64_t elastic_general_solve_cuda(const struct elastic_general_tables *t,
                     go(solve<3, W::WARPS, W::SHARED>);
             });
         };
-        by_records(body_integrals(b, g), n_batches, b.size, room.records, what, work);
+        struct own_integrals own = {};
+        const struct integrals list = body_integrals(b, g, &own);
+        by_records(list, n_batches, b.size, room.records, what, work, &own);
     });
 }

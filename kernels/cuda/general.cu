@@ -147,6 +147,12 @@ __global__ void weigh_bodies(const __grid_constant__ struct elastic_data d, int6
     if (!elastic_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
 }
 
+__global__ void evaluate_physical(const __grid_constant__ struct physical_points p, int64_t n_numbers) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x, point = number / L;
+    if (number >= n_numbers) return;
+    physical_functions_at(&p, point / p.n, (int)(point % p.n), (int)(number % L));
+}
+
 __global__ void find_forces(const __grid_constant__ struct elastic_general_tables t,
                             const __grid_constant__ struct elastic_general_cells g,
                             const __grid_constant__ struct elastic_general_forces forces, int64_t n_cells,
@@ -185,6 +191,13 @@ int64_t elastic_weights_cuda(const struct elastic_data *data, int64_t n_batches)
     weigh_bodies<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
     launched("elastic_weights");
     return facet::failure_found(failed);
+}
+
+void physical_functions_cuda(const struct physical_points *points, int64_t n_batches) {
+    const int64_t n = n_batches * points->n * L;
+    if (n == 0 || !may_launch()) return;
+    evaluate_physical<<<blocks_of(n), THREADS>>>(*points, n);
+    launched("physical_functions");
 }
 
 void elastic_general_balance_cuda(const struct elastic_general_tables *tables,

@@ -1,8 +1,7 @@
 /* Cells of elasticity whose map is curved or whose moduli vary, on a device that is not the host: nodes go
  * there once, and maps, moduli at points, weights and integrals are made there whenever a tile of the batches
  * is worked on. Moduli that are functions of the caller are asked for by the host, at the points of a tile.
- * Physical functions (elastic.h), laws that are a matrix and tractions of the gradient formulation are left
- * to the host. */
+ * Laws that are a matrix and tractions of the gradient formulation are left to the host. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -23,6 +22,10 @@ enum {
     E_NUMBERS,
     E_TAU,
     E_VOLUMES,
+    E_MIDDLE, /* this and the next: functions of physical coordinates */
+    E_CHI,
+    E_SLOPES,
+    E_FACE_CHI,
     N_ELASTIC_ARRAYS
 };
 
@@ -33,6 +36,8 @@ struct elastic_general {
     struct resident_cells cells;
     double *coordinates; /* n_nodes x n_faces m */
     double *psi;         /* struct elastic_general_forces */
+    double *middle;      /* n_nodes x (1 + dim): the map and its derivatives in mid-cell; NULL: functions are
+                            those of the reference cell */
     /* Of a tile, made when it is wanted first: */
     int64_t most; /* batches */
     int64_t sizes[N_ELASTIC_ARRAYS];
@@ -76,6 +81,7 @@ void elastic_general_destroy(struct hdg *h, int block) {
     resident_forget_cells(h, &g->cells);
     device_free(h->device, &g->coordinates);
     device_free(h->device, &g->psi);
+    device_free(h->device, &g->middle);
     for (int i = 0; i < N_ELASTIC_ARRAYS; i++) device_free(h->device, &g->arrays[i]);
     device_free(h->device, &g->scratch);
     base_free(&h->elastic->general[block]);
@@ -133,10 +139,29 @@ static facet_status make_maps(struct hdg *h, int block) {
                                         .n_metric = cell->n,
                                         .affine = &h->tables[block]};
     TRY(general_rule_create(h, cell, 0, &g->cell));
-    TRY(device_copy(h->device, &g->phi, cell->phi, size, sizeof(double)));
-    TRY(device_copy(h->device, &g->grad, cell->grad, (size_t)dim * size, sizeof(double)));
-    TRY(general_face_tables(h, block, v->face, h->space.degree + h->data.equation->raise, g));
+    if (!v->physical) TRY(device_copy(h->device, &g->phi, cell->phi, size, sizeof(double)));
+    if (!v->physical) TRY(device_copy(h->device, &g->grad, cell->grad, (size_t)dim * size, sizeof(double)));
+    TRY(general_face_tables(h, block, v->face, v->physical ? 0 : h->space.degree + h->data.equation->raise,
+                            g));
 done:
+    return status;
+}
+
+/* The map in mid-cell, where functions are of physical coordinates. */
+static facet_status put_middle(const struct hdg *h, int block, struct elastic_general *g) {
+    facet_status status = FACET_OK;
+    const struct hdg_table *table = &h->functions[block].middle;
+    const int row = 1 + table->dim;
+    double *host = NULL;
+    if (!h->functions[block].physical) return FACET_OK;
+    TRY(ALLOC(host, table->n_nodes * row));
+    for (int i = 0; i < table->n_nodes; i++) {
+        host[i * row] = table->geo[i];
+        for (int b = 0; b < table->dim; b++) host[i * row + 1 + b] = table->geo_grad[i * table->dim + b];
+    }
+    TRY(device_copy(h->device, &g->middle, host, (size_t)(table->n_nodes * row), sizeof *host));
+done:
+    base_free(&host);
     return status;
 }
 
@@ -158,6 +183,7 @@ static facet_status make_tables(struct hdg *h, int block) {
                                                 .face_chi = from->face_phi,
                                                 .psi = from->psi};
     TRY(put_coordinates(h, block, g));
+    TRY(put_middle(h, block, g));
     TRY(resident_put_cells(h, block, sizes.rotations, &g->cells));
     TRY(resident_put_psi(h, block, h->functions[block].face, &g->psi));
     TRY(CALLOC(g->numbers, 2 * h->data.n_regions));
@@ -165,18 +191,19 @@ done:
     return status;
 }
 
-/* A tau that the device knows, functions that are mapped. */
+/* A tau that the device knows, functions that are mapped, or products. */
 static int knows(const struct hdg *h, int block) {
     static const char *const kernels[] = {"condense_elastic_general",
                                           "elastic_general_solve",
                                           "elastic_general_balance",
                                           "elastic_weights",
+                                          "physical_functions",
                                           "lane_values",
                                           "table_apply",
                                           "cell_metric",
                                           "face_metric"};
-    if (device_is_host(h->device) || h->space.revolved || h->functions[block].physical ||
-        h->ways[block] == NULL)
+    if (device_is_host(h->device) || h->space.revolved || h->ways[block] == NULL ||
+        (h->functions[block].physical && h->space.degree + 1 >= PHYSICAL_MOST))
         return 0;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(h->device, kernels[i])) return 0;
@@ -196,11 +223,12 @@ static void plan_tile(const struct hdg *h, int block, struct elastic_general *g)
     const struct elastic_general_tables *t = &g->tables;
     const int varies = h->elastic->varies;
     const int64_t dim = t->sizes.dim, n = t->n, n_face = (int64_t)t->sizes.n_faces * t->n_face;
+    const int64_t own = g->middle != NULL; /* functions */
     const int64_t sizes[N_ELASTIC_ARRAYS] = {
         [A_POINTS] = n * (1 + dim) * dim,
         [A_FACE_POINTS] = n_face * (1 + dim) * dim,
         [A_WJ] = n,
-        [A_COFACTORS] = n * dim * dim,
+        [A_COFACTORS] = own ? 0 : n * dim * dim,
         [A_NORMALS] = n_face * dim,
         [E_COORDINATES] = t->sizes.rotations ? (int64_t)t->sizes.n_faces * t->sizes.m * dim : 0,
         [E_MU] = varies ? n : 1,
@@ -209,7 +237,11 @@ static void plan_tile(const struct hdg *h, int block, struct elastic_general *g)
         [E_VOL] = varies ? n : 0,
         [E_NUMBERS] = N_ELASTIC_NUMBERS,
         [E_TAU] = n_face,
-        [E_VOLUMES] = 1};
+        [E_VOLUMES] = 1,
+        [E_MIDDLE] = own * (1 + dim) * dim,
+        [E_CHI] = own * n * t->sizes.Nu,
+        [E_SLOPES] = own * dim * n * t->sizes.N,
+        [E_FACE_CHI] = own * n_face * t->sizes.Nu};
     int64_t all = 0, n_batches = trace_n_batches(h->device, h->data.mesh, block);
     memcpy(g->sizes, sizes, sizeof sizes);
     for (int i = 0; i < N_ELASTIC_ARRAYS; i++) all += sizes[i];
@@ -372,6 +404,29 @@ done:
     return status;
 }
 
+/* Functions of physical coordinates, at points that are there. */
+static void make_functions(const struct hdg *h, int block, int64_t n, double *const *at) {
+    const struct elastic_general *g = h->elastic->general[block];
+    const struct elastic_tables *t = &g->tables.sizes;
+    struct physical_points p = {.lanes = h->lanes,
+                                .dim = t->dim,
+                                .n = g->tables.n,
+                                .degree = h->space.degree + 1,
+                                .points = at[A_POINTS],
+                                .middle = at[E_MIDDLE],
+                                .wJ = at[A_WJ],
+                                .values = at[E_CHI],
+                                .slopes = at[E_SLOPES]};
+    device_table_apply(h->device, h->lanes, n, 1 + t->dim, h->space.blocks[block].cell.n_nodes, t->dim,
+                       g->middle, at[A_NODES], at[E_MIDDLE]);
+    device_physical_functions(h->device, &p, n);
+    p.n = t->n_faces * g->tables.n_face;
+    p.points = at[A_FACE_POINTS];
+    p.values = at[E_FACE_CHI];
+    p.slopes = NULL;
+    device_physical_functions(h->device, &p, n);
+}
+
 /* Maps and data of batches begin .. begin+n-1, no more than a tile. */
 static facet_status make_data(const struct hdg *h, int block, int64_t begin, int64_t n,
                               struct elastic_general_cells *cells) {
@@ -408,6 +463,7 @@ static facet_status make_data(const struct hdg *h, int block, int64_t begin, int
     if (t->rotations)
         device_table_apply(h->device, h->lanes, n, t->n_faces * t->m, n_nodes, t->dim, g->coordinates,
                            g->cells.offsets + nodes, at[E_COORDINATES]);
+    if (g->middle != NULL) make_functions(h, block, n, at);
     TRY(put_moduli(h, block, begin, n));
     failed = device_elastic_weights(h->device, &d, n);
     if (failed >= 0) TRY(refuse_moduli(h, block, begin + failed));
@@ -419,7 +475,10 @@ static facet_status make_data(const struct hdg *h, int block, int64_t begin, int
                                        .normals = d.normals,
                                        .tau = d.taus,
                                        .coordinates = at[E_COORDINATES],
-                                       .orientations = g->cells.orientations + begin * t->n_faces * h->lanes};
+                                       .orientations = g->cells.orientations + begin * t->n_faces * h->lanes,
+                                       .chi = at[E_CHI],
+                                       .slopes = at[E_SLOPES],
+                                       .face_chi = at[E_FACE_CHI]};
 done:
     return status;
 }
@@ -506,7 +565,9 @@ facet_status elastic_general_balance(const struct hdg *h, int block, int64_t beg
     const int64_t lanes = h->lanes, N = r->N * lanes, faces = t->n_faces * lanes;
     TRY(need_tile(h, g));
     for (int64_t at = begin, n; at < end; at += n) {
-        const struct elastic_general_forces forces = {.constant = h->functions[block].source.table->phi[0],
+        const struct hdg_functions *v = &h->functions[block];
+        const struct elastic_general_forces forces = {.constant = v->physical ? v->source.chi[0]
+                                                                              : v->source.table->phi[0],
                                                       .psi = g->psi,
                                                       .u = r->u + at * N,
                                                       .q = r->q + at * r->n_flux * lanes,

@@ -388,9 +388,11 @@ static void forget(const struct hdg *h) {
 
 /* ------------------------------------------------------------------------------------------ loads */
 
-/* Whether f is known to the device. */
+/* Whether f is known to the device, and the functions that it is integrated with. */
 static int source_is_there(const struct hdg *h, const double *source) {
     const struct field *f;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->functions[b].physical && has_way(h, b, BATCH_GENERAL)) return 0;
     return source == NULL && h->data.exact == NULL && is_one(h, h->data.source, &f) &&
            (f == NULL || field_is_differentiable(f));
 }
