@@ -68,8 +68,9 @@ __device__ __forceinline__ void restore(const body &b, const T &team, const doub
     team.sync();
 }
 
+// In slices two blocks of eight warps hide more of each other's waits than all registers of one would.
 template <int DIM, int WARPS, bool SHARED>
-__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
+__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, SHARED ? 1 : 2)
     condense(const __grid_constant__ body b, const __grid_constant__ places at, int64_t first_batch,
              int64_t n_cells, const double *records, const __grid_constant__ struct elastic_general_cells g,
              const double *O, double *K, double *slices, unsigned long long *failed) {
