@@ -32,6 +32,7 @@ enum {
 /* Of a block, beside the struct hdg_general, which has maps and functions. All arrays are on the device. */
 struct elastic_general {
     struct elastic_general_tables tables;
+    int64_t first;                  /* of its batches */
     struct general_number *numbers; /* n_regions x 2: mu, lambda */
     struct resident_cells cells;
     double *coordinates; /* n_nodes x n_faces m */
@@ -279,8 +280,11 @@ facet_status elastic_find_general(struct hdg *h, int block, elastic_cell_fits fi
         elastic_general_destroy(h, block);
         goto done;
     }
-    for (int64_t i = 0; i < n; i++)
-        if (batch_fits_general(h, block, i, fits)) h->ways[block][i] = BATCH_GENERAL;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        if (!batch_fits_general(h, block, i, fits)) continue;
+        h->ways[block][i] = BATCH_GENERAL;
+        h->elastic->general[block]->first = i;
+    }
 done:
     return status;
 }
@@ -513,7 +517,7 @@ facet_status elastic_general_condense(struct hdg *h, int block, int64_t begin, i
     const struct elastic_tables *t = &g->tables.sizes;
     const int64_t trace = (int64_t)t->dim * t->n_faces * t->m, size = trace * (trace + 1) / 2 * h->lanes;
     TRY(need_tile(h, g));
-    TRY(put_numbers(h, block));
+    if (begin == g->first) TRY(put_numbers(h, block)); /* of all runs of batches that follow, too */
     for (int64_t at = begin, n; at < end; at += n) {
         struct elastic_general_cells cells;
         n = tile_size(g, at, end);

@@ -351,7 +351,7 @@ facet_status resident_general_balance(const struct hdg *h, int block, int64_t be
 /* ------------------------------------------------------------------------------------------ loads and
  * integrals */
 
-/* What the sources of a run of batches are taken with. */
+/* What the sources of a block are taken with. */
 struct load_work {
     struct general_rule rule;
     struct expr_program programs[3]; /* empty where a component is a number */
@@ -367,12 +367,13 @@ static void load_work_destroy(const struct hdg *h, struct load_work *w) {
     for (int i = 0; i < 4; i++) device_free(h->device, arrays[i]);
 }
 
-static facet_status load_work_create(const struct hdg *h, int block, int64_t n, const struct field *f,
+static facet_status load_work_create(const struct hdg *h, int block, const struct field *f,
                                      struct load_work *w) {
     facet_status status = FACET_OK;
     const struct hdg_table *table = h->functions[block].source.table;
     const int dim = h->data.mesh->dim, nc = h->trace.n_components, Nu = h->functions[block].Nu;
-    const int64_t row = (1 + dim) * dim, points = table->n * (int64_t)h->lanes;
+    const int64_t row = (1 + dim) * dim, points = table->n * (int64_t)h->lanes,
+                  n = h->matrices.n_batches[block];
     double *chi = NULL;
     w->most = RESIDENT_NUMBERS / (points * row);
     w->most = w->most < 1 ? 1 : w->most < n ? w->most : n;
@@ -391,40 +392,46 @@ done:
     return status;
 }
 
-facet_status resident_general_load(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                   const struct field *f) {
-    facet_status status = FACET_OK;
-    struct resident_block *r = &h->resident->blocks[block];
+/* Batches begin .. end-1, all of them general. */
+static void load_run(const struct hdg *h, int block, const struct load_work *w, int64_t begin, int64_t end) {
+    const struct resident_block *r = &h->resident->blocks[block];
     const struct hdg_table *table = h->functions[block].source.table;
     const double *nodes = h->elastic != NULL ? elastic_general_nodes(h, block) : r->general->there.nodes;
-    const struct device *device = h->device;
     const int lanes = h->lanes, dim = h->data.mesh->dim, nc = h->trace.n_components;
-    struct load_work w = {.most = 0};
-    TRY(load_work_create(h, block, end - begin, f, &w));
-    for (int64_t at = begin; at < end; at += w.most) {
-        const int64_t many = end - at < w.most ? end - at : w.most;
-        device_table_apply(device, lanes, many, table->n * (1 + dim), table->n_nodes, dim, w.rule.map,
-                           nodes + at * table->n_nodes * dim * lanes, w.points);
-        (void)device_cell_metric(device, lanes, many, dim, table->n, w.rule.w, w.points, w.wJ, NULL);
+    for (int64_t at = begin; at < end; at += w->most) {
+        const int64_t many = end - at < w->most ? end - at : w->most;
+        device_table_apply(h->device, lanes, many, table->n * (1 + dim), table->n_nodes, dim, w->rule.map,
+                           nodes + at * table->n_nodes * dim * lanes, w->points);
+        (void)device_cell_metric(h->device, lanes, many, dim, table->n, w->rule.w, w->points, w->wJ, NULL);
         for (int c = 0; c < nc; c++) {
             const struct lane_points p = {.lanes = lanes,
                                           .dim = dim,
                                           .n = table->n,
                                           .step = (1 + dim) * dim,
-                                          .points = w.points,
-                                          .weights = w.wJ,
+                                          .points = w->points,
+                                          .weights = w->wJ,
                                           .row = c,
                                           .n_rows = nc,
                                           .by_rows = 1,
-                                          .constant = w.constants[c],
-                                          .plan = w.programs[c].plan,
-                                          .work = w.programs[c].work};
-            device_lane_values(device, &p, many, w.values);
+                                          .constant = w->constants[c],
+                                          .plan = w->programs[c].plan,
+                                          .work = w->programs[c].work};
+            device_lane_values(h->device, &p, many, w->values);
         }
-        device_table_apply(device, lanes, many * nc, h->functions[block].Nu, table->n, 1, w.chi, w.values,
-                           r->loads + at * r->N * lanes);
+        device_table_apply(h->device, lanes, many * nc, h->functions[block].Nu, table->n, 1, w->chi,
+                           w->values, r->loads + at * r->N * lanes);
     }
-    TRY(device_check(device)); /* before the programs go */
+}
+
+facet_status resident_general_load(const struct hdg *h, int block, const struct field *f) {
+    facet_status status = FACET_OK;
+    struct load_work w = {.most = 0};
+    TRY(load_work_create(h, block, f, &w));
+    for (int64_t begin = 0, end; begin < h->matrices.n_batches[block]; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (!batch_is_fast(h, block, begin)) load_run(h, block, &w, begin, end);
+    }
+    TRY(device_check(h->device)); /* before the programs go */
 done:
     load_work_destroy(h, &w);
     return status;

@@ -69,9 +69,9 @@ int resident_general_fits(const struct hdg *h);
  * maps, which the host can say better. */
 facet_status resident_general_create(struct hdg *h, int block, int *fit);
 void resident_general_destroy(const struct hdg *h, struct resident_block *block);
-/* loads = (f, chi), f numbers or expressions; NULL: zero. Of elasticity too. */
-facet_status resident_general_load(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                   const struct field *f);
+/* loads = (f, chi) of all such batches of the block, f numbers or expressions; NULL: zero. Of elasticity too.
+ */
+facet_status resident_general_load(const struct hdg *h, int block, const struct field *f);
 /* u (which holds loads) and, with uhat, q; or load. */
 facet_status resident_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
                                     const double *uhat, double *load, int64_t *failed);
