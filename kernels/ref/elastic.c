@@ -305,13 +305,14 @@ static struct general general_of(const struct elastic_general_tables *t,
                         .dev = g->dev + batch * t->n * L + lane,
                         .vol = g->vol != NULL ? g->vol + batch * t->n * L + lane : NULL,
                         .numbers = g->numbers + batch * N_ELASTIC_NUMBERS * L + lane,
-                        .cofactors = g->cofactors + batch * t->n * dim * dim * L + lane,
                         .normals = g->normals + batch * points * dim * L + lane,
                         .tau = g->tau + batch * points * L + lane,
-                        .coordinates = g->coordinates + batch * e->n_faces * e->m * dim * L + lane,
                         .orientations = g->orientations + batch * e->n_faces * L + lane,
                         .A = scratch};
-    if (g->chi != NULL) {
+    if (e->rotations) o.coordinates = g->coordinates + batch * e->n_faces * e->m * dim * L + lane;
+    if (g->chi == NULL) {
+        o.cofactors = g->cofactors + batch * t->n * dim * dim * L + lane;
+    } else {
         o.chi = g->chi + batch * t->n * e->Nu * L + lane;
         o.slopes = g->slopes + batch * dim * t->n * e->N * L + lane;
         o.face_chi = g->face_chi + batch * points * e->Nu * L + lane;
