@@ -19,8 +19,9 @@ struct coarse_solve {
     KSP ksp;
     struct dist_vectors b;
     Vec x;
-    int pinned; /* unknown 0 is held at zero, and is owned here */
-    Vec kernel; /* of length 1, where one mode spans it; else NULL */
+    int64_t pinned; /* this unknown is held at zero; -1: none */
+    int64_t here;   /* where it is among the owned ones; -1: it is not */
+    Vec kernel;     /* of length 1, where one mode spans it; else NULL */
 };
 
 static void coarse_free(void **data) {
@@ -55,6 +56,21 @@ done:
     return status;
 }
 
+/* The first unknown that has a part in constants: row modes have none. */
+static facet_status find_pinned(const struct coarse_matrix *m, struct coarse_solve *s) {
+    facet_status status = FACET_OK;
+    s->pinned = m->singular && m->kinds == NULL ? 0 : INT64_MAX;
+    s->here = -1;
+    for (int64_t i = 0; i < m->n_nodes && m->singular && m->kinds != NULL; i++)
+        for (int64_t j = m->offsets[i]; j < m->offsets[i + 1] && m->kinds[i] == 0; j++)
+            if (m->numbers[j] < s->pinned) s->pinned = m->numbers[j];
+    TRY(team_reduce_counts(m->team, TEAM_MIN, 1, &s->pinned));
+    if (s->pinned == INT64_MAX) s->pinned = -1;
+    if (s->pinned >= m->first && s->pinned < m->first + m->n_owned) s->here = s->pinned - m->first;
+done:
+    return status;
+}
+
 /* The entries of all ranks, added up. */
 static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, struct coarse_solve *s) {
     facet_status status = FACET_OK;
@@ -72,7 +88,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
             TRY(dist_petsc_number(row, &rows[k]));
             TRY(dist_petsc_number(column, &columns[k]));
             values[k] = csr->values[k];
-            if (m->singular && (row == 0 || column == 0)) values[k] = row == column ? values[k] : 0.0;
+            if (row == s->pinned || column == s->pinned) values[k] = row == column ? values[k] : 0.0;
         }
     TRY(find_block_size(m, &block_size));
     TRY(team_agree(m->team, FACET_OK));
@@ -157,6 +173,11 @@ static facet_status make_kernel(const struct coarse_matrix *m, struct coarse_sol
         const int64_t at = m->numbers[i] - m->first;
         if (at >= 0 && at < m->n_owned) to[at] = m->modes != NULL ? m->modes[i] : 1.0;
     }
+    for (int64_t i = 0; i < m->n_nodes && m->kinds != NULL; i++) /* row modes are no part of a constant */
+        for (int64_t j = m->offsets[i]; j < m->offsets[i + 1] && m->kinds[i] > 0; j++) {
+            const int64_t at = m->numbers[j] - m->first;
+            if (at >= 0 && at < m->n_owned) to[at] = 0.0;
+        }
     PETSC(VecRestoreArray(s->kernel, &to));
     PETSC(VecNormalize(s->kernel, &size));
 done:
@@ -182,9 +203,9 @@ static facet_status coarse_apply(void *data, const double *b, double *x) {
     TRY(team_agree(s->team, FACET_OK));
     TRY(dist_vectors_add(&s->b, b, s->b.all));
     TRY(remove_kernel(s, s->b.all));
-    if (s->pinned) {
+    if (s->here >= 0) {
         PETSC(VecGetArray(s->b.all, &array));
-        array[0] = 0.0;
+        array[s->here] = 0.0;
         PETSC(VecRestoreArray(s->b.all, &array));
     }
     PETSC(KSPSolve(s->ksp, s->b.all, s->x));
@@ -201,7 +222,7 @@ facet_status dist_create_coarse(const struct device *device, const struct coarse
     struct coarse_solve *s = NULL;
     TRY(CALLOC(s, 1));
     s->team = m->team;
-    s->pinned = m->singular && m->first == 0 && m->n_owned > 0;
+    TRY(find_pinned(m, s));
     TRY(make_matrix(comm, m, s));
     TRY(dist_vectors_create(comm, m, &s->b));
     PETSC(VecDuplicate(s->b.all, &s->x));

@@ -23,15 +23,30 @@ done:
     return status;
 }
 
+/* Other libraries know no signs: what was smooth with them becomes so without. */
+static void turn_rows(int64_t first, struct coarse_matrix *l, struct mg_transfer *P) {
+    const struct csr *A = &l->csr;
+    for (int64_t i = 0; i < A->n; i++)
+        for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++)
+            A->values[k] *=
+                (i >= first ? l->modes[i] : 1.0) * (A->columns[k] >= first ? l->modes[A->columns[k]] : 1.0);
+    for (int64_t k = 0; k < P->offsets[P->n_rows]; k++)
+        if (P->columns[k] >= first) P->values[k] *= l->modes[P->columns[k]];
+    for (int64_t i = first; i < A->n; i++) l->modes[i] = 1.0;
+}
+
 /* Row modes are smooth when neighbours along the row are equal, up to the sign of odd polynomials, which
  * depends on the frames of their faces: walking along the strong couplings gives every one the sign that
- * makes these negative. Signs go into the first mode. */
-static facet_status sign_rows(struct coarse_matrix *l, int64_t first) {
+ * makes these negative. Signs go into the first mode; over several parts into P and the matrix. */
+static facet_status sign_rows(const struct trace_space *space, const struct trace_nodes *nodes,
+                              struct coarse_matrix *l, struct mg_transfer *P) {
     facet_status status = FACET_OK;
     const struct csr *A = &l->csr;
-    int64_t n = A->n, *stack = NULL;
+    const int64_t first = nodes->offsets[nodes->n_vertices];
+    int64_t n = A->n, *stack = NULL, *sets = NULL;
     double *sign = l->modes, *least = NULL;
     TRY(ALLOC(stack, n));
+    TRY(ALLOC(sets, n));
     TRY(CALLOC(least, n));
 #pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
     for (int64_t i = first; i < n; i++)
@@ -42,6 +57,7 @@ static facet_status sign_rows(struct coarse_matrix *l, int64_t first) {
         int64_t depth = 0;
         if (sign[start] != 0.0) continue;
         sign[start] = 1.0;
+        sets[start] = start;
         stack[depth++] = start;
         while (depth > 0) {
             int64_t i = stack[--depth];
@@ -50,12 +66,17 @@ static facet_status sign_rows(struct coarse_matrix *l, int64_t first) {
                 if (j < first || sign[j] != 0.0 || !(fabs(A->values[k]) >= least[i]) || A->values[k] == 0.0)
                     continue;
                 sign[j] = A->values[k] < 0.0 ? sign[i] : -sign[i];
+                sets[j] = start;
                 stack[depth++] = j;
             }
         }
     }
+    if (l->team == NULL || nodes->beside != TRACE_ROWS) goto done;
+    TRY(trace_merge_signs(space, nodes, l, sets, sign));
+    turn_rows(first, l, P);
 done:
     base_free(&stack);
+    base_free(&sets);
     base_free(&least);
     return status;
 }
@@ -163,9 +184,9 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
         TRY(vertex_points(mesh, points));
     }
     fill_modes(mesh, &nodes, points, rigid, l);
-    TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
+    TRY(trace_number_nodes(space, pieces, &nodes, l));
+    TRY(sign_rows(space, &nodes, l, &nodes.P));
     if (linked) TRY(trace_corner_link(matrices->device, space, nodes.offsets[nodes.n], corners, link));
-    TRY(trace_number_vertices(space, &nodes, l));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
     l->name = nodes.n == nodes.n_vertices ? "linear"
