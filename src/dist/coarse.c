@@ -108,12 +108,25 @@ done:
 
 /* ------------------------------------------------------------------------------ the solver */
 
+/* Whether there is more than vertices or faces: row modes, which are few entries and many directions. */
+static facet_status has_rows(const struct coarse_matrix *m, int *rows) {
+    facet_status status = FACET_OK;
+    int64_t found = 0;
+    for (int64_t i = 0; i < m->n_nodes && m->kinds != NULL; i++) found |= m->kinds[i] > 0;
+    TRY(team_reduce_counts(m->team, TEAM_MAX, 1, &found));
+    *rows = found > 0;
+done:
+    return status;
+}
+
 /* What is taken unless options say something else. */
 static facet_status choose(const struct coarse_matrix *m, int64_t n, struct dist_defaults *d) {
     facet_status status = FACET_OK;
     const char *prefix = "facet_coarse_";
     int64_t ranks = n <= FACTORED ? 1 : n / UNKNOWNS_OF_RANK;
     char factor[24];
+    int rows;
+    TRY(has_rows(m, &rows));
     if (ranks < m->team->size) {
         snprintf(factor, sizeof factor, "%lld", (long long)((m->team->size + ranks - 1) / ranks));
         TRY(dist_set_default(d, prefix, "pc_type", "telescope"));
@@ -139,7 +152,7 @@ static facet_status choose(const struct coarse_matrix *m, int64_t n, struct dist
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_coarsen_type", "HMIS"));
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_interp_type", "ext+i"));
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_P_max", "4"));
-        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_strong_threshold", "0.5"));
+        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_strong_threshold", rows ? "0.25" : "0.5"));
     }
 done:
     return status;

@@ -148,6 +148,16 @@ static int is_owned(const struct places *p, const struct mesh_part *part, const 
     return at >= 0 ? part->owns_face[at] : nodes->edge_labels[-1 - at] / 2 == nodes->first_label + (-1 - at);
 }
 
+/* Those of faces and edges become the largest of all copies. */
+static facet_status merge_places(const struct trace_space *space, const struct trace_nodes *nodes,
+                                 const struct places *p) {
+    facet_status status = FACET_OK;
+    if (p->faces != NULL) TRY(mesh_merge_faces(space->mesh, p->nc, p->faces));
+    if (p->edges != NULL) TRY(mesh_merge_edges(space->mesh, &nodes->skeleton, p->nc, 0, p->edges));
+done:
+    return status;
+}
+
 facet_status trace_number_nodes(const struct trace_space *space, const struct trace_pieces *pieces,
                                 const struct trace_nodes *nodes, struct coarse_matrix *l) {
     facet_status status = FACET_OK;
@@ -165,8 +175,7 @@ facet_status trace_number_nodes(const struct trace_space *space, const struct tr
         for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1] && is_owned(&p, part, nodes, i); j++)
             place_of(&p, nodes, i)[nodes->components[j]] = next++;
     TRY(mesh_merge_joined_vertices(space->mesh, p.width, p.vertices));
-    if (p.faces != NULL) TRY(mesh_merge_faces(space->mesh, p.nc, p.faces));
-    if (p.edges != NULL) TRY(mesh_merge_edges(space->mesh, &nodes->skeleton, p.nc, 0, p.edges));
+    TRY(merge_places(space, nodes, &p));
     for (int64_t i = 0; i < nodes->n; i++)
         for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++)
             l->numbers[j] = place_of(&p, nodes, i)[nodes->components[j]];
@@ -206,13 +215,23 @@ facet_status trace_merge_signs(const struct trace_space *space, const struct tra
         if (names[sets[j]] < 2 * (l->numbers[j] + 1)) names[sets[j]] = 2 * (l->numbers[j] + 1);
     while (more) { /* a row may go through many parts */
         pass_names(&p, nodes, 0, sets, signs, names);
-        TRY(mesh_merge_faces(space->mesh, p.nc, p.faces));
-        if (p.edges != NULL) TRY(mesh_merge_edges(space->mesh, &nodes->skeleton, p.nc, 0, p.edges));
+        TRY(merge_places(space, nodes, &p));
         more = pass_names(&p, nodes, 1, sets, signs, names);
         TRY(team_reduce_counts(l->team, TEAM_MAX, 1, &more));
     }
     for (int64_t j = first; j < n; j++)
         if (names[sets[j]] % 2 == 1) signs[j] = -signs[j];
+    for (int pass = 0; pass < 2; pass++) { /* signs may disagree round a ring: one has to win */
+        for (int64_t i = nodes->n_vertices; i < nodes->n; i++)
+            for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++) {
+                int64_t *at = place_of(&p, nodes, i) + nodes->components[j];
+                if (pass == 0)
+                    *at = signs[j] > 0.0;
+                else
+                    signs[j] = *at > 0 ? 1.0 : -1.0;
+            }
+        if (pass == 0) TRY(merge_places(space, nodes, &p));
+    }
 done:
     base_free(&names);
     places_destroy(&p);
