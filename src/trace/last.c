@@ -111,10 +111,12 @@ static facet_status sign_rows(const struct trace_space *space, const struct trac
             }
         }
     }
-    if (l->team == NULL || nodes->beside != TRACE_ROWS) goto done;
-    TRY(trace_merge_signs(space, nodes, l, sets, sign));
-    turn_rows(first, l, P);
-    TRY(thin_rows(first, l));
+    if (nodes->beside != TRACE_ROWS || space->n_components > 1) goto done;
+    if (l->team != NULL) {
+        TRY(trace_merge_signs(space, nodes, l, sets, sign));
+        turn_rows(first, l, P);
+    }
+    if (l->team != NULL || space->degree > 1) TRY(thin_rows(first, l));
 done:
     base_free(&stack);
     base_free(&sets);
