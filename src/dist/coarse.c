@@ -11,7 +11,7 @@
  * many of them MUMPS has a factor. */
 #define FACTORED         4000
 #define FACTORED_VECTORS 60000
-#define UNKNOWNS_OF_RANK 1000
+#define UNKNOWNS_OF_RANK 250
 
 struct coarse_solve {
     struct base_team *team;
@@ -151,7 +151,7 @@ static facet_status choose(const struct coarse_matrix *m, int64_t n, struct dist
          * docs/distributed.md. */
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_coarsen_type", "HMIS"));
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_interp_type", "ext+i"));
-        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_P_max", "4"));
+        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_P_max", rows ? "6" : "4"));
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_strong_threshold", rows ? "0.25" : "0.5"));
     }
 done:

@@ -25,7 +25,13 @@ done:
     return status;
 }
 
-/* Other libraries know no signs: what was smooth with them becomes so without. */
+/* Whether row modes are made simple for others. With k = 1 they and the vertices are too near each other;
+ * aggregates, which tell them apart, take fewer iterations then. */
+static int is_thinned(const struct trace_space *space, const struct coarse_matrix *l) {
+    return space->n_components == 1 && (l->team != NULL || space->degree > 1);
+}
+
+/* Interpolation of single unknowns knows no signs: what was smooth with them becomes so without. */
 static void turn_rows(int64_t first, struct coarse_matrix *l, struct mg_transfer *P) {
     const struct csr *A = &l->csr;
     for (int64_t i = 0; i < A->n; i++)
@@ -39,8 +45,8 @@ static void turn_rows(int64_t first, struct coarse_matrix *l, struct mg_transfer
 
 /* Without the couplings between vertices and row modes, and the weak ones between these, which go to the
  * diagonal so that the matrix stays positive definite. They cost most of the entries (in 3D six of seven) and
- * no iteration from k = 2 on, and are what BoomerAMG, which does not tell the two apart, fails with at k = 1:
- * docs/distributed.md. */
+ * no iteration from k = 2 on; a factor has a fraction of the entries, classical interpolation and BoomerAMG,
+ * which do not tell the two apart, work: docs/pmg.md. */
 static facet_status thin_rows(int64_t first, struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct csr *A = &l->csr;
@@ -77,7 +83,7 @@ done:
 
 /* Row modes are smooth when neighbours along the row are equal, up to the sign of odd polynomials, which
  * depends on the frames of their faces: walking along the strong couplings gives every one the sign that
- * makes these negative. Signs go into the first mode; over several parts into P and the matrix. */
+ * makes these negative. Signs go into the first mode, or into P and the matrix. */
 static facet_status sign_rows(const struct trace_space *space, const struct trace_nodes *nodes,
                               struct coarse_matrix *l, struct mg_transfer *P) {
     facet_status status = FACET_OK;
@@ -111,12 +117,10 @@ static facet_status sign_rows(const struct trace_space *space, const struct trac
             }
         }
     }
-    if (nodes->beside != TRACE_ROWS || space->n_components > 1) goto done;
-    if (l->team != NULL) {
-        TRY(trace_merge_signs(space, nodes, l, sets, sign));
-        turn_rows(first, l, P);
-    }
-    if (l->team != NULL || space->degree > 1) TRY(thin_rows(first, l));
+    if (nodes->beside != TRACE_ROWS || !is_thinned(space, l)) goto done;
+    if (l->team != NULL) TRY(trace_merge_signs(space, nodes, l, sets, sign));
+    turn_rows(first, l, P);
+    TRY(thin_rows(first, l));
 done:
     base_free(&stack);
     base_free(&sets);
@@ -229,6 +233,7 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     fill_modes(mesh, &nodes, points, rigid, l);
     TRY(trace_number_nodes(space, pieces, &nodes, l));
     TRY(sign_rows(space, &nodes, l, &nodes.P));
+    l->classical = beside == TRACE_ROWS && is_thinned(space, l) && !device_has_memory(matrices->device);
     if (linked) TRY(trace_corner_link(matrices->device, space, nodes.offsets[nodes.n], corners, link));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
