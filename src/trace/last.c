@@ -34,49 +34,72 @@ static int is_thinned(const struct trace_space *space, const struct coarse_matri
 /* Interpolation of single unknowns knows no signs: what was smooth with them becomes so without. */
 static void turn_rows(int64_t first, struct coarse_matrix *l, struct mg_transfer *P) {
     const struct csr *A = &l->csr;
+#pragma omp parallel for num_threads(base_threads_for(A->n)) schedule(static)
     for (int64_t i = 0; i < A->n; i++)
         for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++)
             A->values[k] *=
                 (i >= first ? l->modes[i] : 1.0) * (A->columns[k] >= first ? l->modes[A->columns[k]] : 1.0);
+#pragma omp parallel for num_threads(base_threads_for(P->n_rows)) schedule(static)
     for (int64_t k = 0; k < P->offsets[P->n_rows]; k++)
         if (P->columns[k] >= first) P->values[k] *= l->modes[P->columns[k]];
     for (int64_t i = first; i < A->n; i++) l->modes[i] = 1.0;
+}
+
+/* What is left of row i: *at of them, or, with `thin`, written there from *at on. */
+static void thin_row(const struct csr *A, int64_t first, int64_t i, const double *diagonal, int64_t *at,
+                     struct csr *thin) {
+    int64_t n = 0, own = -1;
+    double more = 0.0;
+    for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++) {
+        const int64_t j = A->columns[k];
+        const double value = A->values[k], root = sqrt(diagonal[i] * diagonal[j]);
+        if ((i >= first) != (j >= first)) continue;
+        if (i >= first && fabs(value) < WEAK_ROW * root) {
+            more += fabs(value) * diagonal[i] / root;
+            continue;
+        }
+        if (thin != NULL) {
+            thin->columns[*at + n] = A->columns[k];
+            thin->values[*at + n] = value;
+            if (j == i) own = *at + n;
+        }
+        n++;
+    }
+    if (thin == NULL)
+        *at = n;
+    else if (own >= 0)
+        thin->values[own] += more;
 }
 
 /* Without the couplings between vertices and row modes, and the weak ones between these, which go to the
  * diagonal so that the matrix stays positive definite. They cost most of the entries (in 3D six of seven) and
  * no iteration from k = 2 on; a factor has a fraction of the entries, classical interpolation and BoomerAMG,
  * which do not tell the two apart, work: docs/pmg.md. */
-static facet_status thin_rows(int64_t first, struct coarse_matrix *l) {
+static facet_status thin_rows(int64_t first, struct csr *A) {
     facet_status status = FACET_OK;
-    struct csr *A = &l->csr;
+    struct csr thin = {.n = A->n};
     double *diagonal = NULL;
-    int64_t next = 0, begin = 0;
     TRY(CALLOC(diagonal, A->n));
+    TRY(ALLOC(thin.offsets, A->n + 1));
+#pragma omp parallel for num_threads(base_threads_for(A->n)) schedule(static)
     for (int64_t i = 0; i < A->n; i++)
         for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++)
             if (A->columns[k] == i) diagonal[i] = A->values[k];
-    for (int64_t i = 0; i < A->n; i++) {
-        const int64_t end = A->offsets[i + 1];
-        int64_t own = -1;
-        double more = 0.0;
-        for (int64_t k = begin; k < end; k++) {
-            const int64_t j = A->columns[k];
-            const double value = A->values[k], root = sqrt(diagonal[i] * diagonal[j]);
-            if ((i >= first) != (j >= first)) continue;
-            if (i >= first && fabs(value) < WEAK_ROW * root) {
-                more += fabs(value) * diagonal[i] / root;
-                continue;
-            }
-            if (j == i) own = next;
-            A->columns[next] = A->columns[k];
-            A->values[next++] = value;
-        }
-        if (own >= 0) A->values[own] += more;
-        begin = end;
-        A->offsets[i + 1] = next;
+    for (int pass = 0; pass < 2; pass++) {
+#pragma omp parallel for num_threads(base_threads_for(A->n)) schedule(static)
+        for (int64_t i = 0; i < A->n; i++)
+            thin_row(A, first, i, diagonal, thin.offsets + i + (pass == 0), pass == 1 ? &thin : NULL);
+        if (pass == 1) break;
+        thin.offsets[0] = 0;
+        for (int64_t i = 0; i < A->n; i++) thin.offsets[i + 1] += thin.offsets[i];
+        TRY(ALLOC(thin.columns, thin.offsets[A->n]));
+        TRY(ALLOC(thin.values, thin.offsets[A->n]));
     }
+    csr_destroy(A);
+    *A = thin;
+    thin = (struct csr){0};
 done:
+    csr_destroy(&thin);
     base_free(&diagonal);
     return status;
 }
@@ -120,7 +143,6 @@ static facet_status sign_rows(const struct trace_space *space, const struct trac
     if (nodes->beside != TRACE_ROWS || !is_thinned(space, l)) goto done;
     if (l->team != NULL) TRY(trace_merge_signs(space, nodes, l, sets, sign));
     turn_rows(first, l, P);
-    TRY(thin_rows(first, l));
 done:
     base_free(&stack);
     base_free(&sets);
@@ -232,6 +254,8 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     }
     fill_modes(mesh, &nodes, points, rigid, l);
     TRY(trace_number_nodes(space, pieces, &nodes, l));
+    if (beside == TRACE_ROWS && is_thinned(space, l))
+        TRY(thin_rows(nodes.offsets[nodes.n_vertices], &l->csr));
     TRY(sign_rows(space, &nodes, l, &nodes.P));
     l->classical = beside == TRACE_ROWS && is_thinned(space, l) && !device_has_memory(matrices->device);
     if (linked) TRY(trace_corner_link(matrices->device, space, nodes.offsets[nodes.n], corners, link));
