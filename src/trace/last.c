@@ -25,10 +25,11 @@ done:
     return status;
 }
 
-/* Whether row modes are made simple for others. With k = 1 they and the vertices are too near each other;
- * aggregates, which tell them apart, take fewer iterations then. */
-static int is_thinned(const struct trace_space *space, const struct coarse_matrix *l) {
-    return space->n_components == 1 && (l->team != NULL || space->degree > 1);
+/* Whether vertices and row modes are told apart by their matrix. With k = 1 they and the vertices are too
+ * near each other; aggregates, which tell them apart, take fewer iterations then. */
+static int is_apart(const struct trace_space *space, enum trace_beside beside) {
+    return beside == TRACE_ROWS && space->n_components == 1 &&
+           (team_size(mesh_team(space->mesh)) > 1 || space->degree > 1);
 }
 
 /* Interpolation of single unknowns knows no signs: what was smooth with them becomes so without. */
@@ -45,21 +46,51 @@ static void turn_rows(int64_t first, struct coarse_matrix *l, struct mg_transfer
     for (int64_t i = first; i < A->n; i++) l->modes[i] = 1.0;
 }
 
-/* What is left of row i: *at of them, or, with `thin`, written there from *at on. */
-static void thin_row(const struct csr *A, int64_t first, int64_t i, const double *diagonal, int64_t *at,
+/* Columns from .. to - 1 of P. */
+static facet_status take_columns(const struct mg_transfer *P, int64_t from, int64_t to,
+                                 struct mg_transfer *part) {
+    facet_status status = FACET_OK;
+    *part = (struct mg_transfer){.n_rows = P->n_rows, .n_columns = to - from};
+    TRY(ALLOC(part->offsets, P->n_rows + 1));
+    for (int pass = 0; pass < 2; pass++) {
+#pragma omp parallel for num_threads(base_threads_for(P->n_rows)) schedule(static)
+        for (int64_t i = 0; i < P->n_rows; i++) {
+            int64_t at = pass == 0 ? 0 : part->offsets[i];
+            for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+                if (P->columns[k] < from || P->columns[k] >= to) continue;
+                if (pass == 1) {
+                    part->columns[at] = (int32_t)(P->columns[k] - from);
+                    part->values[at] = P->values[k];
+                }
+                at++;
+            }
+            if (pass == 0) part->offsets[i + 1] = at;
+        }
+        if (pass == 1) break;
+        part->offsets[0] = 0;
+        for (int64_t i = 0; i < P->n_rows; i++) part->offsets[i + 1] += part->offsets[i];
+        TRY(ALLOC(part->columns, part->offsets[P->n_rows]));
+        TRY(ALLOC(part->values, part->offsets[P->n_rows]));
+    }
+done:
+    return status;
+}
+
+/* What is left of row i of A: *at of them, or, with `thin`, written there from *at on, as columns from
+ * `first` on. */
+static void thin_row(const struct csr *A, int64_t i, const double *diagonal, int64_t first, int64_t *at,
                      struct csr *thin) {
     int64_t n = 0, own = -1;
     double more = 0.0;
     for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++) {
         const int64_t j = A->columns[k];
         const double value = A->values[k], root = sqrt(diagonal[i] * diagonal[j]);
-        if ((i >= first) != (j >= first)) continue;
-        if (i >= first && fabs(value) < WEAK_ROW * root) {
+        if (fabs(value) < WEAK_ROW * root) {
             more += fabs(value) * diagonal[i] / root;
             continue;
         }
         if (thin != NULL) {
-            thin->columns[*at + n] = A->columns[k];
+            thin->columns[*at + n] = (int32_t)(j + first);
             thin->values[*at + n] = value;
             if (j == i) own = *at + n;
         }
@@ -71,36 +102,53 @@ static void thin_row(const struct csr *A, int64_t first, int64_t i, const double
         thin->values[own] += more;
 }
 
-/* Without the couplings between vertices and row modes, and the weak ones between these, which go to the
- * diagonal so that the matrix stays positive definite. They cost most of the entries (in 3D six of seven) and
- * no iteration from k = 2 on; a factor has a fraction of the entries, classical interpolation and BoomerAMG,
- * which do not tell the two apart, work: docs/pmg.md. */
-static facet_status thin_rows(int64_t first, struct csr *A) {
+/* One matrix of that of vertices and that of row modes, without the weak couplings of the latter. */
+static facet_status put_together(const struct csr *vertices, const struct csr *rows, struct csr *A) {
     facet_status status = FACET_OK;
-    struct csr thin = {.n = A->n};
+    const int64_t first = vertices->n, entries = vertices->offsets[first];
     double *diagonal = NULL;
-    TRY(CALLOC(diagonal, A->n));
-    TRY(ALLOC(thin.offsets, A->n + 1));
-#pragma omp parallel for num_threads(base_threads_for(A->n)) schedule(static)
-    for (int64_t i = 0; i < A->n; i++)
-        for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++)
-            if (A->columns[k] == i) diagonal[i] = A->values[k];
+    *A = (struct csr){.n = first + rows->n};
+    TRY(CALLOC(diagonal, rows->n));
+    TRY(ALLOC(A->offsets, A->n + 1));
+    memcpy(A->offsets, vertices->offsets, (size_t)(first + 1) * sizeof *A->offsets);
+#pragma omp parallel for num_threads(base_threads_for(rows->n)) schedule(static)
+    for (int64_t i = 0; i < rows->n; i++)
+        for (int64_t k = rows->offsets[i]; k < rows->offsets[i + 1]; k++)
+            if (rows->columns[k] == i) diagonal[i] = rows->values[k];
     for (int pass = 0; pass < 2; pass++) {
-#pragma omp parallel for num_threads(base_threads_for(A->n)) schedule(static)
-        for (int64_t i = 0; i < A->n; i++)
-            thin_row(A, first, i, diagonal, thin.offsets + i + (pass == 0), pass == 1 ? &thin : NULL);
+#pragma omp parallel for num_threads(base_threads_for(rows->n)) schedule(static)
+        for (int64_t i = 0; i < rows->n; i++)
+            thin_row(rows, i, diagonal, first, A->offsets + first + i + (pass == 0), pass == 1 ? A : NULL);
         if (pass == 1) break;
-        thin.offsets[0] = 0;
-        for (int64_t i = 0; i < A->n; i++) thin.offsets[i + 1] += thin.offsets[i];
-        TRY(ALLOC(thin.columns, thin.offsets[A->n]));
-        TRY(ALLOC(thin.values, thin.offsets[A->n]));
+        for (int64_t i = first; i < A->n; i++) A->offsets[i + 1] += A->offsets[i];
+        TRY(ALLOC(A->columns, A->offsets[A->n]));
+        TRY(ALLOC(A->values, A->offsets[A->n]));
     }
-    csr_destroy(A);
-    *A = thin;
-    thin = (struct csr){0};
+    memcpy(A->columns, vertices->columns, (size_t)entries * sizeof *A->columns);
+    memcpy(A->values, vertices->values, (size_t)entries * sizeof *A->values);
 done:
-    csr_destroy(&thin);
     base_free(&diagonal);
+    return status;
+}
+
+/* P'KP without the couplings between vertices and row modes, and the weak ones between these, which go to the
+ * diagonal so that the matrix stays positive definite. They are most of its entries (in 3D six of seven) and
+ * cost no iteration from k = 2 on; a factor has a fraction of the entries, classical interpolation and
+ * BoomerAMG, which do not tell the two apart, work: docs/pmg.md. */
+static facet_status galerkin_apart(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   const struct mg_transfer *P, int64_t first, struct csr *csr) {
+    facet_status status = FACET_OK;
+    struct mg_transfer part = {0};
+    struct csr parts[2] = {{0}, {0}};
+    for (int i = 0; i < 2; i++) {
+        TRY(take_columns(P, i == 0 ? 0 : first, i == 0 ? first : P->n_columns, &part));
+        TRY(trace_galerkin(space, matrices, &part, &parts[i]));
+        mg_transfer_destroy(&part);
+    }
+    TRY(put_together(&parts[0], &parts[1], csr));
+done:
+    mg_transfer_destroy(&part);
+    for (int i = 0; i < 2; i++) csr_destroy(&parts[i]);
     return status;
 }
 
@@ -140,7 +188,7 @@ static facet_status sign_rows(const struct trace_space *space, const struct trac
             }
         }
     }
-    if (nodes->beside != TRACE_ROWS || !is_thinned(space, l)) goto done;
+    if (!is_apart(space, nodes->beside)) goto done;
     if (l->team != NULL) TRY(trace_merge_signs(space, nodes, l, sets, sign));
     turn_rows(first, l, P);
 done:
@@ -244,6 +292,8 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     }
     TRY(nodes.columns != NULL && !trace_has_tensor_cells(mesh)
             ? trace_galerkin_vertices(space, matrices, nodes.offsets[nodes.n], nodes.columns, &l->csr)
+        : is_apart(space, beside)
+            ? galerkin_apart(space, matrices, &nodes.P, nodes.offsets[nodes.n_vertices], &l->csr)
             : trace_galerkin(space, matrices, &nodes.P, &l->csr));
     TRY(last_alloc(l, nodes.n, nodes.offsets[nodes.n], rigid ? n_modes : nc));
     memcpy(l->offsets, nodes.offsets, (size_t)(nodes.n + 1) * sizeof *l->offsets);
@@ -254,10 +304,8 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     }
     fill_modes(mesh, &nodes, points, rigid, l);
     TRY(trace_number_nodes(space, pieces, &nodes, l));
-    if (beside == TRACE_ROWS && is_thinned(space, l))
-        TRY(thin_rows(nodes.offsets[nodes.n_vertices], &l->csr));
     TRY(sign_rows(space, &nodes, l, &nodes.P));
-    l->classical = beside == TRACE_ROWS && is_thinned(space, l) && !device_has_memory(matrices->device);
+    l->classical = is_apart(space, beside) && !device_has_memory(matrices->device);
     if (linked) TRY(trace_corner_link(matrices->device, space, nodes.offsets[nodes.n], corners, link));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
