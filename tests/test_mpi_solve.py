@@ -305,6 +305,17 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
         case = diffusion("triangle", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 2}\n", 1)
         self.compare(case, (3,), iterations=2)
 
+    def test_rows_that_are_cut(self):
+        """Quads at small tau h: tridiagonals along rows that go through many parts, some of them one cell wide, and rings."""
+        for n, degree, more, solver, ranks in ((4, 2, "", "", (2, 4, 7)), (4, 1, ", periodic: [y]", ", precision: mixed", (5,)),
+                                               (2, 3, "", "", (8,))):
+            case = box("quad", 2, n, more).replace("}}\n", "}, refine: 2}\n", 1) + (
+                "equation: diffusion\nsource: cos(pi*x)*(1 + y)\nboundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
+                f"discretization: {{degree: {degree}, operator: mapped, tau: 0.02}}\n"
+                f"solver: {{rtol: 1.0e-12, method: cg, preconditioner: gmg{solver}}}\n"
+                "values: [{name: most, field: u, take: max}]\n")
+            self.compare(case, ranks, iterations=1)
+
     def example(self, name, more="solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"):
         with open(os.path.join(SOURCE, "examples", name), encoding="utf-8") as file:
             return file.read().replace("meshes/", os.path.join(SOURCE, "examples", "meshes", "")) + more

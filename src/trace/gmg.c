@@ -298,7 +298,7 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     if (space->mesh->part != NULL) {
         if (o->smoother != GMG_SMOOTHER_AUTO && o->smoother != GMG_FACES)
             FAIL(FACET_ERROR_INPUT, "of the smoothers of geometric multigrid faces alone is distributed yet");
-        o->smoother = GMG_FACES;
+        has_rows = has_rows && device_is_host(matrices->device);
     }
     if (o->smoother == GMG_ROWS && !has_rows)
         FAIL(FACET_ERROR_INPUT, "the smoother rows is for one unknown function on quads; use faces");
