@@ -309,7 +309,8 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
         """Quads at small tau h: tridiagonals along rows that go through many parts, and rings. One process has a factor on
         the second level."""
         for n, degree, more, solver, ranks, differ in (
-                (4, 2, "", "", (2, 4, 7), 2), (4, 1, ", periodic: [y]", ", precision: mixed", (2, 5), 4), (2, 3, "", "", (8,), 1)):
+                (4, 2, "", "", (2, 4, 7), 2), (4, 1, ", periodic: [y]", ", precision: mixed", (2, 5), 4),
+                (2, 3, "", ", smoother: rows", (8,), 1)):
             case = box("quad", 2, n, more).replace("}}\n", "}, refine: 2}\n", 1) + (
                 "equation: diffusion\nsource: cos(pi*x)*(1 + y)\nboundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
                 f"discretization: {{degree: {degree}, operator: mapped, tau: 0.02}}\n"
