@@ -471,7 +471,7 @@ static int prefers_gmg(const struct facet_mesh *mesh) {
 static int lacks_rows(const struct facet_solver *s) {
     const struct facet_mesh *mesh = s->problem->mesh;
     int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && !s->resolved.data.equation->is_vector;
-    if (mesh->part != NULL) return 1;
+    if (mesh->part != NULL) return !has_rows;
     return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
 }
