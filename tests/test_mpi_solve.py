@@ -70,6 +70,41 @@ def write_squares(path, n, lefts):
                               str(len(elements)), *(f"{i + 1} {text}" for i, text in enumerate(elements)), "$EndElements", ""]))
 
 
+def write_bricks(path, n, size, moved):
+    """A Gmsh file of n^d quads or hexes of a square or cube, whose cells and vertices are numbered and turned at random, so
+    that faces and edges run either way; inner vertices are displaced by up to `moved` of a cell. The side x = 0 is "left"."""
+    import itertools
+    import random
+    dice = random.Random(1)
+    dim = len(n)
+    points = list(itertools.product(*(range(m + 1) for m in n)))
+    tags = list(range(1, len(points) + 1))
+    dice.shuffle(tags)
+    tag = dict(zip(points, tags))
+    inner = {p for p in points if all(0 < c < m for c, m in zip(p, n))}
+    places = sorted((tag[p], [size * (c + (dice.uniform(-moved, moved) if p in inner else 0)) for c in p]) for p in points)
+    square = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    cube = [(*c, 0) for c in square] + [(*c, 1) for c in square]
+    corners, turns = (square, ([1, 2, 3, 0],)) if dim == 2 else (cube, ([1, 2, 3, 0, 5, 6, 7, 4], [4, 0, 3, 7, 5, 1, 2, 6]))
+    elements = []
+    for cell in itertools.product(*map(range, n)):
+        order = list(range(len(corners)))
+        for turn in turns * 2:
+            for _ in range(dice.randrange(4)):
+                order = [order[i] for i in turn]
+        vertices = [tag[tuple(a + b for a, b in zip(cell, corners[i]))] for i in order]
+        elements.append(f"{3 if dim == 2 else 5} 2 1 1 " + " ".join(map(str, vertices)))
+    for cell in itertools.product(*map(range, n[1:])):
+        side = [(0, *(a + b for a, b in zip(cell, c))) for c in ([(0,), (1,)] if dim == 2 else square)]
+        elements.append(f"{1 if dim == 2 else 3} 2 2 2 " + " ".join(str(tag[p]) for p in side))
+    dice.shuffle(elements)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join(["$MeshFormat", "2.2 0 8", "$EndMeshFormat", "$PhysicalNames", "2", f'{dim} 1 "body"',
+                              f'{dim - 1} 2 "left"', "$EndPhysicalNames", "$Nodes", str(len(places)),
+                              *(f"{t} {' '.join(map(str, x + [0] * (3 - dim)))}" for t, x in places), "$EndNodes", "$Elements",
+                              str(len(elements)), *(f"{i + 1} {text}" for i, text in enumerate(elements)), "$EndElements", ""]))
+
+
 @unittest.skipUnless(MPI, "facet-mpi was not built")
 class Mpi(Program):
     def mpi(self, n, case, *arguments, status=0):
@@ -141,6 +176,37 @@ values: [{name: mean, field: u, take: mean}]
             case = box(shape, dim, 2) + ELASTICITY.format(nu=nu, weight=", ".join(["0"] * (dim - 2) + ["-0.01"]),
                                                           zeros=", ".join(["0"] * dim))
             self.compare(case, (3,), iterations=None if nu > 0.4 else 3)
+
+    def test_row_modes(self):
+        """Quads and hexes at small tau h: the last level has the modes of rows of cells, which go through many parts; rings;
+        constants that nothing holds; edges that run either way."""
+        solver = "discretization: {{degree: {}, operator: mapped, tau: 0.05}}\n" \
+                 "solver: {{rtol: 1.0e-12, method: cg, preconditioner: pmg}}\nvalues: [{{name: most, field: u, take: max}}]\n"
+        held = "boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
+        heat = "equation: diffusion\nsource: cos(pi*x)*(1 + y)\n"
+        for shape, n, degree, more, sides, ranks in (
+                ("hex", 3, 2, "", held, (2, 5)), ("hex", 2, 3, ", periodic: [y, z]", held, (4,)), ("quad", 8, 2, "", held, (3, 8)),
+                ("quad", 8, 3, ", periodic: [y]", held, (4,)), ("hex", 2, 2, "", "boundary: [{on: rest, neumann: 0}]\n", (3,)),
+                ("hex", 3, 1, "", held, (3,)), ("quad", 8, 1, "", "boundary: [{on: rest, neumann: 0}]\n", (3,))):
+            case = box(shape, 3 if shape == "hex" else 2, n, more) + heat + sides + solver.format(degree)
+            self.assertIn("linear+rows", self.run_program("solve", self.write(case), "--monitor", "--threads", "1").stdout)
+            self.compare(case, ranks, iterations=1 if degree > 1 else 12)
+        for name, n, degree in (("hexes", [4, 3, 3], 3), ("quads", [12, 12], 3)):
+            write_bricks(os.path.join(self.place.name, name + ".msh"), n, 0.1, 0.15)
+            case = f"mesh: {{file: {name}.msh}}\n" + heat + held.replace("xmin", "left") + solver.format(degree)
+            self.assertIn("linear+rows", self.run_program("solve", self.write(case), "--monitor", "--threads", "1").stdout)
+            self.compare(case, (2, 5, 8), iterations=1)
+
+    def test_pieces_of_vertices(self):
+        """K jumps from cell to cell, or by bricks, or by halves: vertices of seams are cut as one process cuts them."""
+        for shape, n, rule in (("tet", 3, "mod(floor(x*3) + floor(y*3) + floor(z*3), 2) < 0.5"),
+                               ("tet", 3, "mod(floor(19*sin(91*x)) + floor(17*sin(83*y + z)), 2) < 0.5"),
+                               ("triangle", 8, "mod(floor(x*4) + floor(y*4), 2) < 0.5"), ("tet", 3, "x < 1")):
+            case = box(shape, 3 if shape == "tet" else 2, n) + (
+                f'equation: diffusion\nconductivity: "if({rule}, 1, 1e5)"\nsource: 1\n'
+                "boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\ndiscretization: {degree: 2}\n"
+                "solver: {rtol: 1.0e-10, method: cg, preconditioner: pmg}\n")
+            self.compare(case, (2, 5, 8), iterations=2)
 
     def test_single_precision(self):
         self.compare(diffusion("tet", 3, 3, "method: cg, preconditioner: pmg, precision: mixed"), (3,), iterations=2)
@@ -248,6 +314,19 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
         self.compare(case, (1, 3), iterations=0)
         case = diffusion("hex", 2, 2, "method: cg, preconditioner: gmg").replace("}}\n", "}, refine: 1}\n", 1)
         self.compare(case, (2,), iterations=1)
+
+    def test_rows_that_are_cut(self):
+        """Quads at small tau h: tridiagonals along rows that go through many parts, and rings. One process has a factor on
+        the second level."""
+        for n, degree, more, solver, ranks, differ in (
+                (4, 2, "", "", (2, 4, 7), 2), (4, 1, ", periodic: [y]", ", precision: mixed", (2, 5), 4),
+                (2, 3, "", ", smoother: rows", (8,), 1)):
+            case = box("quad", 2, n, more).replace("}}\n", "}, refine: 2}\n", 1) + (
+                "equation: diffusion\nsource: cos(pi*x)*(1 + y)\nboundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
+                f"discretization: {{degree: {degree}, operator: mapped, tau: 0.02}}\n"
+                f"solver: {{rtol: 1.0e-12, method: cg, preconditioner: gmg{solver}}}\n"
+                "values: [{name: most, field: u, take: max}]\n")
+            self.compare(case, ranks, iterations=differ)
 
     def example(self, name, more="solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"):
         with open(os.path.join(SOURCE, "examples", name), encoding="utf-8") as file:

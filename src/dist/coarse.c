@@ -11,7 +11,7 @@
  * many of them MUMPS has a factor. */
 #define FACTORED         4000
 #define FACTORED_VECTORS 60000
-#define UNKNOWNS_OF_RANK 1000
+#define UNKNOWNS_OF_RANK 250
 
 struct coarse_solve {
     struct base_team *team;
@@ -19,8 +19,9 @@ struct coarse_solve {
     KSP ksp;
     struct dist_vectors b;
     Vec x;
-    int pinned; /* unknown 0 is held at zero, and is owned here */
-    Vec kernel; /* of length 1, where one mode spans it; else NULL */
+    int64_t pinned; /* this unknown is held at zero; -1: none */
+    int64_t here;   /* where it is among the owned ones; -1: it is not */
+    Vec kernel;     /* of length 1, where one mode spans it; else NULL */
 };
 
 static void coarse_free(void **data) {
@@ -54,6 +55,21 @@ done:
     return status;
 }
 
+/* The first unknown that has a part in constants: row modes have none. */
+static facet_status find_pinned(const struct coarse_matrix *m, struct coarse_solve *s) {
+    facet_status status = FACET_OK;
+    s->pinned = m->singular && m->kinds == NULL ? 0 : INT64_MAX;
+    s->here = -1;
+    for (int64_t i = 0; i < m->n_nodes && m->singular && m->kinds != NULL; i++)
+        for (int64_t j = m->offsets[i]; j < m->offsets[i + 1] && m->kinds[i] == 0; j++)
+            if (m->numbers[j] < s->pinned) s->pinned = m->numbers[j];
+    TRY(team_reduce_counts(m->team, TEAM_MIN, 1, &s->pinned));
+    if (s->pinned == INT64_MAX) s->pinned = -1;
+    if (s->pinned >= m->first && s->pinned < m->first + m->n_owned) s->here = s->pinned - m->first;
+done:
+    return status;
+}
+
 /* The entries of all ranks, added up. */
 static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, struct coarse_solve *s) {
     facet_status status = FACET_OK;
@@ -71,7 +87,7 @@ static facet_status make_matrix(MPI_Comm comm, const struct coarse_matrix *m, st
             TRY(dist_petsc_number(row, &rows[k]));
             TRY(dist_petsc_number(column, &columns[k]));
             values[k] = csr->values[k];
-            if (m->singular && (row == 0 || column == 0)) values[k] = row == column ? values[k] : 0.0;
+            if (row == s->pinned || column == s->pinned) values[k] = row == column ? values[k] : 0.0;
         }
     TRY(dist_find_block_size(m, &block_size));
     TRY(team_agree(m->team, FACET_OK));
@@ -91,12 +107,25 @@ done:
 
 /* ------------------------------------------------------------------------------ the solver */
 
+/* Whether there is more than vertices or faces: row modes, which are few entries and many directions. */
+static facet_status has_rows(const struct coarse_matrix *m, int *rows) {
+    facet_status status = FACET_OK;
+    int64_t found = 0;
+    for (int64_t i = 0; i < m->n_nodes && m->kinds != NULL; i++) found |= m->kinds[i] > 0;
+    TRY(team_reduce_counts(m->team, TEAM_MAX, 1, &found));
+    *rows = found > 0;
+done:
+    return status;
+}
+
 /* What is taken unless options say something else. */
 static facet_status choose(const struct coarse_matrix *m, int64_t n, struct dist_defaults *d) {
     facet_status status = FACET_OK;
     const char *prefix = "facet_coarse_";
     int64_t ranks = n <= FACTORED ? 1 : n / UNKNOWNS_OF_RANK;
     char factor[24];
+    int rows;
+    TRY(has_rows(m, &rows));
     if (ranks < m->team->size) {
         snprintf(factor, sizeof factor, "%lld", (long long)((m->team->size + ranks - 1) / ranks));
         TRY(dist_set_default(d, prefix, "pc_type", "telescope"));
@@ -121,8 +150,8 @@ static facet_status choose(const struct coarse_matrix *m, int64_t n, struct dist
          * docs/distributed.md. */
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_coarsen_type", "HMIS"));
         TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_interp_type", "ext+i"));
-        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_P_max", "4"));
-        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_strong_threshold", "0.5"));
+        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_P_max", rows ? "6" : "4"));
+        TRY(dist_set_default(d, prefix, "pc_hypre_boomeramg_strong_threshold", rows ? "0.25" : "0.5"));
     }
 done:
     return status;
@@ -156,6 +185,11 @@ static facet_status make_kernel(const struct coarse_matrix *m, struct coarse_sol
         const int64_t at = m->numbers[i] - m->first;
         if (at >= 0 && at < m->n_owned) to[at] = m->modes != NULL ? m->modes[i] : 1.0;
     }
+    for (int64_t i = 0; i < m->n_nodes && m->kinds != NULL; i++) /* row modes are no part of a constant */
+        for (int64_t j = m->offsets[i]; j < m->offsets[i + 1] && m->kinds[i] > 0; j++) {
+            const int64_t at = m->numbers[j] - m->first;
+            if (at >= 0 && at < m->n_owned) to[at] = 0.0;
+        }
     PETSC(VecRestoreArray(s->kernel, &to));
     PETSC(VecNormalize(s->kernel, &size));
 done:
@@ -181,9 +215,9 @@ static facet_status coarse_apply(void *data, const double *b, double *x) {
     TRY(team_agree(s->team, FACET_OK));
     TRY(dist_vectors_add(&s->b, b, s->b.all));
     TRY(remove_kernel(s, s->b.all));
-    if (s->pinned) {
+    if (s->here >= 0) {
         PETSC(VecGetArray(s->b.all, &array));
-        array[0] = 0.0;
+        array[s->here] = 0.0;
         PETSC(VecRestoreArray(s->b.all, &array));
     }
     PETSC(KSPSolve(s->ksp, s->b.all, s->x));
@@ -200,7 +234,7 @@ facet_status dist_create_coarse(const struct device *device, const struct coarse
     struct coarse_solve *s = NULL;
     TRY(CALLOC(s, 1));
     s->team = m->team;
-    s->pinned = m->singular && m->first == 0 && m->n_owned > 0;
+    TRY(find_pinned(m, s));
     TRY(make_matrix(comm, m, s));
     TRY(dist_vectors_create(comm, m, &s->b));
     PETSC(VecDuplicate(s->b.all, &s->x));

@@ -116,6 +116,71 @@ done:
     return status;
 }
 
+/* The edges of a face at a seam, between its corners i and i + 1 of the frame that both copies have. */
+struct seam_edges {
+    int32_t face;
+    int n, forward[SHAPE_MAX_FACE_VERTICES];
+    int32_t edges[SHAPE_MAX_FACE_VERTICES];
+};
+
+static facet_status list_seam_edges(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton,
+                                    struct seam_edges **list) {
+    facet_status status = FACET_OK;
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES], n = 0;
+    int locals[SHAPE_MAX_FACE_VERTICES];
+    TRY(ALLOC(*list, mesh->part->n_seam_faces));
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        if (mesh->face_cells[2 * (int64_t)f + 1] != MESH_SEAM) continue;
+        struct seam_edges *s = &(*list)[n++];
+        s->face = f;
+        s->n = mesh_side_vertices(mesh, f, 0, vertices, locals);
+        for (int i = 0; i < s->n; i++)
+            s->edges[i] = mesh_find_edge(mesh, skeleton, mesh->face_cells[2 * (int64_t)f], locals[i],
+                                         locals[(i + 1) % s->n], &s->forward[i]);
+    }
+done:
+    return status;
+}
+
+/* Writes the numbers of edges to those of faces; or takes what is larger there, and says whether any was. */
+static int pass_edges(const struct mesh_part *part, const struct seam_edges *list, int width, int directed,
+                      int take, int64_t *faces, int64_t *values) {
+    int more = 0;
+    for (int32_t k = 0; k < part->n_seam_faces; k++)
+        for (int i = 0; i < list[k].n * width; i++) {
+            int64_t *value = &values[(int64_t)list[k].edges[i / width] * width + i % width],
+                    *at = &faces[(int64_t)list[k].face * SHAPE_MAX_FACE_VERTICES * width + i];
+            const int64_t turned = directed && !list[k].forward[i / width];
+            if (!take)
+                *at = *value ^ turned;
+            else if (directed ? (*at >> 1) > (*value >> 1) : *at > *value) {
+                *value = *at ^ turned;
+                more = 1;
+            }
+        }
+    return more;
+}
+
+facet_status mesh_merge_edges(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton, int width,
+                              int directed, int64_t *values) {
+    facet_status status = FACET_OK;
+    struct seam_edges *list = NULL;
+    int64_t *faces = NULL, more = 1;
+    if (mesh->part == NULL) return FACET_OK;
+    TRY(list_seam_edges(mesh, skeleton, &list));
+    TRY(CALLOC(faces, (int64_t)mesh->n_faces * SHAPE_MAX_FACE_VERTICES * width));
+    while (more) { /* an edge may be reached through several parts */
+        pass_edges(mesh->part, list, width, directed, 0, faces, values);
+        TRY(mesh_merge_faces(mesh, SHAPE_MAX_FACE_VERTICES * width, faces));
+        more = pass_edges(mesh->part, list, width, directed, 1, faces, values);
+        TRY(team_reduce_counts(mesh->part->team, TEAM_MAX, 1, &more));
+    }
+done:
+    base_free(&list);
+    base_free(&faces);
+    return status;
+}
+
 static int64_t number_of(const struct facet_mesh *mesh, int32_t cell) {
     return mesh->part != NULL ? mesh->part->cell_numbers[cell] : cell;
 }

@@ -275,6 +275,9 @@ facet_status mesh_skeleton_create(const struct facet_mesh *mesh, struct mesh_ske
 /* Its vertices alone. */
 facet_status mesh_skeleton_vertices(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton);
 void mesh_skeleton_destroy(struct mesh_skeleton *skeleton); /* safe on a zeroed struct, and twice */
+/* The edge between two vertices of a cell, and whether it runs from the first to the second. */
+int32_t mesh_find_edge(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton, int32_t cell,
+                       int from, int to, int *forward);
 
 /* Finds the cell that contains each point and its reference coordinates (Newton on curved cells); cell -1 if
  * none. A locator is a tree of the cells' bounding boxes. Points on the boundary of the mesh are accepted

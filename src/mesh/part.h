@@ -114,6 +114,11 @@ facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t 
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
 /* The same where vertices that periodic faces join are one. */
 facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
+/* The same for the edges of a skeleton, of cells that hang together through faces. directed: the lowest bit
+ * of a number (none is negative) says whether the edge runs against the one that has named it; the rest is
+ * compared. */
+facet_status mesh_merge_edges(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton, int width,
+                              int directed, int64_t *values);
 /* joints.c: of every face whether it lies at a seam and this part has its second side, that of the larger
  * cell. Of a whole mesh there is none. */
 facet_status mesh_find_second_sides(const struct facet_mesh *mesh, uint8_t *second);

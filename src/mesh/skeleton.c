@@ -239,6 +239,20 @@ void mesh_skeleton_destroy(struct mesh_skeleton *skeleton) {
     *skeleton = (struct mesh_skeleton){0};
 }
 
+int32_t mesh_find_edge(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton, int32_t cell,
+                       int from, int to, int *forward) {
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    const int n = shape_n_entities(block->shape, 1), which = (int)(block - mesh->blocks);
+    for (int e = 0; e < n; e++) {
+        const int *v = shape_entity_vertices(block->shape, 1, e);
+        if ((v[0] != from || v[1] != to) && (v[0] != to || v[1] != from)) continue;
+        const int64_t at = (int64_t)(cell - block->first) * n + e;
+        *forward = (v[0] == from) == (skeleton->orientations[which][at] == 0);
+        return skeleton->edges[which][at];
+    }
+    return -1;
+}
+
 void mesh_find_pieces_between(const struct facet_mesh *mesh, const uint8_t *cut, int32_t *piece) {
     for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = c;
     for (int32_t f = 0; f < mesh->n_faces; f++) {

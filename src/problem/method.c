@@ -470,7 +470,7 @@ static int prefers_gmg(const struct facet_mesh *mesh) {
 static int lacks_rows(const struct facet_solver *s) {
     const struct facet_mesh *mesh = s->problem->mesh;
     int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && !s->resolved.data.equation->is_vector;
-    if (mesh->part != NULL) return 1;
+    if (mesh->part != NULL) return !has_rows;
     return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
 }
@@ -555,8 +555,11 @@ static facet_status check_part(const struct facet_solver *s) {
         snprintf(word, sizeof word, "the preconditioner %s",
                  option_words[OPTION_PRECONDITIONER][o->preconditioner]),
             what = word;
-    else if (wants_gmg_smoother(o) || o->smoother == SMOOTHER_CELLS || o->coarse_unknowns > 0)
-        what = "a smoother other than that over faces, or a second device,";
+    else if (o->smoother == SMOOTHER_ROWS && !device_is_host(s->context->device))
+        what = "the smoother rows on this device";
+    else if ((wants_gmg_smoother(o) && o->smoother != SMOOTHER_ROWS) || o->smoother == SMOOTHER_CELLS ||
+             o->coarse_unknowns > 0)
+        what = "a smoother other than faces and rows, or a second device,";
     else if (o->cycle == CYCLE_FULL)
         what = "the cycle full";
     else if (!data->equation->by_faces && is_singular(s))

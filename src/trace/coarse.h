@@ -43,14 +43,21 @@ facet_status trace_inject_parts(const struct trace_space *space, const struct tr
  * 1, dim of a face, which leave half as much to a smoother: 6.5 unknowns a cell. */
 enum trace_beside { TRACE_VERTICES, TRACE_ROWS, TRACE_FLUXES, TRACE_NORMALS };
 struct trace_nodes {
-    int64_t n;           /* nodes */
-    int64_t n_vertices;  /* the first of them belong to vertices */
+    int64_t n;                /* nodes */
+    int64_t n_vertices;       /* the first of them belong to vertices */
+    enum trace_beside beside; /* what else there may be */
     int64_t *offsets;    /* n + 1: the columns of a node, one for each component that is not given there */
     uint8_t *components; /* of each column */
     int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes and normals */
-    int32_t *columns;    /* of every vertex of the mesh its first column, all components following it, or -1;
-                            NULL where there is more to a node */
+    int32_t *places;  /* n: of a vertex its piece, or the vertex of the skeleton; of row modes and normals the
+                         face of the mesh, or -1 - edge of the skeleton */
+    int32_t *columns; /* of every vertex of the mesh its first column, all components following it, or -1;
+                         NULL where there is more to a node */
     struct mg_transfer P;
+    struct mesh_skeleton skeleton;
+    /* Of the edges of a mesh whose parts share it: twice the largest number that a part with a node there has
+     * given it, + 1 where the edge runs against that one; those of this part begin here. */
+    int64_t *edge_labels, first_label;
 };
 void trace_nodes_destroy(struct trace_nodes *nodes);
 /* Where K jumps round a vertex, its function may be cut into those of its pieces (solve/jumps.h): a face
@@ -60,6 +67,10 @@ struct trace_pieces {
     int32_t n, *corners; /* of every corner of a cell its piece, -1: held by a wall; NULL: not cut */
     int chains;          /* tets, and most vertices that are not held have several pieces: chains of cells */
     int64_t first[MESH_MAX_BLOCKS]; /* among the corners: of a block, cell after cell */
+    /* Of a mesh whose parts share it: the first piece of every vertex, and how many one has at most; of faces
+     * of the seam whether the other's cell is the stiffer, and the pieces that it belongs to. */
+    int32_t *firsts, most, *beyond; /* n_vertices; -; n_faces x SHAPE_MAX_FACE_VERTICES */
+    uint8_t *is_beyond;             /* n_faces */
 };
 void trace_pieces_destroy(struct trace_pieces *pieces); /* safe on a zeroed struct, and twice */
 /* jumps.c. *jump: the largest solve_star_jump of K, or 1 where K varies by no more than SOLVE_LARGE_JUMP at

@@ -330,9 +330,10 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     int has_rows = tensor && space->mesh->dim == 2 && space->n_components == 1;
     double constant = 1.0;
     if (trace_is_shared(space)) {
-        if (o->smoother != GMG_SMOOTHER_AUTO && o->smoother != GMG_FACES)
-            FAIL(FACET_ERROR_INPUT, "of the smoothers of geometric multigrid faces alone is distributed yet");
-        o->smoother = GMG_FACES;
+        if (o->smoother > GMG_ROWS)
+            FAIL(FACET_ERROR_INPUT,
+                 "of the smoothers of geometric multigrid faces and rows alone are distributed yet");
+        has_rows = has_rows && device_is_host(matrices->device);
     }
     if (o->smoother == GMG_ROWS && !has_rows)
         FAIL(FACET_ERROR_INPUT, "the smoother rows is for one unknown function on quads; use faces");

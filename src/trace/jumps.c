@@ -10,6 +10,7 @@
 #include "trace/coarse.h"
 #include "trace/levels.h"
 #include "trace/sides.h"
+#include "trace/stars.h"
 
 /* Where chains of cells are cut: docs/pmg.md has the iterations. */
 #define CHAIN_REACH 2
@@ -20,6 +21,7 @@ struct corners {
     int32_t n_vertices;
     int64_t *starts, *sorted; /* n_vertices + 1, n */
     int64_t most;             /* at one vertex */
+    struct trace_stars stars; /* of vertices that parts share */
 };
 
 /* The corners around one vertex, and the walls: faces where the value is given, as a cell of infinite K. */
@@ -27,6 +29,7 @@ struct star {
     int32_t *place; /* per cell of the mesh: 1 + its place here; 0: not in it */
     int32_t *neighbours, *work, *pieces;
     double *values, *peaks;
+    int64_t *own; /* of a corner: its number in this part, or -1 */
 };
 
 static void star_destroy(struct star *s) {
@@ -36,6 +39,7 @@ static void star_destroy(struct star *s) {
     base_free(&s->pieces);
     base_free(&s->values);
     base_free(&s->peaks);
+    base_free(&s->own);
 }
 
 static facet_status star_create(const struct facet_mesh *mesh, int64_t most, struct star *s) {
@@ -47,6 +51,7 @@ static facet_status star_create(const struct facet_mesh *mesh, int64_t most, str
     TRY(ALLOC(s->pieces, most + 1));
     TRY(ALLOC(s->values, most + 1));
     TRY(ALLOC(s->peaks, most + 1));
+    TRY(ALLOC(s->own, most + 1));
 done:
     return status;
 }
@@ -79,6 +84,7 @@ static void look_around(const struct trace_space *space, const struct corners *c
     for (int i = 0; i < n; i++) {
         const struct mesh_block *b = corner_cell(mesh, c, corners[i], &cell, &vertex);
         s->place[b->first + cell] = i + 1;
+        s->own[i] = corners[i];
         s->values[i] = values[b->first + cell];
     }
     s->values[n] = INFINITY;
@@ -100,6 +106,57 @@ static void look_around(const struct trace_space *space, const struct corners *c
         const struct mesh_block *b = corner_cell(mesh, c, corners[i], &cell, &vertex);
         s->place[b->first + cell] = 0;
     }
+}
+
+/* The same of a vertex that other parts have too: cells are neighbours that name the same face. */
+static void look_across(int n, const struct star_corner *corners, struct star *s) {
+    s->values[n] = INFINITY;
+    for (int f = 0; f < SHAPE_MAX_FACES; f++) s->neighbours[n * SHAPE_MAX_FACES + f] = -1;
+    for (int i = 0; i < n; i++) {
+        s->own[i] = corners[i].own;
+        s->values[i] = corners[i].value;
+        for (int f = 0; f < SHAPE_MAX_FACES; f++) {
+            const int64_t face = corners[i].faces[f];
+            int32_t *to = &s->neighbours[i * SHAPE_MAX_FACES + f];
+            *to = face == STAR_WALL ? n : -1;
+            for (int j = 0; j < n && face >= 0; j++)
+                for (int g = 0; g < SHAPE_MAX_FACES && j != i; g++)
+                    if (corners[j].faces[g] == face) *to = j;
+        }
+    }
+}
+
+/* What other parts must know of a corner. */
+static void describe(const struct trace_space *space, const struct corners *c, const double *values,
+                     int64_t corner, struct star_corner *to) {
+    const struct facet_mesh *mesh = space->mesh;
+    int32_t cell;
+    int vertex;
+    const struct mesh_block *b = corner_cell(mesh, c, corner, &cell, &vertex);
+    const int n_faces = shape_n_faces(b->shape);
+    *to = (struct star_corner){.cell = mesh->part->cell_numbers[b->first + cell],
+                               .value = values[b->first + cell],
+                               .own = corner,
+                               .piece = -1};
+    for (int f = 0; f < SHAPE_MAX_FACES; f++) {
+        to->faces[f] = STAR_NO_FACE;
+        if (f >= n_faces || !face_has(b->shape, f, vertex)) continue;
+        const int32_t face = b->faces[(int64_t)cell * n_faces + f];
+        to->faces[f] = space->n_components == 1 && space->face_free[face] < 0
+                           ? STAR_WALL
+                           : mesh->part->face_numbers[face];
+    }
+}
+
+static facet_status exchange_stars(const struct trace_space *space, const double *values, struct corners *c) {
+    facet_status status = FACET_OK;
+    struct star_corner *all = NULL;
+    TRY(ALLOC(all, c->n));
+    for (int64_t i = 0; i < c->n; i++) describe(space, c, values, c->sorted[i], &all[i]);
+    TRY(trace_stars_create(space->mesh, c->starts, all, &c->stars));
+done:
+    base_free(&all);
+    return status;
 }
 
 /* The mean energy of the constants on the faces of every cell. */
@@ -133,6 +190,7 @@ done:
 static void corners_destroy(struct corners *c) {
     base_free(&c->starts);
     base_free(&c->sorted);
+    trace_stars_destroy(&c->stars);
 }
 
 static facet_status corners_create(const struct facet_mesh *mesh, struct corners *c) {
@@ -161,13 +219,18 @@ done:
     return status;
 }
 
-/* The pieces of one vertex, numbered from 0; corners that the walls hold get -1. Returns how many. */
-static int32_t number_pieces(int n, const int64_t *corners, struct star *s, int32_t *pieces) {
+/* The pieces of one vertex, numbered from 0, of the corners of this part and, if it is shared, of all; those
+ * that the walls hold get -1. Returns how many. */
+static int32_t number_pieces(int n, struct star *s, int32_t *pieces, struct star_corner *shared) {
     int32_t count = 0;
     const int32_t wall = s->pieces[n];
     for (int i = 0; i < n; i++)
         if (s->pieces[i] == i && i != wall) s->work[i] = count++;
-    for (int i = 0; i < n; i++) pieces[corners[i]] = s->pieces[i] == wall ? -1 : s->work[s->pieces[i]];
+    for (int i = 0; i < n; i++) {
+        const int32_t piece = s->pieces[i] == wall ? -1 : s->work[s->pieces[i]];
+        if (s->own[i] >= 0) pieces[s->own[i]] = piece;
+        if (shared != NULL) shared[i].piece = piece;
+    }
     return count;
 }
 
@@ -182,52 +245,118 @@ static facet_status walk(const struct trace_space *space, const struct corners *
 #pragma omp parallel num_threads(base_threads_for(mesh->n_cells)) reduction(max : largest)
     {
         struct star s;
-        facet_status mine = star_create(mesh, c->most, &s);
+        facet_status mine = star_create(mesh, c->most > c->stars.most ? c->most : c->stars.most, &s);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
         for (int32_t v = 0; v < c->n_vertices; v++) {
             const int64_t *corners = c->sorted + c->starts[v];
+            const struct trace_stars *all = &c->stars;
+            struct star_corner *shared = NULL;
             int n = (int)(c->starts[v + 1] - c->starts[v]);
             if (mine != FACET_OK) continue;
-            look_around(space, c, values, n, corners, &s);
+            if (all->starts != NULL && all->starts[v + 1] > all->starts[v]) {
+                shared = all->corners + all->starts[v];
+                n = (int)(all->starts[v + 1] - all->starts[v]);
+                look_across(n, shared, &s);
+            } else {
+                look_around(space, c, values, n, corners, &s);
+            }
             largest = fmax(largest, solve_star_jump(n + 1, s.values, SHAPE_MAX_FACES, s.neighbours, s.work,
                                                     s.peaks, pieces != NULL ? s.pieces : NULL));
             if (reach > 0)
                 solve_star_cut(n + 1, s.values, SHAPE_MAX_FACES, s.neighbours, reach, s.work, s.pieces);
-            if (pieces != NULL) counts[v] = number_pieces(n, corners, &s, pieces);
+            if (pieces != NULL) counts[v] = number_pieces(n, &s, pieces, shared);
         }
         star_destroy(&s);
     }
     *jump = largest;
-    return base_collected(&failures);
+    facet_status status = base_collected(&failures);
+    return status != FACET_OK ? status : team_reduce(mesh_team(mesh), TEAM_MAX, 1, jump);
 }
 
 void trace_pieces_destroy(struct trace_pieces *p) {
     base_free(&p->values);
     base_free(&p->corners);
+    base_free(&p->firsts);
+    base_free(&p->beyond);
+    base_free(&p->is_beyond);
+}
+
+/* Of the face that two cells at a vertex have in common, one here and one in another part: the pieces of the
+ * other where that is the stiffer (of equal ones the first). */
+static void put_beyond(const struct facet_mesh *mesh, const struct corners *c, int32_t vertex,
+                       const struct star_corner *here, const struct star_corner *there,
+                       struct trace_pieces *p) {
+    int32_t cell, vertices[SHAPE_MAX_FACE_VERTICES];
+    int local;
+    if (here->value > there->value || (here->value == there->value && here->cell < there->cell)) return;
+    const struct mesh_block *b = corner_cell(mesh, c, here->own, &cell, &local);
+    const int n_faces = shape_n_faces(b->shape);
+    for (int f = 0; f < n_faces; f++)
+        for (int g = 0; g < SHAPE_MAX_FACES && here->faces[f] >= 0; g++) {
+            if (there->faces[g] != here->faces[f]) continue;
+            const int32_t face = b->faces[(int64_t)cell * n_faces + f];
+            const int n = mesh_side_vertices(mesh, face, 0, vertices, NULL);
+            p->is_beyond[face] = 1;
+            for (int i = 0; i < n; i++)
+                if (vertices[i] == vertex)
+                    p->beyond[(int64_t)face * SHAPE_MAX_FACE_VERTICES + i] = there->piece;
+        }
+}
+
+/* The pieces of the cells on the other sides of seams, and what numbers them over all parts. */
+static facet_status share_pieces(const struct facet_mesh *mesh, const struct corners *c,
+                                 const int32_t *counts, struct trace_pieces *p) {
+    facet_status status = FACET_OK;
+    int64_t most = 1;
+    int32_t n = 0;
+    TRY(ALLOC(p->firsts, mesh->n_vertices));
+    TRY(ALLOC(p->beyond, (int64_t)mesh->n_faces * SHAPE_MAX_FACE_VERTICES));
+    TRY(CALLOC(p->is_beyond, mesh->n_faces));
+    for (int64_t i = 0; i < (int64_t)mesh->n_faces * SHAPE_MAX_FACE_VERTICES; i++) p->beyond[i] = -1;
+    for (int32_t v = 0; v < mesh->n_vertices; v++) {
+        struct star_corner *all = c->stars.corners + c->stars.starts[v];
+        const int64_t size = c->stars.starts[v + 1] - c->stars.starts[v];
+        p->firsts[v] = n;
+        for (int64_t i = 0; i < size; i++) all[i].piece += all[i].piece >= 0 ? n : 0;
+        for (int64_t i = 0; i < size; i++)
+            for (int64_t j = 0; j < size && all[i].own >= 0; j++)
+                if (all[j].own < 0) put_beyond(mesh, c, v, &all[i], &all[j], p);
+        n += counts[v];
+        if (counts[v] > most) most = counts[v];
+    }
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &most));
+    p->most = (int32_t)most;
+done:
+    return status;
 }
 
 /* Numbers of their own for the pieces of all vertices. */
 static facet_status cut_vertices(const struct trace_space *space, const struct corners *c,
                                  struct trace_pieces *p) {
     facet_status status = FACET_OK;
-    int32_t *counts = NULL, n_free = 0, n_cut = 0;
+    const struct mesh_part *part = space->mesh->part;
+    int32_t *counts = NULL;
+    int64_t numbers[2] = {0, 0}; /* vertices that are not held, and those that are cut */
     double jump;
     TRY(ALLOC(counts, c->n_vertices));
     TRY(ALLOC(p->corners, c->n));
     for (int b = 0; b < space->mesh->n_blocks; b++) p->first[b] = c->first[b];
     TRY(walk(space, c, p->values, 0, &jump, p->corners, counts));
     for (int32_t v = 0; v < c->n_vertices; v++) {
-        n_free += counts[v] > 0;
-        n_cut += counts[v] > 1;
+        if (part != NULL && !part->owns_vertex[v]) continue;
+        numbers[0] += counts[v] > 0;
+        numbers[1] += counts[v] > 1;
     }
-    p->chains = 2 * n_cut > n_free && space->mesh->dim == 3 && !trace_has_tensor_cells(space->mesh);
+    TRY(team_reduce_counts(mesh_team(space->mesh), TEAM_SUM, 2, numbers));
+    p->chains = 2 * numbers[1] > numbers[0] && space->mesh->dim == 3 && !trace_has_tensor_cells(space->mesh);
     if (p->chains) TRY(walk(space, c, p->values, CHAIN_REACH, &jump, p->corners, counts));
     for (int32_t v = 0; v < c->n_vertices; v++) {
         for (int64_t i = c->starts[v]; i < c->starts[v + 1]; i++)
             if (p->corners[c->sorted[i]] >= 0) p->corners[c->sorted[i]] += p->n;
         p->n += counts[v];
     }
+    if (c->stars.starts != NULL) TRY(share_pieces(space->mesh, c, counts, p));
 done:
     base_free(&counts);
     return status;
@@ -239,6 +368,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     struct trace_summary summary = {0};
     struct corners c = {0};
     double contrast;
+    int joints = 0;
     *p = (struct trace_pieces){0};
     TRY(ALLOC(p->values, space->mesh->n_cells));
     TRY(trace_summary_open(matrices, space, &summary));
@@ -246,11 +376,13 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
     *jump = 1.0;
     TRY(find_contrast(space->mesh, p->values, &contrast));
     if (!(contrast > SOLVE_LARGE_JUMP)) goto done;
-    if (team_size(mesh_team(space->mesh)) > 1) { /* nobody sees all cells round a vertex of the seam */
-        *jump = contrast;
-        goto done;
-    }
     TRY(corners_create(space->mesh, &c));
+    if (team_size(mesh_team(space->mesh)) > 1) {
+        TRY(trace_has_joints(space->mesh, c.n_vertices < space->mesh->n_vertices, &joints));
+        *jump = contrast;
+        if (joints) goto done; /* cells round a vertex may lie in parts that do not know each other */
+        TRY(exchange_stars(space, p->values, &c));
+    }
     TRY(walk(space, &c, p->values, 0, jump, NULL, NULL));
     if (*jump > SOLVE_LARGE_JUMP) TRY(cut_vertices(space, &c, p));
 done:

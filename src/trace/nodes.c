@@ -87,8 +87,11 @@ facet_status trace_inject_parts(const struct trace_space *space, const struct tr
 void trace_nodes_destroy(struct trace_nodes *nodes) {
     base_free(&nodes->offsets);
     base_free(&nodes->vertices);
+    base_free(&nodes->places);
     base_free(&nodes->components);
     base_free(&nodes->columns);
+    base_free(&nodes->edge_labels);
+    mesh_skeleton_destroy(&nodes->skeleton);
     mg_transfer_destroy(&nodes->P);
 }
 
@@ -118,6 +121,7 @@ struct builder {
     const struct trace_pieces *pieces; /* NULL: vertices are whole */
     struct mesh_skeleton skeleton;
     int64_t *vertex_columns, *edge_columns, *face_columns; /* of a face with normals: one by one */
+    int64_t *edge_labels;                                  /* as in trace_nodes */
     double *hats[SHAPE_COUNT]; /* of a face shape: functions of degree 1 x vertices */
 };
 
@@ -126,6 +130,7 @@ static void builder_destroy(struct builder *b) {
     base_free(&b->vertex_columns);
     base_free(&b->edge_columns);
     base_free(&b->face_columns);
+    base_free(&b->edge_labels);
     for (int s = 0; s < SHAPE_COUNT; s++) base_free(&b->hats[s]);
 }
 
@@ -169,16 +174,11 @@ static const struct {
 
 /* The number of an edge of a face, and whether the face runs along it as all cells agree it runs. */
 static int32_t find_edge(const struct builder *b, const struct frame *f, int edge, int *forward) {
-    int from = f->local[quad_edges[edge].from], to = f->local[quad_edges[edge].to];
-    int n = shape_n_entities(f->block->shape, 1), which = (int)(f->block - b->space->mesh->blocks);
-    for (int e = 0; e < n; e++) {
-        const int *v = shape_entity_vertices(f->block->shape, 1, e);
-        if ((v[0] != from || v[1] != to) && (v[0] != to || v[1] != from)) continue;
-        int64_t at = (int64_t)f->cell * n + e;
-        *forward = (v[0] == from) == (b->skeleton.orientations[which][at] == 0);
-        return b->skeleton.edges[which][at];
-    }
-    return -1;
+    const int32_t found =
+        mesh_find_edge(b->space->mesh, &b->skeleton, f->block->first + f->cell,
+                       f->local[quad_edges[edge].from], f->local[quad_edges[edge].to], forward);
+    if (b->edge_labels != NULL && b->edge_labels[found] % 2 == 1) *forward = !*forward;
+    return found;
 }
 
 /* Where L_i(s) L_j(t) stands in the basis of a quad: by the largest degree, then i running fastest. */
@@ -197,6 +197,9 @@ static void face_nodes(const struct builder *b, int32_t face, const struct frame
     int local[SHAPE_MAX_FACE_VERTICES], side;
     for (int i = 0; i < f->n && p == NULL; i++) nodes[i] = b->skeleton.vertices[f->vertices[i]];
     if (p == NULL) return;
+    for (int i = 0; i < f->n && p->is_beyond != NULL && p->is_beyond[face]; i++)
+        nodes[i] = p->beyond[(int64_t)face * SHAPE_MAX_FACE_VERTICES + i];
+    if (p->is_beyond != NULL && p->is_beyond[face]) return;
     side = cells[1] >= 0 && p->values[cells[1]] > p->values[cells[0]];
     const struct mesh_block *block = mesh_block_of(mesh, cells[side]);
     mesh_side_vertices(mesh, face, side, vertices, local);
@@ -258,7 +261,8 @@ static void mark_face(const struct builder *b, const struct frame *f, int compon
 }
 
 /* Columns for the components of an entity that have none yet and are not given; a node if there are any. */
-static void number_entity(int64_t *columns, int nc, int32_t vertex, struct trace_nodes *nodes) {
+static void number_entity(int64_t *columns, int nc, int32_t vertex, int32_t place,
+                          struct trace_nodes *nodes) {
     int64_t n = nodes->offsets[nodes->n];
     for (int c = 0; c < nc; c++) {
         if (columns[c] != -2) continue;
@@ -267,6 +271,7 @@ static void number_entity(int64_t *columns, int nc, int32_t vertex, struct trace
     }
     if (n == nodes->offsets[nodes->n]) return;
     nodes->vertices[nodes->n] = vertex;
+    nodes->places[nodes->n] = place;
     nodes->offsets[++nodes->n] = n;
 }
 
@@ -292,18 +297,59 @@ static void number_face(const struct builder *b, int64_t block, struct trace_nod
     struct frame f;
     find_frame(space->mesh, face, &f);
     if (b->beside == TRACE_FLUXES || b->beside == TRACE_NORMALS) {
-        if (has_normal(space, face, &f)) number_entity(b->face_columns + block * nc, n_normals(b), -1, nodes);
+        if (has_normal(space, face, &f))
+            number_entity(b->face_columns + block * nc, n_normals(b), -1, face, nodes);
         return;
     }
-    for (int i = 0; i < 4 && dim == 3 && f.shape == SHAPE_QUAD; i++)
-        number_entity(b->edge_columns + (int64_t)find_edge(b, &f, i, &forward) * nc, nc, -1, nodes);
+    for (int i = 0; i < 4 && dim == 3 && f.shape == SHAPE_QUAD; i++) {
+        const int32_t edge = find_edge(b, &f, i, &forward);
+        number_entity(b->edge_columns + (int64_t)edge * nc, nc, -1, -1 - edge, nodes);
+    }
     for (int c = 0; c < nc; c++)
         if (is_given(space, face, c)) b->face_columns[block * nc + c] = -1;
     if ((dim == 2 || (space->degree > 1 && f.shape == SHAPE_QUAD)) && has_rows(space->mesh, face))
-        number_entity(b->face_columns + block * nc, nc, -1, nodes);
+        number_entity(b->face_columns + block * nc, nc, -1, face, nodes);
 }
 
-/* What is given at a vertex of the seam in one part is given in all. */
+/* What is given at an edge of the seam in one part is given in all. */
+static facet_status merge_given_edges(const struct builder *b) {
+    facet_status status = FACET_OK;
+    const int nc = b->space->n_components;
+    const int64_t n = (int64_t)b->skeleton.n_edges * nc;
+    int64_t *given = NULL;
+    TRY(ALLOC(given, n));
+    for (int64_t i = 0; i < n; i++) given[i] = b->edge_columns[i] == -1;
+    TRY(mesh_merge_edges(b->space->mesh, &b->skeleton, nc, 0, given));
+    for (int64_t i = 0; i < n; i++)
+        if (given[i]) b->edge_columns[i] = -1;
+done:
+    base_free(&given);
+    return status;
+}
+
+/* Names the edges that have nodes, in all parts alike. */
+static facet_status label_edges(struct builder *b, struct trace_nodes *nodes) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = b->space->mesh->part;
+    const int nc = b->space->n_components;
+    int64_t n = b->skeleton.n_edges, *all = NULL, *labels = NULL;
+    TRY(ALLOC(all, part->team->size));
+    TRY(team_gather(part->team, 1, &n, all));
+    nodes->first_label = 1; /* 0: there is no node */
+    for (int r = 0; r < part->team->rank; r++) nodes->first_label += all[r];
+    TRY(CALLOC(labels, n));
+    for (int64_t i = 0; i < n * nc; i++)
+        if (b->edge_columns[i] >= 0) labels[i / nc] = 2 * (nodes->first_label + i / nc);
+    TRY(mesh_merge_edges(b->space->mesh, &b->skeleton, 1, 1, labels));
+    b->edge_labels = labels;
+    labels = NULL;
+done:
+    base_free(&all);
+    base_free(&labels);
+    return status;
+}
+
+/* The same at a vertex. */
 static facet_status merge_given(const struct builder *b) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = b->space->mesh;
@@ -337,6 +383,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     if (edges) TRY(alloc_columns(b->skeleton.n_edges, nc, &b->edge_columns));
     TRY(ALLOC(nodes->offsets, most + 1));
     TRY(ALLOC(nodes->vertices, most));
+    TRY(ALLOC(nodes->places, most));
     TRY(ALLOC(nodes->components, most * nc));
     nodes->offsets[0] = 0;
     for (int32_t face = 0; face < mesh->n_faces; face++)
@@ -346,6 +393,7 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
             mark_face(b, &f, c);
         }
     if (b->pieces == NULL) TRY(merge_given(b)); /* of parts vertices are whole */
+    if (edges && mesh->part != NULL) TRY(merge_given_edges(b));
     TRY(ALLOC(all, space->n_free_faces));
 #pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {
@@ -358,9 +406,11 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     for (int64_t k = 0; k < space->n_free_faces; k++)
         for (int i = 0; i < all[k].n; i++)
             if (all[k].nodes[i] >= 0)
-                number_entity(b->vertex_columns + all[k].nodes[i] * nc, nc, all[k].vertices[i], nodes);
+                number_entity(b->vertex_columns + all[k].nodes[i] * nc, nc, all[k].vertices[i],
+                              (int32_t)all[k].nodes[i], nodes);
     nodes->n_vertices = nodes->n;
     for (int64_t k = 0; k < space->n_free_faces && b->beside != TRACE_VERTICES; k++) number_face(b, k, nodes);
+    if (edges && mesh->part != NULL) TRY(label_edges(b, nodes));
 done:
     base_free(&all);
     return status;
@@ -455,7 +505,7 @@ facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_
     facet_status status = FACET_OK;
     struct builder b = {.space = space, .beside = beside};
     if (pieces != NULL && pieces->corners != NULL) b.pieces = pieces;
-    *nodes = (struct trace_nodes){0};
+    *nodes = (struct trace_nodes){.beside = beside};
     TRY(beside == TRACE_ROWS && space->mesh->dim == 3 ? mesh_skeleton_create(space->mesh, &b.skeleton)
                                                       : mesh_skeleton_vertices(space->mesh, &b.skeleton));
     for (int64_t k = 0; k < space->n_free_faces; k++) {
@@ -479,6 +529,12 @@ facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_
         nodes->columns[v] = column >= 0 ? (int32_t)column : -1;
     }
 done:
+    if (b.edge_labels != NULL) {
+        nodes->skeleton = b.skeleton;
+        nodes->edge_labels = b.edge_labels;
+        b.skeleton = (struct mesh_skeleton){0};
+        b.edge_labels = NULL;
+    }
     builder_destroy(&b);
     if (status != FACET_OK) trace_nodes_destroy(nodes);
     return status;

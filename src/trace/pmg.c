@@ -98,6 +98,16 @@ static facet_status choose_rows(struct builder *b, const struct trace_space *spa
     return status;
 }
 
+/* Whether row modes are for the parts of a mesh. At k = 1 linear functions and row modes are nearly the same
+ * on a chessboard of vertices, and the same without a Dirichlet face: a factor says so, other libraries may
+ * not. On hexes they then take more iterations than the constants of faces (docs/distributed.md). */
+static facet_status suit_parts(const struct trace_space *space, int *yes) {
+    int64_t held = space->n_free_faces < space->n_faces;
+    facet_status status = team_reduce_counts(mesh_team(space->mesh), TEAM_MAX, 1, &held);
+    *yes = space->degree > 1 || (held && space->mesh->dim == 2);
+    return status;
+}
+
 /* The space below. *constant: what it leaves on quads and hexes, and on return with row modes. */
 static facet_status choose_coarse(struct builder *b, const struct trace_space *space,
                                   const struct trace_matrices *matrices, double *constant) {
@@ -105,7 +115,7 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     struct pmg_options *o = &b->o;
     const int vector = space->n_components > 1, parted = team_size(mesh_team(space->mesh)) > 1;
     double jump = 1.0, without = *constant;
-    int rows = 0;
+    int rows = 0, suited = 1;
     if (!vector || o->n_modes > 0) TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
     if (vector && (jump > SOLVE_LARGE_JUMP || o->incompressible)) {
         const int small = space->mesh->dim == 2 || space->n_free_faces <= FEW_FACES || parted;
@@ -116,18 +126,17 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
         goto done;
     }
     TRY(choose_rows(b, space, matrices, constant, &rows));
-    if (parted) {
-        const double with = *constant;
-        o->coarse = vector ? (rows ? PMG_RIGID : PMG_CONTINUOUS)
-                           : (rows || jump > SOLVE_LARGE_JUMP ? PMG_CONSTANT : PMG_CONTINUOUS);
-        *constant = o->coarse == PMG_CONTINUOUS ? with : without;
-        if (jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
+    if (rows && parted) TRY(suit_parts(space, &suited));
+    if (vector && parted) {
+        o->coarse = rows ? PMG_RIGID : PMG_CONTINUOUS;
+        if (rows) *constant = without;
         goto done;
     }
     o->coarse = rows ? PMG_ROWS : PMG_CONTINUOUS;
-    if (jump <= SOLVE_LARGE_JUMP) goto done;
-    o->coarse = rows ? PMG_CONSTANT : PMG_PIECES;
-    if (rows && jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
+    if (jump <= SOLVE_LARGE_JUMP && suited) goto done;
+    o->coarse = rows || b->pieces.corners == NULL ? PMG_CONSTANT : PMG_PIECES;
+    if (o->coarse == PMG_CONSTANT && jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO)
+        o->precision = PMG_DOUBLE;
     *constant = without;
 done:
     return status;
@@ -292,8 +301,8 @@ done:
 }
 
 /* With k = 1 and no Dirichlet face, linear functions and row modes are not independent (a chessboard of
- * vertices); a lonely cell's patch is singular. What is then not positive definite gives way to the plain
- * choice, unless the caller insists. */
+ * vertices); a lonely cell's patch is singular. What is then not positive definite gives way to
+ * the plain choice, unless the caller insists. */
 facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
                               const struct operator* A, const struct pmg_options *options,
                               struct multigrid **mg) {
