@@ -105,7 +105,7 @@ facet_status general_nodes(const struct general_work *w, int array, int64_t begi
     return general_send(w, array, n);
 }
 
-facet_status general_orientations(const struct general_work *w, int array, int64_t begin, int64_t n) {
+static facet_status send_orientations(const struct general_work *w, int array, int64_t begin, int64_t n) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
     int lanes = w->hdg->lanes, n_faces = shape_n_faces(b->shape);
     for (int64_t batch = 0; batch < n; batch++)
@@ -308,7 +308,7 @@ int64_t general_map_points(const struct hdg *h, int block, int64_t n, double *co
 static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) {
     static const int fetched[] = {A_POINTS, A_WJ, A_DET, A_FACE_POINTS, A_NORMALS};
     facet_status status = FACET_OK;
-    TRY(general_orientations(w, A_ORIENTATIONS, begin, n));
+    TRY(send_orientations(w, A_ORIENTATIONS, begin, n));
     TRY(general_nodes(w, A_NODES, begin, n));
     int64_t failed = general_map_points(w->hdg, w->block, n, w->device);
     if (failed >= 0) TRY(general_refuse_inverted(w->hdg, w->block, begin + failed));

@@ -98,8 +98,6 @@ facet_status general_put_turned(const struct hdg *h, int n, int columns, int row
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device. */
 facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n);
-/* And their orientations. */
-facet_status general_orientations(const struct general_work *w, int array, int64_t begin, int64_t n);
 /* A number of the data of every region as the device knows it: a program, or a number. */
 struct general_number {
     struct expr_program program; /* empty where it is a number */
