@@ -1,10 +1,10 @@
 // Straight cells of elasticity: K = H - R'S^-1 R from coefficients, all of it in tiles of the FP64 tensor
 // cores (tiles.cuh). Functions that do not meet the stress leave by one scalar elimination for all
-// components, S = U'U, V = U^-T R; then those that do, of all components; in tiles (I, J) of the functions of
-// faces a warp has the blocks of all pairs of components in its registers, so that what depends on functions
-// alone, F'F and the Gram matrix of the scalar elimination, is read and made once for all of them. Rigid
-// motions know the first columns of a component only: a warp has all of a row of these, and mends it before
-// it is stored. Blocks have two neighbouring cells where two such blocks fit, and store pairs of numbers.
+// components, S = U'U, V = U^-T R, then those that do, of all components; K is made of tiles (I, J) of the
+// functions of faces, one component before all of them in the registers of a warp. Rigid motions know the
+// first columns of a component only: a warp has all of a row of these, and mends it before it is stored.
+// Blocks have two neighbouring cells where these fit, and store pairs of numbers: what the cells' numbers
+// have to go through to the second-level cache is stores, not bytes.
 #include "kernels/cuda/elastic.cuh"
 
 namespace facet {
@@ -224,24 +224,15 @@ template <int DIM, int AHEAD> struct cell {
         orthonormalize<WIDTH>(lane, DIM * rows, DIM, s.t.rotations, W);
     }
 
-    // ---- [S R] of the high functions: tile `number`, those of S first, then by columns
+    // ---- [S R] of the high functions: tile (block, column) of S, or else of R
 
-    __device__ __forceinline__ int n_high_tiles() const {
-        const int blocks = p.high_blocks;
-        return blocks * (blocks + 1) / 2 + blocks * (p.low_tiles + p.tiles);
-    }
     __device__ __forceinline__ void make_high(int number) const {
         const solid &s = p.of;
         const int g = lane / 4, t = lane % 4, blocks = p.high_blocks, corners = blocks * (blocks + 1) / 2;
+        const int2 piece = __ldg(p.pieces + number);
+        const int block = piece.x, column = piece.y;
         const double *weight = c() + s.at.weight;
         double x[2] = {0.0, 0.0}, *to;
-        int block = number, column = 0;
-        if (number < corners)
-            while (block > column) block -= ++column;
-        else {
-            column = (number - corners) / blocks;
-            block = (number - corners) % blocks;
-        }
         if (number < corners || column < p.low_tiles) {
             const double2 *from = p.mass + number * s.t.n_faces * 32 + lane;
             for (int f = 0; f < s.t.n_faces; f++) {
@@ -296,15 +287,14 @@ template <int DIM, int AHEAD> struct cell {
     }
 
     // Of pair `number` of tiles of functions.
-    __device__ __forceinline__ void make_S(int number) const {
+    __device__ __forceinline__ void make_S(int number, int tile, int column) const {
         const solid &s = p.of;
         const int low = s.low;
-        int tile = number, column = 0;
-        while (tile > column) tile -= ++column;
         const double2 *from = p.S + number * p.terms * 32 + lane;
         const double *x = high_V(tile), *y = high_V(column), *moduli = c() + s.at.moduli,
                      *weight = c() + s.at.weight;
         double gram[2] = {0.0, 0.0}, Q[2][DIM][DIM];
+#pragma unroll 1
         for (int k = 0; k < p.high_panels; k++) multiply_add(gram, x[32 * DIM * k], y[32 * DIM * k]);
 #pragma unroll
         for (int e = 0; e < DIM * DIM; e++) {
@@ -358,6 +348,7 @@ template <int DIM, int AHEAD> struct cell {
             z[r][0] = __ldg(from + 8 * r);
             z[r][1] = __ldg(from + 8 * r + 1);
         }
+#pragma unroll 1
         for (int k = 0; k < p.high_panels; k++) multiply_add(gram, x[32 * DIM * k], y[32 * DIM * k]);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -416,6 +407,7 @@ template <int DIM, int AHEAD> struct cell {
         const double *FF = p.FF + (int64_t)this->index()[8 * I + g].x * p.columns;
         const double products[2] = {__ldg(FF + index[0].x), __ldg(FF + index[1].x)};
         double gram[2] = {0.0, 0.0};
+#pragma unroll 1
         for (int k = 0; k < p.high_panels; k++) multiply_add(gram, a[32 * DIM * k], b[32 * DIM * k]);
 #pragma unroll
         for (int d = 0; d < DIM; d++) x[d][0] = x[d][1] = 0.0;
@@ -623,8 +615,8 @@ template <int DIM, int CELLS, int AHEAD> struct work {
         const solid_tiles &p = first.p;
         if (team.warp < CELLS) known(team.warp, K);
         for (int e = next(2); e < DIM * p.n_jobs; e = next(2)) {
-            const int2 job = __ldg(p.jobs + e / DIM);
-            others(job.x, job.y, e % DIM, K);
+            const int2 tile = __ldg(p.jobs + e / DIM);
+            others(tile.x, tile.y, e % DIM, K);
         }
     }
 
@@ -660,16 +652,19 @@ template <int DIM, int CELLS, int AHEAD> struct work {
 #pragma unroll 1
         for (int high = 1; high >= 0; high--) {
             const int n_S = p.low_tiles * (p.low_tiles + 1) / 2;
-            const int n = high ? first.n_high_tiles() : n_S + p.low_tiles * p.tiles;
+            const int n = high ? p.n_high : n_S + p.low_tiles * p.tiles;
             for (int e = next(high); e < CELLS * n; e = next(high)) {
                 const one_cell one = of(e % CELLS);
                 const int number = e / CELLS;
-                if (high)
+                if (high) {
                     one.make_high(number);
-                else if (number < n_S)
-                    one.make_S(number);
+                    continue;
+                }
+                const int2 piece = __ldg(p.pieces + p.n_high + number);
+                if (number < n_S)
+                    one.make_S(number, piece.x, piece.y);
                 else
-                    one.make_R((number - n_S) / p.tiles, (number - n_S) % p.tiles);
+                    one.make_R(piece.x, piece.y);
             }
             team.sync();
             const rows<CELLS, DIM, AHEAD> rows = {high ? p.high_blocks : p.blocks,

@@ -38,7 +38,7 @@ struct solid_tiles {
     solid of;
     int tiles, linear, low_tiles;
     int blocks, panels, high_blocks, high_panels; // panels of four rows
-    int terms, columns, n_jobs;
+    int terms, columns, n_high, n_jobs;
     four *R;             // columns x 8 low_tiles: D_e'F, FU of low functions the last
     double2 *S;          // pairs of low tiles x terms x 32: D_b'D_c, masses of the faces
     double2 *mass;       // tiles of high functions before [high low] x faces x 32
@@ -46,6 +46,8 @@ struct solid_tiles {
     double *FF;          // columns x columns
     double *half;        // faces x face and orientation x m x m: F_f'F_g O_g
     double *coordinates; // face and orientation x dim x n_linear, the mean of all faces off
+    int2 *pieces;        // tiles of [S R]: n_high of high functions, block and column; pairs of low tiles,
+                         // then low tiles and those of faces
     int2 *jobs;          // n_jobs: tiles (I, J) of K but those that motions know in rows and columns
     int *order;          // 8 tiles: face and function, m f + k; -1: none
 };

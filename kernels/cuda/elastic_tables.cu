@@ -121,6 +121,27 @@ __device__ void lay_mass(const solid_tiles &p) {
     }
 }
 
+// Which tiles are worked on.
+__device__ void list_pieces(const solid_tiles &p) {
+    const int blocks = p.high_blocks, corners = blocks * (blocks + 1) / 2, low = p.low_tiles,
+              pairs = low * (low + 1) / 2;
+    for (int e = first_thread(); e < p.n_high + pairs + low * p.tiles; e += all_threads()) {
+        int number = e < p.n_high ? e : e - p.n_high;
+        if (number < (e < p.n_high ? corners : pairs)) {
+            const int column = column_of(number);
+            p.pieces[e] = make_int2(number, column);
+        } else if (e < p.n_high)
+            p.pieces[e] = make_int2((number - corners) % blocks, (number - corners) / blocks);
+        else
+            p.pieces[e] = make_int2((number - pairs) / p.tiles, (number - pairs) % p.tiles);
+    }
+    for (int e = first_thread(); e < p.n_jobs; e += all_threads()) {
+        int J = 0, first = p.linear, left = e;
+        for (; left >= p.tiles - first; J++, first = J < p.linear ? p.linear : J) left -= p.tiles - first;
+        p.jobs[e] = make_int2(first + left, J);
+    }
+}
+
 // All but FF.
 __global__ void lay_tables(const __grid_constant__ solid_tiles p) {
     const solid &s = p.of;
@@ -139,11 +160,7 @@ __global__ void lay_tables(const __grid_constant__ solid_tiles p) {
         p.FU[e] = i < s.high ? s.FU[(place * s.t.Nu + s.low + i) * m + k] : 0.0;
     }
     for (int e = first_thread(); e < 8 * p.tiles; e += all_threads()) p.order[e] = function_of_face(s, e);
-    for (int e = first_thread(); e < p.n_jobs; e += all_threads()) {
-        int J = 0, first = p.linear, left = e;
-        for (; left >= p.tiles - first; J++, first = J < p.linear ? p.linear : J) left -= p.tiles - first;
-        p.jobs[e] = make_int2(first + left, J);
-    }
+    list_pieces(p);
 }
 
 // Numbers of the arrays of struct solid, in their order.
@@ -159,7 +176,7 @@ struct sizes {
 };
 // And of struct solid_tiles.
 struct tile_sizes {
-    int64_t R, S, mass, FU, FF, half, coordinates, jobs, order;
+    int64_t R, S, mass, FU, FF, half, coordinates, pieces, jobs, order;
     explicit tile_sizes(const solid_tiles &p) {
         const struct elastic_tables &t = p.of.t;
         const int64_t columns = p.columns, blocks = p.high_blocks;
@@ -170,6 +187,7 @@ struct tile_sizes {
         FF = columns * columns;
         half = columns * t.n_faces * t.m;
         coordinates = columns / t.m * t.dim * t.n_linear;
+        pieces = p.n_high + p.low_tiles * (p.low_tiles + 1) / 2 + p.low_tiles * p.tiles;
         jobs = p.n_jobs;
         order = 4 * p.tiles;
     }
@@ -219,6 +237,7 @@ solid_tiles solid_tiles_of(const struct elastic_tables *t, double *scratch) {
     p.high_panels = (p.of.high + 3) / 4;
     p.terms = t->dim * t->dim + t->n_faces;
     p.columns = t->n_faces * p.of.orientations * t->m;
+    p.n_high = p.high_blocks * (p.high_blocks + 1) / 2 + p.high_blocks * (p.low_tiles + p.tiles);
     p.n_jobs = p.tiles * (p.tiles + 1) / 2 - p.linear * (p.linear + 1) / 2;
     const tile_sizes s(p);
     p.R = (four *)(((uintptr_t)(scratch + solid_size(t)) + 31) / 32 * 32);
@@ -228,15 +247,16 @@ solid_tiles solid_tiles_of(const struct elastic_tables *t, double *scratch) {
     p.FF = p.FU + s.FU;
     p.half = p.FF + s.FF;
     p.coordinates = p.half + s.half;
-    p.jobs = (int2 *)(p.coordinates + s.coordinates);
+    p.pieces = (int2 *)(p.coordinates + s.coordinates);
+    p.jobs = p.pieces + s.pieces;
     p.order = (int *)(p.jobs + s.jobs);
     return p;
 }
 
 int64_t solid_tiles_size(const struct elastic_tables *t) {
     const tile_sizes s(solid_tiles_of(t, nullptr));
-    return even(solid_size(t) + 4 + s.R + s.S + s.mass + s.FU + s.FF + s.half + s.coordinates + s.jobs +
-                s.order);
+    return even(solid_size(t) + 4 + s.R + s.S + s.mass + s.FU + s.FF + s.half + s.coordinates + s.pieces +
+                s.jobs + s.order);
 }
 
 void make_solid_tiles(const solid_tiles &p) {
