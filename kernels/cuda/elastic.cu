@@ -10,9 +10,10 @@
 namespace facet {
 namespace {
 
-constexpr int WIDTH = 8;      // motions in a tile, zeros the last ones
-constexpr int ALL_WARPS = 20; // of a multiprocessor: 96 registers a thread
-constexpr int COUNTER = 2;    // numbers of scratch that the blocks count cells in
+constexpr int WIDTH = 8;   // motions in a tile, zeros the last ones
+constexpr int FEW = 4;     // warps of a block of small cells,
+constexpr int MANY = 12;   // of a multiprocessor of larger ones: more are slower
+constexpr int COUNTER = 2; // numbers of scratch that the blocks count cells in
 
 // Where the numbers of a cell stand, all of them even: four of a column of the trace and two int's; W and
 // D of the tiles that motions know; the norms of D, the largest number on the diagonal, and what is done of
@@ -682,13 +683,13 @@ template <int DIM, int CELLS, int AHEAD> struct work {
 };
 
 template <int DIM, int CELLS, int WARPS, bool U_HERE, bool V_HERE>
-__global__ void __launch_bounds__(32 * WARPS, ALL_WARPS / WARPS)
+__global__ void __launch_bounds__(32 * WARPS, WARPS == FEW ? 4 : MANY / WARPS)
     condense(const __grid_constant__ solid_tiles p, const __grid_constant__ places at, int64_t n_cells,
              const double *coefficients, double *K, double *scratch, unsigned long long *next,
              unsigned long long *failed) {
     extern __shared__ __align__(32) double room[];
     __shared__ int64_t upcoming;
-    constexpr int AHEAD = V_HERE ? 2 : 6;
+    constexpr int AHEAD = !V_HERE ? 6 : WARPS == FEW ? 2 : 4;
     const int thread = threadIdx.x, count = p.of.at.count;
     const team<WARPS> team = {thread, thread / 32, thread % 32};
     double *slice = scratch + (int64_t)blockIdx.x * at.slice;
@@ -749,13 +750,13 @@ template <int DIM> way way_of(const solid_tiles &p) {
                  one = places_of(p, 1, V_HERE), nothing = places_of(p, 1, NOTHING);
     const int64_t far = multiprocessors();
     const int pairs = blocks_together(2, all), fewer = blocks_together(2, V_alone);
-    if (pairs >= 4) return {2, 4, all, 0, condense<DIM, 2, 4, true, true>};
-    if (pairs >= 2) return {2, 10, all, 0, condense<DIM, 2, 10, true, true>};
-    if (pairs == 1) return {2, 20, all, 0, condense<DIM, 2, 20, true, true>};
-    if (fewer == 1) return {2, 20, V_alone, far, condense<DIM, 2, 20, false, true>};
-    if (blocks_together(1, one) > 0) return {1, 20, one, far, condense<DIM, 1, 20, false, true>};
+    if (pairs >= 4) return {2, FEW, all, 0, condense<DIM, 2, FEW, true, true>};
+    if (pairs >= 2) return {2, MANY / 2, all, 0, condense<DIM, 2, MANY / 2, true, true>};
+    if (pairs == 1) return {2, MANY, all, 0, condense<DIM, 2, MANY, true, true>};
+    if (fewer == 1) return {2, MANY, V_alone, far, condense<DIM, 2, MANY, false, true>};
+    if (blocks_together(1, one) > 0) return {1, MANY, one, far, condense<DIM, 1, MANY, false, true>};
     const int64_t fit = MOST_SLICES / nothing.slice;
-    return {1, 20, nothing, fit < 1 ? 1 : fit < far ? fit : far, condense<DIM, 1, 20, false, false>};
+    return {1, MANY, nothing, fit < 1 ? 1 : fit < far ? fit : far, condense<DIM, 1, MANY, false, false>};
 }
 
 way way_of(const solid_tiles &p) {
