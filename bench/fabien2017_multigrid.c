@@ -349,7 +349,7 @@ static int is_gpu(const struct bench_options *bench) {
 
 /* One solve with geometric multigrid, coarse levels on the given device. */
 static facet_status solve_split(const struct bench_options *bench, int cells, int p, const char *coarse,
-                                facet_report *report) {
+                                int64_t unknowns, facet_report *report) {
     facet_status status = FACET_OK;
     facet_context *context = NULL;
     facet_mesh *mesh = NULL;
@@ -364,6 +364,7 @@ static facet_status solve_split(const struct bench_options *bench, int cells, in
     options.method = "cg";
     options.preconditioner = "gmg";
     options.coarse_device = coarse;
+    options.coarse_unknowns = unknowns;
     options.postprocess = 0;
     TRY(facet_context_create(bench->device, &context));
     TRY(facet_mesh_create_box(context, &box, &mesh));
@@ -387,25 +388,32 @@ static facet_status split_levels(const struct bench_options *bench) {
     struct table *table = NULL;
     static const char *const headers[] = {"cells",      "p",        "unknowns", "coarse levels",
                                           "iterations", "setup ms", "solve ms"};
-    static const char *const places[] = {"same", "cpu"};
+    static const struct {
+        const char *device, *name;
+        int64_t unknowns;
+    } places[] = {{"same", NULL, 0},
+                  {"cpu", "the last on cpu", 0},
+                  {"cpu", "up to 1000 on cpu", 1000},
+                  {"cpu", "up to 4000 on cpu", 4000},
+                  {"cpu", "up to 16 000 on cpu", 16000}};
     TRY(table_create(7, headers, &table));
     for (int cells = 64; cells <= (bench->quick ? 64 : 256); cells *= 2)
         for (int p = 2; p <= 8; p *= 2)
-            for (int k = 0; k < 2; k++) {
+            for (int k = 0; k < (int)(sizeof places / sizeof *places); k++) {
                 facet_report report = {.size = sizeof report};
-                TRY(solve_split(bench, cells, p, places[k], &report));
+                TRY(solve_split(bench, cells, p, places[k].device, places[k].unknowns, &report));
                 table_cell(table, "%d^2", cells);
                 table_cell(table, "%d", p);
                 table_cell(table, "%lld", (long long)report.trace_unknowns);
-                table_cell(table, "%s", k == 0 ? bench->device : "cpu");
+                table_cell(table, "%s", k == 0 ? bench->device : places[k].name);
                 table_cell(table, "%d", report.iterations);
                 table_cell(table, "%.1f", 1e3 * report.seconds[FACET_PHASE_SETUP]);
                 table_cell(table, "%.1f", 1e3 * report.seconds[FACET_PHASE_SOLVE] / 2.0);
             }
     TRY(bench_emit(bench, "fabien2017-split",
                    "fabien2017, section 7: conjugate gradients to 1e-10 with geometric multigrid on squares, "
-                   "all levels on the device, or the coarse ones on the host (coarse_device); a solve is the "
-                   "mean of two.",
+                   "all levels on the device, or those of few unknowns on the host (coarse_device, "
+                   "coarse_unknowns); a solve is the mean of two.",
                    table));
 done:
     table_destroy(&table);

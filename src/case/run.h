@@ -79,8 +79,10 @@ struct run {
 };
 
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh);
-/* Checks every name and point of the case against the mesh, all errors at once. from: the solver of the case
- * whose field is the temperature; NULL: it is taken as zero. */
+/* Every name and point of the case against the mesh, all errors at once. */
+facet_status run_check_names(const struct case_file *file, const struct facet_mesh *mesh);
+/* Checks the names first. from: the solver of the case whose field is the temperature; NULL: it is taken as
+ * zero. */
 facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
                          const facet_solver *from, facet_problem **problem);
 /* Evaluates all data of the case at their quadrature points; *mismatch, unknowns: see problem_check_data. */

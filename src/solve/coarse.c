@@ -90,9 +90,8 @@ static facet_status try_factor(const struct device *device, struct coarse_matrix
     int64_t n = m->csr.n;
     *M = (struct operator){0};
     if (o->wish == COARSE_AMG) goto done;
-    if (o->wish == COARSE_AUTO && device_has_memory(device) &&
-        n > (o->locking ? LOCK_BESIDE_GPU : FEW_BESIDE_GPU))
-        goto done;
+    int64_t few = o->locking ? LOCK_BESIDE_GPU : o->beside_gpu > 0 ? o->beside_gpu : FEW_BESIDE_GPU;
+    if (o->wish == COARSE_AUTO && device_has_memory(device) && n > few) goto done;
     if (o->wish == COARSE_AUTO && !coarse_is_worth_ordering(o, n, (double)m->csr.offsets[n])) goto done;
     TRY(complete(m, 0));
     TRY(cholesky_analyze(&m->csr, m->n_nodes, m->offsets, m->singular ? 0 : -1, &cholesky, bytes));

@@ -39,6 +39,7 @@ enum coarse_wish { COARSE_AUTO, COARSE_FACTOR, COARSE_AMG };
 struct coarse_options {
     enum coarse_wish wish;
     int64_t unknowns;
+    int64_t beside_gpu; /* the same beside a GPU; 0: few */
     double fine_bytes;
     int solid;   /* the unknowns are those of vertices of tets: AUTO weighs the operations of a factor too */
     int locking; /* aggregates would lock: AUTO takes any factor that memory allows */

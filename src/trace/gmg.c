@@ -365,6 +365,8 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     b.mg = *mg;
     b.end = (struct coarse_options){
         .fine_bytes = trace_operator_bytes(A), .cycle = MG_K, .elsewhere = options->elsewhere};
+    /* also beside a GPU: further levels cost launches, and 12 and 13 iterations where the factor takes 11 */
+    b.end.beside_gpu = b.o.last_unknowns;
     snprintf(s.name, sizeof s.name, "k=%d", space->degree);
     TRY(make_levels(&b, &s, A, hierarchy));
     TRY(multigrid_finish(*mg));
