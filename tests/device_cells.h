@@ -195,6 +195,7 @@ static void put_elastic_products(struct arena *a, const double *D, const double 
 }
 
 #define LARGE_CELLS 100 /* sizes from here on */
+
 static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) {
     static const int shapes[][6] = {/* dim, faces, N, Nu, low, m */
                                     {2, 3, 3, 6, 1, 2}, {2, 4, 6, 10, 3, 3},  {3, 4, 4, 10, 1, 3},
@@ -214,6 +215,7 @@ static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) 
     for (int64_t i = 0; i < n_cells; i++) {
         double *cell = k + i * at.count;
         for (int j = 0; j < 3; j++) cell[at.moduli + j] = 1.5 + cell[at.moduli + j];
+        if (size >= LARGE_CELLS) cell[at.moduli + 1] *= 0.2; /* faces alone would not keep S definite */
         for (int f = 0; f < faces; f++) {
             cell[at.weight + f] = 1.5 + cell[at.weight + f];
             cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % orientations);
