@@ -736,10 +736,11 @@ struct way {
     kernel_of_size kernel;
 };
 
-// Blocks of cells so large that fit into the shared memory of a multiprocessor.
+// Blocks of cells so large that fit into the shared memory of a multiprocessor, of which each block takes
+// some by itself, and the kernel for its number of the next cell.
 int blocks_together(int cells, const places &at) {
-    constexpr size_t ALL_SHARED = 228 * 1024, OF_A_BLOCK = 1024;
-    const size_t bytes = (size_t)cells * at.size * sizeof(double);
+    constexpr size_t ALL_SHARED = 228 * 1024, OF_A_BLOCK = 1024, OF_THE_KERNEL = 32;
+    const size_t bytes = (size_t)cells * at.size * sizeof(double) + OF_THE_KERNEL;
     return bytes > MOST_SHARED ? 0 : (int)(ALL_SHARED / (bytes + OF_A_BLOCK));
 }
 
