@@ -64,49 +64,82 @@ struct elastic_forces {
     const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
 };
 
-/* What elastic_balance says of a cell, `lanes` apart. The traction that cells balance is that of the stress,
- * or of mu H - p 1, less tau (u - trace). */
+/* The flux of cells that balance, of all components, and the moduli of its terms: what goes out through a
+ * face is minus the traction of the stress, or of mu H - p 1, plus tau (u - trace). */
+struct elastic_outflow {
+    double flux[3], moduli;
+};
+/* Function i of the stress, or of H and p, `lanes` apart: its moments with the normal of the face. */
+EVERYWHERE void elastic_add_stress(const struct elastic_tables *t, double mu, int i, const double *moments,
+                                   const double *q, struct elastic_outflow *out) {
+    const int dim = t->dim, L = t->lanes, N = t->N;
+    for (int d = 0; d < dim; d++) {
+        double through = t->pressure ? moments[d] * q[(dim * dim * N + i) * L] : 0.0;
+        for (int a = 0; a < dim; a++) through -= mu * moments[a] * q[((d * dim + a) * N + i) * L];
+        out->flux[d] += through;
+        out->moduli += fabs(through);
+    }
+}
+/* weight times u, or the trace, whose components are `step` apart. */
+EVERYWHERE void elastic_add_jump(int dim, double weight, const double *u, int64_t step,
+                                 struct elastic_outflow *out) {
+    for (int d = 0; d < dim; d++) {
+        const double inner = weight * u[d * step];
+        out->flux[d] += inner;
+        out->moduli += fabs(inner);
+    }
+}
+/* What face f does to the balance of a cell, `lanes` apart; sum: of the faces. */
+EVERYWHERE void elastic_put_outflow(const struct elastic_tables *t, int f, const struct elastic_outflow *out,
+                                    struct elastic_outflow *sum, double *balance) {
+    for (int d = 0; d < t->dim; d++) {
+        balance[(2 + f * t->dim + d) * t->lanes] = out->flux[d];
+        sum->flux[d] += out->flux[d];
+    }
+    sum->moduli += out->moduli;
+}
+/* The cell itself: loads over chi_0, which is constant, less what goes out. */
+EVERYWHERE void elastic_put_balance(const struct elastic_tables *t, double constant, const double *load,
+                                    const struct elastic_outflow *sum, double *balance) {
+    double worst = 0.0;
+    for (int d = 0; d < t->dim; d++)
+        worst = fmax(worst, fabs(load[d * t->Nu * t->lanes] / constant - sum->flux[d]));
+    balance[0] = worst;
+    balance[t->lanes] = sum->moduli;
+}
+
+/* What elastic_balance says of a cell, `lanes` apart. */
 EVERYWHERE void elastic_balance_cell(const struct elastic_tables *t, const struct elastic_layout *at,
                                      const struct elastic_forces *b, int64_t batch, int lane,
                                      double *balance) {
     const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N, Nu = t->Nu;
     const int n_q = (dim * dim + (t->pressure != 0)) * N;
     const double *c = b->coefficients + batch * at->count * L + lane, *u = b->u + batch * dim * Nu * L + lane,
-                 *q = b->q + batch * n_q * L + lane, *load = b->loads + batch * dim * Nu * L + lane;
-    double det = 0.0, worst = 0.0, moduli = 0.0;
+                 *q = b->q + batch * n_q * L + lane;
+    struct elastic_outflow sum = {{0.0, 0.0, 0.0}, 0.0};
+    double det = 0.0;
     for (int a = 0; a < dim; a++) det += c[(at->jacobian + a * dim) * L] * c[(at->cofactors + a * dim) * L];
     const double mu = t->pressure ? c[(at->moduli + 2) * L] * det : 1.0;
-    for (int d = 0; d < dim; d++) {
-        double out = 0.0;
-        for (int f = 0; f < F; f++) {
-            const int64_t first = b->maps[(batch * F + f) * L + lane];
-            const double weight = c[(at->weight + f) * L], *normal = c + (at->normals + f * dim) * L,
-                         outer = first >= 0 ? b->one * weight * b->trace[first + d * t->m] : 0.0;
-            double flux = -outer;
-            moduli += fabs(outer);
-            for (int i = 0; i < N; i++) {
-                double through = t->pressure ? normal[d * L] * q[(dim * dim * N + i) * L] : 0.0;
-                for (int a = 0; a < dim; a++) through -= mu * normal[a * L] * q[((d * dim + a) * N + i) * L];
-                flux += through * b->phi[f * N + i];
-                moduli += fabs(through * b->phi[f * N + i]);
-            }
-            for (int i = 0; i < Nu; i++) {
-                const double inner = weight * b->chi[f * Nu + i] * u[(d * Nu + i) * L];
-                flux += inner;
-                moduli += fabs(inner);
-            }
-            balance[(2 + f * dim + d) * L] = flux;
-            out += flux;
+    for (int f = 0; f < F; f++) {
+        struct elastic_outflow out = {{0.0, 0.0, 0.0}, 0.0};
+        const int64_t first = b->maps[(batch * F + f) * L + lane];
+        const double weight = c[(at->weight + f) * L], *normal = c + (at->normals + f * dim) * L;
+        if (first >= 0) elastic_add_jump(dim, -b->one * weight, b->trace + first, t->m, &out);
+        for (int i = 0; i < N; i++) {
+            double moments[3];
+            for (int a = 0; a < dim; a++) moments[a] = normal[a * L] * b->phi[f * N + i];
+            elastic_add_stress(t, mu, i, moments, q, &out);
         }
-        worst = fmax(worst, fabs(load[d * Nu * L] / b->constant - out));
+        for (int i = 0; i < Nu; i++)
+            elastic_add_jump(dim, weight * b->chi[f * Nu + i], u + (int64_t)i * L, (int64_t)Nu * L, &out);
+        elastic_put_outflow(t, f, &out, &sum, balance);
     }
-    balance[0] = worst;
-    balance[L] = moduli;
+    elastic_put_balance(t, b->constant, b->loads + batch * dim * Nu * L + lane, &sum, balance);
 }
 
-/* Cells whose map is curved or whose moduli vary, of functions mapped from the reference cell, the phi being
- * the first N of the chi. With the masses M_dev and M_vol of the phi and weights of their own, P =
- * [D|G]'M_dev^-1 [D|G] and Q the same of M_vol, [S R; R' H] is, in blocks of components,
+/* Cells whose map is curved or whose moduli vary, the phi being the first N of the chi, which are mapped from
+ * the reference cell or the cell's own. With the masses M_dev and M_vol of the phi and weights of their own,
+ * P = [D|G]'M_dev^-1 [D|G] and Q the same of M_vol, [S R; R' H] is, in blocks of components,
  *
  *     alpha P_cd + delta P_dc + gamma 1_cd sum_b P_bb + beta Q_cd + 1_cd [T E; E' H]
  *
@@ -133,7 +166,64 @@ struct elastic_general_cells {
     const double
         *coordinates; /* batch x n_faces x m x dim x LANES: x on the faces by the psi, for rotations */
     const double *orientations; /* batch x n_faces x LANES: 0, 1, .. */
+    /* Functions of the cell's own (kernels/physical.h), batch x (n x Nu, dim x n x N, n_faces x n_face x Nu)
+     * x LANES, the slopes d_a phi times weights and det J; NULL: those of the tables, with the cofactors. */
+    const double *chi, *slopes, *face_chi;
 };
+
+/* Of elastic_general_balance, with elastic_general_cells of the same cells. */
+struct elastic_general_forces {
+    double constant;             /* chi_0 */
+    const double *psi;           /* 8 x n_face x m: as the orientations of a face have them */
+    const double *u, *q, *loads; /* as of elastic_forces */
+    const double *trace;
+    const int64_t *maps;
+};
+
+/* The sum of n weights, `step` apart, times numbers, `row` apart. */
+EVERYWHERE double elastic_moment(int n, const double *weights, int64_t step, const double *numbers, int row) {
+    double sum = 0.0;
+    for (int p = 0; p < n; p++) sum += weights[p * step] * numbers[(int64_t)p * row];
+    return sum;
+}
+
+/* What elastic_general_balance says of a cell, `lanes` apart. What a projection on the trace space leaves out
+ * of u has no moment with the constant. */
+EVERYWHERE void elastic_general_balance_of(const struct elastic_general_tables *general,
+                                           const struct elastic_general_cells *g,
+                                           const struct elastic_general_forces *b, int64_t batch, int lane,
+                                           double *balance) {
+    const struct elastic_tables *t = &general->sizes;
+    const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N, Nu = t->Nu, n = general->n_face;
+    const int n_q = (dim * dim + (t->pressure != 0)) * N;
+    const double *u = b->u + batch * dim * Nu * L + lane, *q = b->q + batch * n_q * L + lane,
+                 *numbers = g->numbers + batch * N_ELASTIC_NUMBERS * L + lane;
+    const double mu = t->pressure ? -numbers[E_GAMMA * L] / numbers[E_FLUX * L] : 1.0; /* of either form */
+    struct elastic_outflow sum = {{0.0, 0.0, 0.0}, 0.0};
+    for (int f = 0; f < F; f++) {
+        struct elastic_outflow out = {{0.0, 0.0, 0.0}, 0.0};
+        const int64_t face = batch * F + f, first = b->maps[face * L + lane];
+        const int own = g->face_chi != (const double *)0, step = own ? L : 1;
+        const double *chi =
+            own ? g->face_chi + face * n * Nu * L + lane : general->face_chi + (int64_t)f * n * Nu;
+        const double *normals = g->normals + face * n * dim * L + lane, *tau = g->tau + face * n * L + lane,
+                     *psi = b->psi + (int64_t)g->orientations[face * L + lane] * n * t->m;
+        for (int j = 0; j < t->m && first >= 0; j++)
+            elastic_add_jump(dim, -elastic_moment(n, tau, L, psi + j, t->m), b->trace + first + j, t->m,
+                             &out);
+        for (int i = 0; i < N; i++) {
+            double moments[3];
+            for (int a = 0; a < dim; a++)
+                moments[a] = elastic_moment(n, normals + a * L, (int64_t)dim * L, chi + i * step, Nu * step);
+            elastic_add_stress(t, mu, i, moments, q, &out);
+        }
+        for (int i = 0; i < Nu; i++)
+            elastic_add_jump(dim, elastic_moment(n, tau, L, chi + i * step, Nu * step), u + (int64_t)i * L,
+                             (int64_t)Nu * L, &out);
+        elastic_put_outflow(t, f, &out, &sum, balance);
+    }
+    elastic_put_balance(t, b->constant, b->loads + batch * dim * Nu * L + lane, &sum, balance);
+}
 
 /* Of elastic_weights: moduli at points, and what becomes of them. */
 struct elastic_data {

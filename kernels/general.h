@@ -63,11 +63,20 @@ struct lane_points {
     const double *weights;  /* batch x n x LANES: what they are multiplied with; NULL: 1 */
     const int32_t *regions; /* batch x LANES: cells of other regions than this are left alone; NULL: none */
     int region;
-    int row, n_rows;             /* values: number `row` of batch x n x n_rows x LANES */
+    int row, n_rows;             /* values: number `row` of batch x n x n_rows x LANES, */
+    int by_rows;                 /* or of batch x n_rows x n x LANES */
     double constant;             /* without a program */
     struct expression_plan plan; /* n_nodes 0: none; of values, x its only argument */
     double *work;                /* of the kernel expression, block threads at once */
 };
+
+/* Where the value at a point (of all batches) of a lane goes. */
+EVERYWHERE int64_t lane_place(const struct lane_points *p, int64_t point, int64_t lane) {
+    const int64_t batch = point / p->n;
+    return (p->by_rows ? (batch * p->n_rows + p->row) * p->n + point % p->n : point * p->n_rows + p->row) *
+               p->lanes +
+           lane;
+}
 
 /* Of general_weights: data at the points of cells, and what becomes of them (struct general_cells). */
 struct general_data {

@@ -26,6 +26,7 @@
 #include "kernels/expression.h"
 #include "kernels/general.h"
 #include "kernels/half.h"
+#include "kernels/physical.h"
 #include "kernels/tile.h"
 
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n

@@ -12,7 +12,8 @@ static int32_t *put_regions(struct arena *a, int64_t n_cells, int n_regions) {
     return there;
 }
 
-/* A number and an expression in two regions, with weights and without, as one number of three. */
+/* A number and an expression in two regions, with weights and without, as one number of three, which stand
+ * point by point or one after the other. */
 static void run_lane_values(struct arena *a, int64_t size) {
     const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 7), step = dim + (int)(size % 3);
     const int64_t n_cells = 1 + 3 * size, n_batches = n_batches_on(a->device, n_cells);
@@ -30,6 +31,7 @@ static void run_lane_values(struct arena *a, int64_t size) {
                             .regions = size % 5 == 4 ? NULL : put_regions(a, n_cells, 3),
                             .row = 1,
                             .n_rows = 3,
+                            .by_rows = size % 4 > 1,
                             .constant = -2.5};
     device_lane_values(a->device, &p, n_batches, values);
     p.plan = program.plan;
@@ -146,6 +148,30 @@ static void run_elastic_weights(struct arena *a, int64_t size) {
     d.lambda = put_lanes(a, n_cells, n_mu, lambda);
     assert_int_equal(device_elastic_weights(a->device, &d, n_batches), n_batches - 1);
     test_free(lambda);
+}
+
+/* Jacobians near the identity. */
+static void run_physical_functions(struct arena *a, int64_t size) {
+    const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 7), row = (1 + dim) * dim,
+              degree = 1 + (int)(size % 5);
+    const int64_t n_cells = 1 + 3 * size, Nu = physical_count(dim, degree),
+                  N = physical_count(dim, degree - 1);
+    double *host = random_numbers(n_cells * row, 81);
+    for (int64_t i = 0; i < n_cells * row; i++)
+        if (i % row >= dim) host[i] = 0.2 * host[i] + ((i % row - dim) % (dim + 1) == 0);
+    struct physical_points p = {.lanes = device_lanes(a->device),
+                                .dim = dim,
+                                .n = n,
+                                .degree = degree,
+                                .points = put_random_lanes(a, n_cells, (int64_t)n * row, 82),
+                                .middle = put_lanes(a, n_cells, row, host),
+                                .wJ = put_positive_lanes(a, n_cells, n, 83),
+                                .values = put_nan_lanes(a, n_cells, n * Nu),
+                                .slopes = size % 3 == 0 ? NULL : put_nan_lanes(a, n_cells, dim * n * N)};
+    device_physical_functions(a->device, &p, n_batches_on(a->device, n_cells));
+    take_lanes(a, p.values, n_cells, n * Nu);
+    if (p.slopes != NULL) take_lanes(a, p.slopes, n_cells, dim * n * N);
+    test_free(host);
 }
 
 static void run_general_balance(struct arena *a, int64_t size) {

@@ -1,6 +1,7 @@
-/* Boxes whose solution stays on a device with a memory of its own, through facet.h: `debug` (and `cuda` where
- * there is a GPU) gives what `cpu` gives in every number that can be asked for; arrays of the device in and
- * out; arrays in the wrong memory and numbers that are not finite are refused; every allocation may fail. */
+/* Problems whose solution stays on a device with a memory of its own, through facet.h: boxes, and bodies
+ * whose moduli vary: `debug` (and `cuda` where there is a GPU) gives what `cpu` gives in every number that
+ * can be asked for; arrays of the device in and out; arrays in the wrong memory and numbers that are not
+ * finite are refused; every allocation may fail. */
 #include <stdio.h>
 
 #include "hdg_helpers.h"
@@ -306,9 +307,92 @@ done:
     return status;
 }
 
-/* The whole way of a variant; beyond the last: with errors. */
+/* Moduli that are expressions, and the same as a function of the caller, which the host is asked for. */
+static int young(void *user, const facet_points *points, double *values) {
+    (void)user;
+    for (int64_t i = 0; i < points->n; i++) {
+        values[2 * i] = 2.0 + points->x[i * points->dim];
+        values[2 * i + 1] = 0.3 + 0.1 * points->x[i * points->dim + 1];
+    }
+    return 0;
+}
+
+static facet_status make_body(const char *device, int by_function, struct made *m) {
+    facet_status status = FACET_OK;
+    facet_box box = {
+        .size = sizeof box, .dim = 3, .upper = {1, 1.3, 0.8}, .cells = {2, 1, 1}, .shape = "tet"};
+    facet_options options;
+    *m = (struct made){0};
+    facet_options_default(&options, sizeof options);
+    options.degree = 1;
+    options.rtol = 1e-12;
+    TRY(facet_context_create(device, &m->context));
+    TRY(facet_mesh_create_box(m->context, &box, &m->mesh));
+    TRY(facet_problem_create(m->context, m->mesh, FACET_ELASTICITY, &m->problem));
+    TRY(by_function
+            ? facet_problem_set_material_function(m->problem, NULL, "E,nu", young, NULL)
+            : facet_problem_set_material(m->problem, NULL, "E,nu", (const char *[]){"2 + x", "0.3 + 0.1*y"}));
+    TRY(facet_problem_set_vector_source(m->problem, 3, (const char *[]){"1", "x*z", "-exp(y)"}));
+    TRY(facet_problem_set_displacement(m->problem, "xmin", 3, (const char *[]){"0", "0", "0.1*y"}));
+    TRY(facet_problem_set_traction(m->problem, "rest", 3, (const char *[]){"0", "y", "0"}));
+    TRY(facet_solver_create(m->problem, &options, &m->solver));
+    TRY(facet_solver_solve(m->solver, NULL, NULL));
+done:
+    return status;
+}
+
+/* u and the stress at two points, and the force at a side. */
+static facet_status ask_body(const struct made *m, double *answers) {
+    facet_status status = FACET_OK;
+    const double points[2][3] = {{0.3, 0.4, 0.5}, {0.9, 1.2, 0.1}};
+    facet_report report = {.size = sizeof report};
+    int n;
+    TRY(facet_solver_evaluate(m->solver, "u", 2, points[0], answers));
+    TRY(facet_solver_evaluate(m->solver, "stress", 2, points[0], answers + 6));
+    TRY(sample_take(m->solver, "traction", -1, SAMPLE_INTEGRAL, "xmin", answers + 24, &n));
+    TRY(facet_solver_report(m->solver, &report));
+    assert_true(report.conservation < 1e-11);
+    assert_int_equal(report.n_notes, 0); /* nothing is left to the host */
+done:
+    return status;
+}
+
+static void bodies_whose_moduli_vary(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    facet_context *gpu = NULL;
+    const int has_gpu = facet_context_create("cuda", &gpu) == FACET_OK;
+    facet_context_destroy(&gpu);
+    for (int i = 0; i < (has_gpu ? 4 : 2); i++) {
+        struct made here, there;
+        double a[27], b[27];
+        ok(make_body("cpu", i % 2, &here));
+        ok(make_body(i < 2 ? "debug" : "cuda", i % 2, &there));
+        ok(ask_body(&here, a));
+        ok(ask_body(&there, b));
+        for (int k = 0; k < 27; k++) close_to(b[k], a[k]);
+        let_go(&here);
+        let_go(&there);
+    }
+    assert_int_equal(live_blocks(), before);
+}
+
+static facet_status whole_way_of_a_body(void) {
+    facet_status status = FACET_OK;
+    struct made m = {0};
+    double answers[27];
+    TRY(make_body("debug", 1, &m));
+    TRY(ask_body(&m, answers));
+done:
+    let_go(&m);
+    return status;
+}
+
+/* The whole way of a variant; beyond the last: with errors, and a body. */
+enum { N_WAYS = CONTINUOUS_FUNCTION + 4 };
 static facet_status one_way(int v) {
     facet_errors errors;
+    if (v > CONTINUOUS_FUNCTION + 2) return whole_way_of_a_body();
     return v <= CONTINUOUS_FUNCTION ? whole_way((enum variant)v)
                                     : measure_on("debug", 2, 0, v == CONTINUOUS_FUNCTION + 2, &errors);
 }
@@ -316,7 +400,7 @@ static facet_status one_way(int v) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     base_set_threads(1);
-    for (int v = HDG; v <= CONTINUOUS_FUNCTION + 2; v++) {
+    for (int v = HDG; v < N_WAYS; v++) {
         facet_status status = FACET_ERROR_MACHINE;
         ok(one_way(v));
         int64_t before = live_blocks();
@@ -340,6 +424,7 @@ int main(void) {
         cmocka_unit_test(a_device_answers_as_the_host_does),
         cmocka_unit_test(errors_are_found_there),
         cmocka_unit_test(arrays_of_the_device),
+        cmocka_unit_test(bodies_whose_moduli_vary),
         cmocka_unit_test(what_cannot_be_done_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

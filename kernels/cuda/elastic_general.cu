@@ -68,8 +68,9 @@ __device__ __forceinline__ void restore(const body &b, const T &team, const doub
     team.sync();
 }
 
+// In slices two blocks of eight warps hide more of each other's waits than all registers of one would.
 template <int DIM, int WARPS, bool SHARED>
-__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
+__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS, SHARED ? 1 : 2)
     condense(const __grid_constant__ body b, const __grid_constant__ places at, int64_t first_batch,
              int64_t n_cells, const double *records, const __grid_constant__ struct elastic_general_cells g,
              const double *O, double *K, double *slices, unsigned long long *failed) {
@@ -172,8 +173,61 @@ struct record {
             }
             integrals_add(list, b.Nu, b.m, false, true, C(), 0, trace + f * b.m);
             integrals_part(list, plain_part(n, chi, b.Nu, t.psi, b.m, tau, points * L, L));
-            integrals_add(list, b.m, b.m, true, false, C(), trace + f * b.m, trace + f * b.m);
-            integrals_part(list, plain_part(n, t.psi, b.m, t.psi, b.m, tau, points * L, L));
+            trace_mass(f);
+        }
+    }
+    void trace_mass(int f) const {
+        const int n = b.t.n_face, first = 8 * b.inner + f * b.m;
+        integrals_add(list, b.m, b.m, true, false, C(), first, first);
+        integrals_part(list, plain_part(n, b.t.psi, b.m, b.t.psi, b.m, g->tau + (int64_t)f * n * L,
+                                        (int64_t)b.t.sizes.n_faces * n * L, L));
+    }
+};
+
+// The same of functions of the cells' own, where projections stabilize.
+struct own_record {
+    const body &b;
+    const struct elastic_general_cells *g;
+    struct own_integrals *list;
+    const record &r;
+
+    void inside() const {
+        const int n = b.t.n, N = b.N, Nu = b.Nu;
+        const int64_t chi = (int64_t)n * Nu * L, slopes = (int64_t)n * N * L;
+        for (int mass = 0; mass < b.masses; mass++)
+            own_integrals_add(list, {g->chi,
+                                     g->chi,
+                                     mass == 0 ? g->dev : g->vol,
+                                     chi,
+                                     chi,
+                                     (int64_t)n * L,
+                                     Nu,
+                                     Nu,
+                                     L,
+                                     n,
+                                     N,
+                                     N,
+                                     0,
+                                     0,
+                                     {mass == 0 ? b.A : b.B, 8 * b.blocks, 0, false},
+                                     0});
+        for (int a = 0; a < b.dim; a++)
+            own_integrals_add(list, {g->slopes + a * slopes, g->chi, nullptr, b.dim * slopes, chi, 0, N, Nu,
+                                     0, n, N, Nu, a * 8 * b.blocks, 0, r.X(), 0});
+    }
+    void faces() const {
+        const int n = b.t.n_face, dim = b.dim, Nu = b.Nu, m = b.m;
+        const int64_t points = (int64_t)b.t.sizes.n_faces * n;
+        for (int f = 0; f < b.t.sizes.n_faces; f++) {
+            const double *chi = g->face_chi + (int64_t)f * n * Nu * L;
+            const int column = 8 * b.inner + f * m;
+            for (int a = 0; a < dim; a++)
+                own_integrals_add(list, {chi, b.t.psi, g->normals + ((int64_t)f * n * dim + a) * L,
+                                         points * Nu * L, 0, points * dim * L, Nu, m, dim * L, n, b.N, m,
+                                         a * 8 * b.blocks, column, r.X(), 0});
+            own_integrals_add(list, {chi, b.t.psi, g->tau + (int64_t)f * n * L, points * Nu * L, 0,
+                                     points * L, Nu, m, L, n, Nu, m, 0, column, r.C(), 0});
+            r.trace_mass(f);
         }
     }
 };
@@ -233,13 +287,20 @@ body body_of(const struct elastic_general_tables *t, bool vol) {
     return b;
 }
 
-struct integrals body_integrals(const body &b, const struct elastic_general_cells *g) {
+struct integrals body_integrals(const body &b, const struct elastic_general_cells *g,
+                                struct own_integrals *own) {
     struct integrals list;
     integrals_begin(&list);
     const record r = {b, g, &list};
-    r.masses();
-    r.gradients();
-    r.faces();
+    if (g->chi != nullptr) {
+        const own_record o = {b, g, own, r};
+        o.inside();
+        o.faces();
+    } else {
+        r.masses();
+        r.gradients();
+        r.faces();
+    }
     return list;
 }
 
@@ -290,6 +351,8 @@ int64_t condense_elastic_general_cuda(const struct elastic_general_tables *t,
                           });
         };
         body_turns(b, room.O, what);
-        by_records(body_integrals(b, g), n_batches, b.size, room.records, what, work);
+        struct own_integrals own = {};
+        const struct integrals list = body_integrals(b, g, &own);
+        by_records(list, n_batches, b.size, room.records, what, work, &own);
     });
 }

@@ -32,7 +32,9 @@ struct body_room {
 };
 body_room body_room_of(const struct elastic_general_tables *t, double *scratch);
 // The integrals of all its records, a piece of the batches at a time, and `work` on these.
-struct integrals body_integrals(const body &b, const struct elastic_general_cells *g);
+// own: of functions that the cells have for themselves.
+struct integrals body_integrals(const body &b, const struct elastic_general_cells *g,
+                                struct own_integrals *own);
 void body_turns(const body &b, double *O, const char *what);
 // Numbers of a cell at work, in either use.
 int64_t body_condense_size(const body &b);

@@ -246,18 +246,21 @@ int64_t elastic_general_solve_cuda(const struct elastic_general_tables *t,
     const struct elastic_general_cells cells = *g;
     return find_failure(n_batches, [&](unsigned long long *failed) {
         auto work = [&](int64_t first, int64_t n) {
-            by_size<false>(at.size, general_slices(at.size), SMALL, 0, TEAMS, n * L, [&](const auto &way) {
-                using W = std::decay_t<decltype(way)>;
-                auto go = [&](auto kernel) {
-                    launch(kernel, what, way.blocks, way.threads, way.bytes, b, at, first, n * L,
-                           (const double *)room.records, cells, s, room.slices, failed);
-                };
-                if (b.dim == 2)
-                    go(solve<2, W::WARPS, W::SHARED>);
-                else
-                    go(solve<3, W::WARPS, W::SHARED>);
-            });
+            by_size<true>(at.size, general_slices(at.size), SMALL, MANY_NUMBERS, TEAMS, n * L,
+                          [&](const auto &way) {
+                              using W = std::decay_t<decltype(way)>;
+                              auto go = [&](auto kernel) {
+                                  launch(kernel, what, way.blocks, way.threads, way.bytes, b, at, first,
+                                         n * L, (const double *)room.records, cells, s, room.slices, failed);
+                              };
+                              if (b.dim == 2)
+                                  go(solve<2, W::WARPS, W::SHARED>);
+                              else
+                                  go(solve<3, W::WARPS, W::SHARED>);
+                          });
         };
-        by_records(body_integrals(b, g), n_batches, b.size, room.records, what, work);
+        struct own_integrals own = {};
+        const struct integrals list = body_integrals(b, g, &own);
+        by_records(list, n_batches, b.size, room.records, what, work, &own);
     });
 }

@@ -110,7 +110,7 @@ __global__ void evaluate_lanes(const __grid_constant__ struct lane_points p, int
             evaluate_block(&block);
             value = *row_of_value(&block, p.plan.n_nodes - 1);
         }
-        values[(point * p.n_rows + p.row) * L + lane] = p.weights != nullptr ? p.weights[i] * value : value;
+        values[lane_place(&p, point, lane)] = p.weights != nullptr ? p.weights[i] * value : value;
     }
 }
 

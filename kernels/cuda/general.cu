@@ -147,6 +147,22 @@ __global__ void weigh_bodies(const __grid_constant__ struct elastic_data d, int6
     if (!elastic_weights_of(&d, cell / L, (int)(cell % L))) atomicMin(failed, (unsigned long long)(cell / L));
 }
 
+__global__ void evaluate_physical(const __grid_constant__ struct physical_points p, int64_t n_numbers) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x, point = number / L;
+    if (number >= n_numbers) return;
+    physical_functions_at(&p, point / p.n, (int)(point % p.n), (int)(number % L));
+}
+
+__global__ void find_forces(const __grid_constant__ struct elastic_general_tables t,
+                            const __grid_constant__ struct elastic_general_cells g,
+                            const __grid_constant__ struct elastic_general_forces forces, int64_t n_cells,
+                            double *balance) {
+    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (cell >= n_cells) return;
+    elastic_general_balance_of(&t, &g, &forces, cell / L, (int)(cell % L),
+                               balance + cell / L * (2 + t.sizes.n_faces * t.sizes.dim) * L + cell % L);
+}
+
 __global__ void find_balance(const __grid_constant__ struct general_tables t,
                              const __grid_constant__ struct general_cells g,
                              const __grid_constant__ struct balance_general b, int64_t n_cells,
@@ -175,6 +191,22 @@ int64_t elastic_weights_cuda(const struct elastic_data *data, int64_t n_batches)
     weigh_bodies<<<blocks_of(n_batches * L), THREADS>>>(*data, n_batches * L, failed);
     launched("elastic_weights");
     return facet::failure_found(failed);
+}
+
+void physical_functions_cuda(const struct physical_points *points, int64_t n_batches) {
+    const int64_t n = n_batches * points->n * L;
+    if (n == 0 || !may_launch()) return;
+    evaluate_physical<<<blocks_of(n), THREADS>>>(*points, n);
+    launched("physical_functions");
+}
+
+void elastic_general_balance_cuda(const struct elastic_general_tables *tables,
+                                  const struct elastic_general_cells *cells,
+                                  const struct elastic_general_forces *forces, int64_t n_batches,
+                                  double *balance) {
+    if (n_batches == 0 || !may_launch()) return;
+    find_forces<<<blocks_of(n_batches * L), THREADS>>>(*tables, *cells, *forces, n_batches * L, balance);
+    launched("elastic_general_balance");
 }
 
 void general_balance_cuda(const struct general_tables *tables, const struct general_cells *cells,

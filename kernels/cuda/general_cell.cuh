@@ -63,12 +63,13 @@ inline int64_t general_slices(int64_t size) {
 // The pieces of a call: records are cleared, since places that no integral has count as zero.
 template <class Work>
 void by_records(const struct integrals &list, int64_t n_batches, int64_t size, double *records,
-                const char *what, Work work) {
+                const char *what, Work work, const struct own_integrals *own = nullptr) {
     const int64_t most = batches_of(size), n_first = n_batches < most ? n_batches : most;
     if (!good(cudaMemsetAsync(records, 0, (size_t)(n_first * size * L) * sizeof(double)), what)) return;
     for (int64_t first = 0; first < n_batches; first += most) {
         const int64_t n = n_batches - first < most ? n_batches - first : most;
         integrate(&list, first, n, size, records, what);
+        if (own != nullptr) integrate_own(own, first, n, size, records, what);
         work(first, n);
     }
 }

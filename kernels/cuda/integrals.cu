@@ -149,6 +149,50 @@ __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
+// Of own integrals a warp has a tile of four rows, up to a multiple of eight, and four columns of 32 cells.
+constexpr int SIDE = 4;
+__host__ __device__ __forceinline__ int row_tiles(const struct own_integral &a) {
+    return (a.rows + 7) / 8 * 8 / SIDE;
+}
+
+__global__ void __launch_bounds__(32 * WARPS)
+    integrate_own_cells(const __grid_constant__ struct own_integrals list, int64_t first, int64_t size,
+                        double *out) {
+    const int lane = threadIdx.x % 32, tile = (int)blockIdx.x * WARPS + threadIdx.x / 32;
+    const int64_t here = blockIdx.y, batch = first + here;
+    if (tile >= list.n_tiles) return;
+    int number = 0;
+    while (number + 1 < list.n && list.of[number + 1].first_tile <= tile) number++;
+    const struct own_integral &a = list.of[number];
+    const int row = (tile - a.first_tile) % row_tiles(a) * SIDE,
+              column = (tile - a.first_tile) / row_tiles(a) * SIDE;
+    const double *left = a.left + batch * a.left_batch + lane, *right = a.right + batch * a.right_batch,
+                 *in = a.in != nullptr ? a.in + batch * a.batch + lane : nullptr;
+    const bool table = a.right_batch == 0;
+    double sum[SIDE][SIDE] = {};
+    for (int q = 0; q < a.n; q++) {
+        const double w = in != nullptr ? in[(int64_t)q * a.step] : 1.0;
+        double x[SIDE], y[SIDE];
+#pragma unroll
+        for (int e = 0; e < SIDE; e++) { // those beyond the last are zero, or not written
+            const int64_t j = (int64_t)q * a.ld_right + min(column + e, a.columns - 1);
+            x[e] = row + e < a.rows ? w * left[((int64_t)q * a.ld_left + row + e) * L] : 0.0;
+            y[e] = table ? __ldg(right + j) : right[j * L + lane];
+        }
+#pragma unroll
+        for (int i = 0; i < SIDE; i++)
+#pragma unroll
+            for (int j = 0; j < SIDE; j++) sum[i][j] += x[i] * y[j];
+    }
+    out += (here * L + lane) * size;
+#pragma unroll
+    for (int j = 0; j < SIDE; j++)
+#pragma unroll
+        for (int i = 0; i < SIDE; i++)
+            if (column + j < a.columns)
+                out[place_in(a.at, a.row + row + i, a.column + column + j)] = sum[i][j];
+}
+
 } // namespace
 
 void integrals_begin(struct integrals *list) {
@@ -172,6 +216,20 @@ void integrate(const struct integrals *list, int64_t first, int64_t n_batches, i
     if (n_batches == 0 || list->n_groups == 0 || !may_launch()) return;
     const dim3 blocks((unsigned)((list->n_groups + WARPS - 1) / WARPS), (unsigned)n_batches);
     integrate_cells<<<blocks, 32 * WARPS>>>(*list, first, size, out);
+    launched(what);
+}
+
+void own_integrals_add(struct own_integrals *list, struct own_integral one) {
+    one.first_tile = list->n_tiles;
+    list->of[list->n++] = one;
+    list->n_tiles += row_tiles(one) * ((one.columns + SIDE - 1) / SIDE);
+}
+
+void integrate_own(const struct own_integrals *list, int64_t first, int64_t n_batches, int64_t size,
+                   double *out, const char *what) {
+    if (n_batches == 0 || list->n_tiles == 0 || !may_launch()) return;
+    const dim3 blocks((unsigned)((list->n_tiles + WARPS - 1) / WARPS), (unsigned)n_batches);
+    integrate_own_cells<<<blocks, 32 * WARPS>>>(*list, first, size, out);
     launched(what);
 }
 

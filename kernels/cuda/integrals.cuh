@@ -57,5 +57,24 @@ void integrals_part(struct integrals *list, const struct integral_part &part);
 void integrate(const struct integrals *list, int64_t first, int64_t n_batches, int64_t size, double *out,
                const char *what);
 
+// Integrals of functions that every cell has for itself: entries (i, j) < (rows, columns) of the sum over q <
+// n of in[q step + lane] left[(q ld_left + i) L + lane] right[(q ld_right + j) L + lane].
+struct own_integral {
+    const double *left, *right, *in;        // of the first batch; in NULL: 1
+    int64_t left_batch, right_batch, batch; // numbers of a batch; right_batch 0: right[q ld_right + j] of all
+    int ld_left, ld_right, step, n;
+    int rows, columns, row, column; // the rest as of struct integral
+    record_place at;
+    int first_tile;
+};
+constexpr int MOST_OWN_INTEGRALS = 32;
+struct own_integrals {
+    int n, n_tiles;
+    struct own_integral of[MOST_OWN_INTEGRALS];
+};
+void own_integrals_add(struct own_integrals *list, struct own_integral one);
+void integrate_own(const struct own_integrals *list, int64_t first, int64_t n_batches, int64_t size,
+                   double *out, const char *what);
+
 } // namespace facet
 #endif

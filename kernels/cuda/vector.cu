@@ -232,6 +232,8 @@ struct kernels make_table() {
     ONE(elastic_general_solve);
     ONE(elastic_general_scratch);
     ONE(elastic_weights);
+    ONE(elastic_general_balance);
+    ONE(physical_functions);
     ONE(table_apply);
     ONE(cell_metric);
     ONE(face_metric);

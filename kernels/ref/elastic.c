@@ -292,6 +292,7 @@ void elastic_balance_ref(const struct elastic_tables *t, const struct elastic_fo
 struct general {
     const struct elastic_general_tables *t;
     const double *dev, *vol, *numbers, *cofactors, *normals, *tau, *coordinates, *orientations;
+    const double *chi, *slopes, *face_chi; /* of its own, or NULL */
     double *A, *B, *Z, *Y, *C, *E, *H, *rest;
 };
 
@@ -304,12 +305,18 @@ static struct general general_of(const struct elastic_general_tables *t,
                         .dev = g->dev + batch * t->n * L + lane,
                         .vol = g->vol != NULL ? g->vol + batch * t->n * L + lane : NULL,
                         .numbers = g->numbers + batch * N_ELASTIC_NUMBERS * L + lane,
-                        .cofactors = g->cofactors + batch * t->n * dim * dim * L + lane,
                         .normals = g->normals + batch * points * dim * L + lane,
                         .tau = g->tau + batch * points * L + lane,
-                        .coordinates = g->coordinates + batch * e->n_faces * e->m * dim * L + lane,
                         .orientations = g->orientations + batch * e->n_faces * L + lane,
                         .A = scratch};
+    if (e->rotations) o.coordinates = g->coordinates + batch * e->n_faces * e->m * dim * L + lane;
+    if (g->chi == NULL) {
+        o.cofactors = g->cofactors + batch * t->n * dim * dim * L + lane;
+    } else {
+        o.chi = g->chi + batch * t->n * e->Nu * L + lane;
+        o.slopes = g->slopes + batch * dim * t->n * e->N * L + lane;
+        o.face_chi = g->face_chi + batch * points * e->Nu * L + lane;
+    }
     o.B = o.A + (int64_t)e->N * e->N;
     o.Z = o.B + (int64_t)e->N * e->N;
     o.Y = o.Z + e->N * total;
@@ -328,14 +335,32 @@ int64_t elastic_general_scratch_ref(const struct elastic_general_tables *t) {
            7 * s.n + e->m + 2 * e->dim * e->dim * N;
 }
 
+/* chi_i at point q inside, and at point p of all faces; w det J d_a phi_i at point q. */
+static double chi_at(const struct general *o, int q, int i) {
+    const int64_t at = (int64_t)q * o->t->sizes.Nu + i;
+    return o->chi != NULL ? o->chi[at * o->t->sizes.lanes] : o->t->chi[at];
+}
+static double face_chi_at(const struct general *o, int p, int i) {
+    const int64_t at = (int64_t)p * o->t->sizes.Nu + i;
+    return o->face_chi != NULL ? o->face_chi[at * o->t->sizes.lanes] : o->t->face_chi[at];
+}
+static double slope_at(const struct general *o, int q, int a, int i) {
+    const struct elastic_tables *e = &o->t->sizes;
+    const int n = o->t->n, dim = e->dim;
+    double sum = 0.0;
+    if (o->slopes != NULL) return o->slopes[(((int64_t)a * n + q) * e->N + i) * e->lanes];
+    for (int c = 0; c < dim; c++) /* directions of the reference cell */
+        sum += o->cofactors[((q * dim + c) * dim + a) * e->lanes] * o->t->grad[(c * n + q) * e->Nu + i];
+    return sum;
+}
+
 static int factor_weighted(const struct general *o, const double *weights, double *A) {
     const struct elastic_tables *e = &o->t->sizes;
     memset(A, 0, (size_t)(e->N * e->N) * sizeof *A);
     for (int q = 0; q < o->t->n; q++)
         for (int i = 0; i < e->N; i++)
             for (int j = 0; j < e->N; j++)
-                A[i * e->N + j] +=
-                    weights[q * e->lanes] * o->t->chi[q * e->Nu + i] * o->t->chi[q * e->Nu + j];
+                A[i * e->N + j] += weights[q * e->lanes] * chi_at(o, q, i) * chi_at(o, q, j);
     return ref_factor(e->N, A);
 }
 
@@ -347,17 +372,14 @@ static void general_gradients(const struct general *o) {
     memset(o->Z, 0, (size_t)(N * total) * sizeof *o->Z);
     for (int i = 0; i < N; i++)
         for (int a = 0; a < dim; a++) {
-            for (int k = 0; k < t->n * dim; k++) { /* point and direction of the reference cell */
-                double slope =
-                    o->cofactors[(k * dim + a) * L] * t->grad[((k % dim) * t->n + k / dim) * Nu + i];
-                for (int j = 0; j < Nu; j++)
-                    o->Z[i * total + place(e, -1, a, j)] += slope * t->chi[k / dim * Nu + j];
+            for (int q = 0; q < t->n; q++) {
+                const double slope = slope_at(o, q, a, i);
+                for (int j = 0; j < Nu; j++) o->Z[i * total + place(e, -1, a, j)] += slope * chi_at(o, q, j);
             }
             for (int p = 0; p < e->n_faces * t->n_face; p++)
                 for (int j = 0; j < m; j++)
-                    o->Z[i * total + place(e, p / t->n_face, a, j)] += o->normals[(p * dim + a) * L] *
-                                                                       t->face_chi[p * Nu + i] *
-                                                                       t->psi[p % t->n_face * m + j];
+                    o->Z[i * total + place(e, p / t->n_face, a, j)] +=
+                        o->normals[(p * dim + a) * L] * face_chi_at(o, p, i) * t->psi[p % t->n_face * m + j];
         }
 }
 
@@ -370,14 +392,14 @@ static int general_face(const struct general *o, int face, int b) {
     memset(o->H, 0, (size_t)(m * m) * sizeof *o->H);
     for (int q = 0; q < t->n_face; q++) {
         const int p = face * t->n_face + q;
-        const double *chi = t->face_chi + p * Nu, *psi = t->psi + q * m, tau = o->tau[p * L];
+        const double *psi = t->psi + q * m, tau = o->tau[p * L];
         for (int j = 0; j < m; j++) {
-            for (int i = 0; i < Nu; i++) o->E[i * m + j] += tau * chi[i] * psi[j];
+            for (int i = 0; i < Nu; i++) o->E[i * m + j] += tau * face_chi_at(o, p, i) * psi[j];
             for (int i = 0; i < m; i++) o->H[i * m + j] += tau * psi[i] * psi[j];
         }
         for (int i = 0; i < Nu * Nu && !t->projects; i++)
             o->C[place(e, -1, b, i / Nu) * total + place(e, -1, b, i % Nu)] +=
-                tau * chi[i / Nu] * chi[i % Nu];
+                tau * face_chi_at(o, p, i / Nu) * face_chi_at(o, p, i % Nu);
     }
     for (int j = 0; j < m; j++) {
         for (int i = 0; i < Nu; i++) {
@@ -493,4 +515,18 @@ int64_t elastic_weights_ref(const struct elastic_data *data, int64_t n_batches) 
         if (!elastic_weights_of(data, i / data->lanes, (int)(i % data->lanes)) && failed < 0)
             failed = i / data->lanes;
     return failed;
+}
+
+void elastic_general_balance_ref(const struct elastic_general_tables *t,
+                                 const struct elastic_general_cells *g,
+                                 const struct elastic_general_forces *forces, int64_t n_batches,
+                                 double *balance) {
+    const int L = t->sizes.lanes, size = 2 + t->sizes.n_faces * t->sizes.dim;
+    for (int64_t i = 0; i < n_batches * L; i++)
+        elastic_general_balance_of(t, g, forces, i / L, (int)(i % L), balance + i / L * size * L + i % L);
+}
+
+void physical_functions_ref(const struct physical_points *p, int64_t n_batches) {
+    for (int64_t i = 0; i < n_batches * p->n * p->lanes; i++)
+        physical_functions_at(p, i / p->lanes / p->n, (int)(i / p->lanes % p->n), (int)(i % p->lanes));
 }

@@ -12,7 +12,7 @@ void lane_values_ref(const struct lane_points *p, int64_t n_batches, double *val
             expression_ref(&p->plan, 1, x, NULL, p->work);
             value = p->work[expression_row(&p->plan, p->plan.n_nodes - 1, 0)];
         }
-        values[(point * p->n_rows + p->row) * L + lane] = p->weights != NULL ? p->weights[i] * value : value;
+        values[lane_place(p, point, lane)] = p->weights != NULL ? p->weights[i] * value : value;
     }
 }
 

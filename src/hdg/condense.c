@@ -367,7 +367,7 @@ done:
 
 /* Batches begin .. end-1, all of them general (general.h). */
 static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
-    if (h->resident != NULL) return hdg_resident_condense(h, block, begin, end);
+    if (h->resident != NULL && h->elastic == NULL) return hdg_resident_condense(h, block, begin, end);
     facet_status status = h->elastic != NULL
                               ? elastic_general_condense(h, block, begin, end, t->volumes)
                               : general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);

@@ -23,8 +23,10 @@ facet_status elastic_put_coefficients(struct hdg *h, int block) {
     TRY(ALLOC(host, most * size));
     TRY(ALLOC(volumes, most));
     TRY(device_alloc(h->device, &to->coefficients, (size_t)(n * size), sizeof *host));
-    for (int64_t begin = 0; begin < n; begin += most) {
-        const int64_t end = begin + most < n ? begin + most : n;
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (!batch_is_fast(h, block, begin)) continue;
+        if (end > begin + most) end = begin + most;
         TRY(batch_coefficients(h, block, begin, end, c.fill, c.n_coefficients, host, volumes, NULL));
         for (int64_t i = 0; i < end - begin; i++) h->resident->volume += volumes[i];
         TRY(device_upload(h->device, to->coefficients + begin * size, host,
@@ -65,19 +67,22 @@ done:
     return status;
 }
 
-void elastic_find_balance(const struct hdg *h, int block, double *balance) {
+void elastic_fast_balance(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance) {
     const struct resident_block *r = &h->resident->blocks[block];
     const struct hdg_functions *v = &h->functions[block];
+    const struct elastic_tables *t = &h->elastic->tables[block];
+    const int64_t lanes = h->lanes, N = r->N * lanes, faces = t->n_faces * lanes;
     struct elastic_forces forces = {.one = one_on_faces(h, block),
                                     .constant = v->physical ? v->source.chi[0] : v->source.table->phi[0],
                                     .phi = r->moments,
                                     .chi = r->moments_u,
-                                    .coefficients = r->coefficients,
-                                    .u = r->u,
-                                    .q = r->q,
-                                    .loads = r->loads,
+                                    .coefficients = r->coefficients +
+                                                    begin * elastic_layout(t->dim, t->n_faces).count * lanes,
+                                    .u = r->u + begin * N,
+                                    .q = r->q + begin * r->n_flux * lanes,
+                                    .loads = r->loads + begin * N,
                                     .trace = h->resident->trace,
-                                    .maps = r->maps};
-    device_elastic_balance(h->device, &h->elastic->tables[block], &forces, h->matrices.n_batches[block],
-                           balance);
+                                    .maps = r->maps + begin * faces};
+    device_elastic_balance(h->device, t, &forces, end - begin,
+                           balance + begin * (2 * lanes + t->dim * faces));
 }

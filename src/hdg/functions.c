@@ -9,21 +9,6 @@
 #include "hdg/elastic.h"
 #include "poly/basis.h"
 
-/* Orthonormal Legendre polynomials of [0, 1] and their derivatives: P_{n+1}' = P_{n-1}' + (2 n + 1) P_n. */
-static void legendre(int degree, double x, double *values, double *slopes) {
-    double t = 2.0 * x - 1.0, before = 0.0, now = 1.0, slope_before = 0.0, slope = 0.0;
-    for (int n = 0; n <= degree; n++) {
-        double root = sqrt(2.0 * n + 1.0), next = ((2 * n + 1) * t * now - n * before) / (n + 1);
-        double slope_next = slope_before + (2 * n + 1) * now;
-        values[n] = root * now;
-        slopes[n] = 2.0 * root * slope;
-        before = now;
-        now = next;
-        slope_before = slope;
-        slope = slope_next;
-    }
-}
-
 /* s^n P_n(t/s), the Legendre polynomials of a line of length s, orthonormal for s = 1: by t and by s. */
 static void scaled_legendre(int degree, double t, double s, double *values, double *by_t, double *by_s) {
     double v[3] = {0, 1.0, 0}, vt[3] = {0}, vs[3] = {0};
@@ -65,7 +50,7 @@ static void prism_functions(int degree, int n, const double *xi, double *functio
     for (int q = 0; q < n; q++, xi += 3) {
         const int64_t row = (int64_t)q * (degree + 1) * (degree + 2) / 2 * (degree + 3) / 3;
         scaled_legendre(degree, 2.0 * xi[0] - (1.0 - xi[1]), 1.0 - xi[1], f, ft, fs);
-        legendre(degree, xi[2], h, hz);
+        physical_legendre(degree, xi[2], h, hz);
         for (int i = 0; i <= degree; i++) {
             weighted_legendre(degree - i, 2 * i + 1, xi[1], g, gy);
             for (int j = 0; i + j <= degree; j++)
@@ -107,17 +92,15 @@ static void physical_functions(const struct hdg_functions *v, enum shape shape, 
     }
     f[2][0] = 1.0;
     for (int q = 0; q < n; q++) {
-        for (int a = 0; a < dim; a++) legendre(degree, xi[q * dim + a], f[a], d[a]);
-        for (int total = 0; total <= degree; total++)
-            for (int k = 0; k <= (dim == 3 ? total : 0); k++)
-                for (int j = 0; j + k <= total; j++, at++) {
-                    int i = total - j - k;
-                    if (functions != NULL) functions[at] = f[0][i] * f[1][j] * f[2][k];
-                    if (gradients == NULL) continue;
-                    gradients[at] = d[0][i] * f[1][j] * f[2][k];
-                    gradients[step + at] = f[0][i] * d[1][j] * f[2][k];
-                    if (dim == 3) gradients[2 * step + at] = f[0][i] * f[1][j] * d[2][k];
-                }
+        struct physical_term t = {0};
+        for (int a = 0; a < dim; a++) physical_legendre(degree, xi[q * dim + a], f[a], d[a]);
+        for (; t.total <= degree; physical_next(dim, &t), at++) {
+            if (functions != NULL) functions[at] = f[0][t.i] * f[1][t.j] * f[2][t.k];
+            if (gradients == NULL) continue;
+            gradients[at] = d[0][t.i] * f[1][t.j] * f[2][t.k];
+            gradients[step + at] = f[0][t.i] * d[1][t.j] * f[2][t.k];
+            if (dim == 3) gradients[2 * step + at] = f[0][t.i] * f[1][t.j] * d[2][t.k];
+        }
     }
     int N = basis_size(SHAPE_TET, degree);
     if (v->change == NULL) return;

@@ -144,14 +144,14 @@ void general_put_values(const struct hdg *h, const struct general_values *from, 
     }
 }
 
-facet_status general_refuse_inverted(const struct general_work *w, int64_t batch) {
-    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    int lanes = w->hdg->lanes;
+facet_status general_refuse_inverted(const struct hdg *h, int block, int64_t batch) {
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    int64_t first = batch * h->lanes, last = first + h->lanes - 1;
     return base_fail(
         FACET_ERROR_INPUT,
         "one of the cells %lld to %lld (%s) is inverted at a point of the quadrature: its Jacobian is "
         "not positive there; optimize the high-order mesh or refine there",
-        (long long)(b->first + batch * lanes), (long long)(b->first + general_cell(w, batch, lanes - 1)),
+        (long long)(b->first + first), (long long)(b->first + (last < b->count ? last : b->count - 1)),
         shape_name(b->shape));
 }
 
@@ -168,7 +168,7 @@ static facet_status straight_maps(const struct general_work *w, const struct gen
     int64_t failed =
         device_cell_metric(h->device, lanes, n, dim, 1, rule->w, w->device[at->middle], w->device[at->det],
                            at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
-    if (failed >= 0) TRY(general_refuse_inverted(w, begin + failed));
+    if (failed >= 0) TRY(general_refuse_inverted(w->hdg, w->block, begin + failed));
     TRY(general_fetch(w, at->det, n));
     for (int64_t batch = 0; batch < n; batch++) {
         const double *det = w->host[at->det] + batch * w->size[at->det];
@@ -192,7 +192,7 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
     int64_t failed =
         device_cell_metric(h->device, lanes, n, dim, n_points, rule->w, w->device[at->points],
                            w->device[at->wJ], at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
-    if (failed >= 0) TRY(general_refuse_inverted(w, begin + failed));
+    if (failed >= 0) TRY(general_refuse_inverted(w->hdg, w->block, begin + failed));
     TRY(general_fetch(w, at->points, n));
     TRY(general_fetch(w, at->wJ, n));
 done:
@@ -311,7 +311,7 @@ static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) 
     TRY(general_orientations(w, A_ORIENTATIONS, begin, n));
     TRY(general_nodes(w, A_NODES, begin, n));
     int64_t failed = general_map_points(w->hdg, w->block, n, w->device);
-    if (failed >= 0) TRY(general_refuse_inverted(w, begin + failed));
+    if (failed >= 0) TRY(general_refuse_inverted(w->hdg, w->block, begin + failed));
     for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) TRY(general_fetch(w, fetched[i], n));
 done:
     return status;

@@ -157,7 +157,7 @@ int64_t general_map_points(const struct hdg *hdg, int block, int64_t n, double *
 /* Maps and data of the batches begin .. begin+n-1, all of them general, into its arrays. */
 facet_status general_data(struct general_work *w, int64_t begin, int64_t n);
 /* One of these batches is inverted at a point. */
-facet_status general_refuse_inverted(const struct general_work *w, int64_t batch);
+facet_status general_refuse_inverted(const struct hdg *hdg, int block, int64_t batch);
 /* Batches at hand, all of them general, with arrays of the device as general_solve of the kernels; failed: as
  * it answers. */
 facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/elastic.h"
 #include "hdg/resident_parts.h"
 #include "trace/sides.h"
 
@@ -93,7 +94,7 @@ static int is_eligible(const struct hdg *h) {
     }
     if (ways >> BATCH_SINGLE & 1) return 0;
     if (ways >> BATCH_FAST & 1 && !is_one(h, h->data.reaction, &reaction)) return 0;
-    if (ways >> BATCH_GENERAL & 1 && (h->elastic != NULL || !resident_general_fits(h))) return 0;
+    if (ways >> BATCH_GENERAL & 1 && h->elastic == NULL && !resident_general_fits(h)) return 0;
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
 }
 
@@ -265,7 +266,7 @@ static facet_status make_block(struct hdg *h, int block, const double *K, int *f
     size_block(h, block, r);
     if (has_way(h, block, BATCH_FAST)) TRY(put_corners(h, block, r));
     if (h->elastic != NULL) {
-        TRY(elastic_put_coefficients(h, block));
+        if (has_way(h, block, BATCH_FAST)) TRY(elastic_put_coefficients(h, block));
         goto done;
     }
     TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
@@ -387,9 +388,11 @@ static void forget(const struct hdg *h) {
 
 /* ------------------------------------------------------------------------------------------ loads */
 
-/* Whether f is known to the device. */
+/* Whether f is known to the device, and the functions that it is integrated with. */
 static int source_is_there(const struct hdg *h, const double *source) {
     const struct field *f;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->functions[b].physical && has_way(h, b, BATCH_GENERAL)) return 0;
     return source == NULL && h->data.exact == NULL && is_one(h, h->data.source, &f) &&
            (f == NULL || field_is_differentiable(f));
 }
@@ -490,17 +493,14 @@ static facet_status load_block(const struct hdg *h, int block, int *finite) {
     facet_status status = FACET_OK;
     const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
     const double *loads = h->resident->blocks[block].loads;
-    const int64_t N = (int64_t)h->space.blocks[block].N * h->lanes;
-    for (int64_t begin = 0, end; begin < h->matrices.n_batches[block]; begin = end) {
+    const int64_t N = (int64_t)h->resident->blocks[block].N * h->lanes, n = h->matrices.n_batches[block];
+    for (int64_t begin = 0, end; begin < n; begin = end) {
         end = resident_run_end(h, block, begin);
-        if (batch_is_fast(h, block, begin)) {
-            TRY(load_fast(h, block, begin, end, finite));
-            continue;
-        }
-        TRY(resident_general_load(h, block, begin, end, f));
-        if (!isfinite(device_dot(h->device, F64, (end - begin) * N, loads + begin * N, loads + begin * N)))
-            *finite = 0;
+        if (batch_is_fast(h, block, begin)) TRY(load_fast(h, block, begin, end, finite));
     }
+    if (!has_way(h, block, BATCH_GENERAL)) goto done;
+    TRY(resident_general_load(h, block, f));
+    if (!isfinite(device_dot(h->device, F64, n * N, loads, loads))) *finite = 0;
 done:
     return status;
 }
@@ -567,6 +567,22 @@ static int64_t solve_fast(const struct hdg *h, int block, const struct condenser
     return failed >= 0 ? begin + failed : -1;
 }
 
+/* All of them general. */
+static facet_status solve_general(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
+                                  int64_t end, const double *uhat, double *load, int64_t *failed) {
+    facet_status status = FACET_OK;
+    struct resident_block *r = &h->resident->blocks[block];
+    const int64_t lanes = h->lanes, n = c->n * lanes;
+    if (h->elastic == NULL) return resident_general_solve(h, block, begin, end, uhat, load, failed);
+    TRY(elastic_general_solve(h, block, begin, end, uhat != NULL ? uhat + begin * n : NULL,
+                              r->u + begin * c->N * lanes,
+                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
+                              load != NULL ? load + begin * n : NULL, failed));
+    if (*failed >= 0) *failed += begin;
+done:
+    return status;
+}
+
 /* The same of a block: with uhat u and q of its cells, without it `load`. */
 static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
     facet_status status = FACET_OK;
@@ -583,7 +599,7 @@ static facet_status solve_block(const struct hdg *h, int block, const double *uh
         if (batch_is_fast(h, block, begin))
             failed = solve_fast(h, block, &c, begin, end, uhat, load, scratch);
         else
-            TRY(resident_general_solve(h, block, begin, end, uhat, load, &failed));
+            TRY(solve_general(h, block, &c, begin, end, uhat, load, &failed));
         if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
     }
     TRY(device_check(h->device));

@@ -1,8 +1,7 @@
-/* Diffusion, and elasticity on straight cells with constant data, on a device that is not the host: corners
- * and nodes, coefficients, loads, the trace, u and q (elasticity: the stress, or H and p) stay there, and the
- * host is told what it asks for. Data are numbers and expressions; functions of the caller are not known
- * there. hdg_condense finds out whether a problem is one for this (hdg.resident is not NULL then); everything
- * else goes through the host. */
+/* Diffusion and elasticity on a device that is not the host: corners and nodes, coefficients, loads, the
+ * trace, u and q (elasticity: the stress, or H and p) stay there, and the host is told what it asks for. Data
+ * are numbers and expressions; functions of the caller are not known there. hdg_condense finds out whether a
+ * problem is one for this (hdg.resident is not NULL then); everything else goes through the host. */
 #ifndef FACET_HDG_RESIDENT_H
 #define FACET_HDG_RESIDENT_H
 
@@ -18,9 +17,9 @@ void hdg_resident_destroy(struct hdg *h); /* safe where there is none, and twice
 void hdg_resident_decide(struct hdg *h);
 /* On the device: the coefficients (struct affine_layout, elastic_layout) of the batches of a block. */
 const double *hdg_resident_coefficients(const struct hdg *h, int block);
-/* The element matrices of batches begin .. end-1 of a block, all of them BATCH_GENERAL. */
+/* Diffusion: the element matrices of batches begin .. end-1 of a block, all of them BATCH_GENERAL. */
 facet_status hdg_resident_condense(struct hdg *h, int block, int64_t begin, int64_t end);
-/* Of all cells, and the largest reaction. */
+/* Of all cells (elasticity: those of batches that are fast), and the largest reaction. */
 void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction);
 
 /* hdg_load, hdg_set_trace and hdg_recover; F and x are vectors of the device. */

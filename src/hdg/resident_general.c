@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/elastic.h"
 #include "hdg/resident_parts.h"
 #include "solve/solve.h"
 
 #define TILE_NUMBERS (4 * (int64_t)RESIDENT_NUMBERS) /* of the arrays of a tile: many launches make one */
 
 struct resident_general {
-    double *nodes, *orientations;   /* batch x (n_nodes dim, n_faces) x LANES */
-    int32_t *regions;               /* batch x LANES; NULL: there is one */
+    struct resident_cells there;
     int varying, n_components;      /* of K */
     struct general_number *numbers; /* n_regions x (n_components + 1): K and lambda */
     double *psi;                    /* struct balance_general */
@@ -37,9 +37,7 @@ void resident_general_destroy(const struct hdg *h, struct resident_block *block)
     for (int i = 0; g->numbers != NULL && i < h->data.n_regions * (g->n_components + 1); i++)
         expr_program_destroy(&g->numbers[i].program);
     base_free(&g->numbers);
-    device_free(h->device, &g->nodes);
-    device_free(h->device, &g->orientations);
-    device_free(h->device, &g->regions);
+    resident_forget_cells(h, &g->there);
     device_free(h->device, &g->psi);
     tile_destroy(h, g);
     base_free(&block->general);
@@ -63,29 +61,43 @@ int resident_general_fits(const struct hdg *h) {
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-static facet_status put_cells(const struct hdg *h, int block, struct resident_general *g) {
+facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to) {
     facet_status status = FACET_OK;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape), size = b->n_nodes * h->data.mesh->dim;
+    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape), dim = h->data.mesh->dim,
+              size = b->n_nodes * dim;
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
     double *nodes = NULL, *orientations = NULL;
     TRY(ALLOC(nodes, n * size));
     TRY(ALLOC(orientations, n * n_faces));
+    for (int less = 0; less <= offsets; less++) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t cell = resident_cell(h, block, i);
-        for (int k = 0; k < size; k++)
-            nodes[(i / lanes * size + k) * lanes + i % lanes] = b->nodes[cell * size + k];
-        for (int f = 0; f < n_faces; f++)
-            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] = b->orientations[cell * n_faces + f];
+        for (int64_t i = 0; i < n; i++) {
+            const double *from = b->nodes + resident_cell(h, block, i) * size;
+            for (int k = 0; k < size; k++)
+                nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
+        }
+        TRY(device_copy(h->device, less ? &to->offsets : &to->nodes, nodes, (size_t)(n * size),
+                        sizeof *nodes));
     }
-    TRY(device_copy(h->device, &g->nodes, nodes, (size_t)(n * size), sizeof *nodes));
-    TRY(device_copy(h->device, &g->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
-    TRY(resident_put_regions(h, block, &g->regions));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        for (int f = 0; f < n_faces; f++)
+            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
+                b->orientations[resident_cell(h, block, i) * n_faces + f];
+    TRY(device_copy(h->device, &to->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
+    TRY(resident_put_regions(h, block, &to->regions));
 done:
     base_free(&nodes);
     base_free(&orientations);
     return status;
+}
+
+void resident_forget_cells(const struct hdg *h, struct resident_cells *cells) {
+    device_free(h->device, &cells->nodes);
+    device_free(h->device, &cells->orientations);
+    device_free(h->device, &cells->offsets);
+    device_free(h->device, &cells->regions);
 }
 
 /* The field of number c (of the components of K, behind them the reaction) in a region, and which component
@@ -112,22 +124,22 @@ done:
     return status;
 }
 
-/* psi as each orientation has them. */
-static facet_status put_faces(const struct hdg *h, int block, struct resident_general *g) {
+facet_status resident_put_psi(const struct hdg *h, int block, const struct hdg_face_table *face,
+                              double **psi) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    const int64_t m = b->m, n = b->face.rule.n;
-    double *O = NULL, *psi = NULL;
+    const int64_t m = b->m, n = face->rule.n;
+    double *O = NULL, *host = NULL;
     TRY(CALLOC(O, 8 * m * m));
-    TRY(CALLOC(psi, 8 * n * m));
+    TRY(CALLOC(host, 8 * n * m));
     TRY(batch_turn_matrices(b, h->space.degree, O));
     for (int64_t i = 0; i < 8 * n * m; i++)
         for (int64_t k = 0; k < m; k++)
-            psi[i] += b->face.psi[i / m % n * m + k] * O[(i / (n * m) * m + k) * m + i % m];
-    TRY(device_copy(h->device, &g->psi, psi, (size_t)(8 * n * m), sizeof *psi));
+            host[i] += face->psi[i / m % n * m + k] * O[(i / (n * m) * m + k) * m + i % m];
+    TRY(device_copy(h->device, psi, host, (size_t)(8 * n * m), sizeof *host));
 done:
     base_free(&O);
-    base_free(&psi);
+    base_free(&host);
     return status;
 }
 
@@ -178,13 +190,14 @@ done:
 /* Number c, `row` of n_rows, at n_points points of the cells of n batches. */
 static void put_values(const struct hdg *h, const struct resident_general *g, int64_t begin, int64_t n,
                        int n_points, int c, int row, int n_rows, double *values) {
-    const struct general_values from = {.numbers = g->numbers + c,
-                                        .step = g->n_components + 1,
-                                        .n_points = n_points,
-                                        .row = row,
-                                        .n_rows = n_rows,
-                                        .regions = g->regions != NULL ? g->regions + begin * h->lanes : NULL,
-                                        .points = g->arrays[A_POINTS]};
+    const struct general_values from = {
+        .numbers = g->numbers + c,
+        .step = g->n_components + 1,
+        .n_points = n_points,
+        .row = row,
+        .n_rows = n_rows,
+        .regions = g->there.regions != NULL ? g->there.regions + begin * h->lanes : NULL,
+        .points = g->arrays[A_POINTS]};
     general_put_values(h, &from, n, values);
 }
 
@@ -224,8 +237,8 @@ static void make_data(const struct hdg *h, int block, int64_t begin, int64_t n, 
         field_is_constant(h->data.tau, &d.tau);
         if (!(d.tau > 0.0)) *fit = 0;
     }
-    g->arrays[A_NODES] = g->nodes + begin * g->sizes[A_NODES] * lanes;
-    g->cells.orientations = g->orientations + begin * t->n_faces * lanes;
+    g->arrays[A_NODES] = g->there.nodes + begin * g->sizes[A_NODES] * lanes;
+    g->cells.orientations = g->there.orientations + begin * t->n_faces * lanes;
     if (general_map_points(h, block, n, g->arrays) >= 0) *fit = 0;
     for (int c = 0; c < g->n_components; c++)
         put_values(h, g, begin, n, g->varying ? t->n : 1, c, c, g->n_components, g->K);
@@ -258,9 +271,9 @@ facet_status resident_general_create(struct hdg *h, int block, int *fit) {
     g = r->general;
     choose_form(h, g);
     TRY(tile_create(h, block, g));
-    TRY(put_cells(h, block, g));
+    TRY(resident_put_cells(h, block, 0, &g->there));
     TRY(put_numbers(h, g));
-    TRY(put_faces(h, block, g));
+    TRY(resident_put_psi(h, block, &h->space.blocks[block].face, &g->psi));
     for (int64_t begin = 0, n; begin < n_batches && *fit; begin += n) {
         const int64_t end = resident_run_end(h, block, begin);
         n = batch_way(h, block, begin) == BATCH_GENERAL ? tile_size(g, begin, end) : end - begin;
@@ -338,48 +351,89 @@ facet_status resident_general_balance(const struct hdg *h, int block, int64_t be
 /* ------------------------------------------------------------------------------------------ loads and
  * integrals */
 
-facet_status resident_general_load(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                   const struct field *f) {
+/* What the sources of a block are taken with. */
+struct load_work {
+    struct general_rule rule;
+    struct expr_program programs[3]; /* empty where a component is a number */
+    double constants[3];
+    double *chi, *points, *wJ, *values; /* device */
+    int64_t most;                       /* batches at once */
+};
+
+static void load_work_destroy(const struct hdg *h, struct load_work *w) {
+    general_rule_destroy(h, &w->rule);
+    for (int c = 0; c < 3; c++) expr_program_destroy(&w->programs[c]);
+    double **arrays[] = {&w->chi, &w->points, &w->wJ, &w->values};
+    for (int i = 0; i < 4; i++) device_free(h->device, arrays[i]);
+}
+
+static facet_status load_work_create(const struct hdg *h, int block, const struct field *f,
+                                     struct load_work *w) {
     facet_status status = FACET_OK;
-    struct resident_block *r = &h->resident->blocks[block];
-    const struct resident_general *g = r->general;
-    const struct hdg_table *table = &h->space.blocks[block].source;
-    const struct device *device = h->device;
-    const int lanes = h->lanes, dim = h->data.mesh->dim, N = h->space.blocks[block].N, row = (1 + dim) * dim;
-    const int64_t n = end - begin;
-    int64_t most = RESIDENT_NUMBERS / (table->n * row * lanes);
-    struct lane_points p = {.lanes = lanes, .dim = dim, .n = table->n, .step = row, .n_rows = 1};
-    struct general_rule rule = {0};
-    struct expr_program program = {0};
-    double *phi = NULL, *points = NULL, *wJ = NULL, *values = NULL;
-    most = most < 1 ? 1 : most < n ? most : n;
-    if (f != NULL && !field_is_constant(f, &p.constant)) {
-        TRY(field_program_create(f, 0, device, dim, 0, 0, most * table->n * lanes, &program));
-        p.plan = program.plan;
-        p.work = program.work;
-    }
-    TRY(general_rule_create(h, table, 0, &rule));
-    TRY(device_copy(device, &phi, table->phi, (size_t)table->n * (size_t)N, sizeof *phi));
-    TRY(device_alloc(device, &points, (size_t)(most * table->n * row * lanes), sizeof *points));
-    TRY(device_alloc(device, &wJ, (size_t)(most * table->n * lanes), sizeof *wJ));
-    TRY(device_alloc(device, &values, (size_t)(most * table->n * lanes), sizeof *values));
-    p.points = points;
-    p.weights = wJ;
-    for (int64_t at = begin; at < end; at += most) {
-        const int64_t many = end - at < most ? end - at : most;
-        device_table_apply(device, lanes, many, table->n * (1 + dim), table->n_nodes, dim, rule.map,
-                           g->nodes + at * g->sizes[A_NODES] * lanes, points);
-        (void)device_cell_metric(device, lanes, many, dim, table->n, rule.w, points, wJ, NULL);
-        device_lane_values(device, &p, many, values);
-        device_table_apply(device, lanes, many, N, table->n, 1, phi, values, r->loads + at * N * lanes);
-    }
+    const struct hdg_table *table = h->functions[block].source.table;
+    const int dim = h->data.mesh->dim, nc = h->trace.n_components, Nu = h->functions[block].Nu;
+    const int64_t row = (1 + dim) * dim, points = table->n * (int64_t)h->lanes,
+                  n = h->matrices.n_batches[block];
+    double *chi = NULL;
+    w->most = RESIDENT_NUMBERS / (points * row);
+    w->most = w->most < 1 ? 1 : w->most < n ? w->most : n;
+    for (int c = 0; c < nc; c++)
+        if (f != NULL && !field_is_number(f, c, &w->constants[c]))
+            TRY(field_program_create(f, c, h->device, dim, 0, 0, w->most * points, &w->programs[c]));
+    TRY(general_rule_create(h, table, 0, &w->rule));
+    TRY(ALLOC(chi, table->n * Nu));
+    for (int64_t i = 0; i < (int64_t)table->n * Nu; i++) chi[i] = table->phi[i / Nu * table->N + i % Nu];
+    TRY(device_copy(h->device, &w->chi, chi, (size_t)(table->n * Nu), sizeof *chi));
+    TRY(device_alloc(h->device, &w->points, (size_t)(w->most * points * row), sizeof(double)));
+    TRY(device_alloc(h->device, &w->wJ, (size_t)(w->most * points), sizeof(double)));
+    TRY(device_alloc(h->device, &w->values, (size_t)(w->most * points * nc), sizeof(double)));
 done:
-    general_rule_destroy(h, &rule);
-    expr_program_destroy(&program);
-    device_free(device, &phi);
-    device_free(device, &points);
-    device_free(device, &wJ);
-    device_free(device, &values);
+    base_free(&chi);
+    return status;
+}
+
+/* Batches begin .. end-1, all of them general. */
+static void load_run(const struct hdg *h, int block, const struct load_work *w, int64_t begin, int64_t end) {
+    const struct resident_block *r = &h->resident->blocks[block];
+    const struct hdg_table *table = h->functions[block].source.table;
+    const double *nodes = h->elastic != NULL ? elastic_general_nodes(h, block) : r->general->there.nodes;
+    const int lanes = h->lanes, dim = h->data.mesh->dim, nc = h->trace.n_components;
+    for (int64_t at = begin; at < end; at += w->most) {
+        const int64_t many = end - at < w->most ? end - at : w->most;
+        device_table_apply(h->device, lanes, many, table->n * (1 + dim), table->n_nodes, dim, w->rule.map,
+                           nodes + at * table->n_nodes * dim * lanes, w->points);
+        (void)device_cell_metric(h->device, lanes, many, dim, table->n, w->rule.w, w->points, w->wJ, NULL);
+        for (int c = 0; c < nc; c++) {
+            const struct lane_points p = {.lanes = lanes,
+                                          .dim = dim,
+                                          .n = table->n,
+                                          .step = (1 + dim) * dim,
+                                          .points = w->points,
+                                          .weights = w->wJ,
+                                          .row = c,
+                                          .n_rows = nc,
+                                          .by_rows = 1,
+                                          .constant = w->constants[c],
+                                          .plan = w->programs[c].plan,
+                                          .work = w->programs[c].work};
+            device_lane_values(h->device, &p, many, w->values);
+        }
+        device_table_apply(h->device, lanes, many * nc, h->functions[block].Nu, table->n, 1, w->chi,
+                           w->values, r->loads + at * r->N * lanes);
+    }
+}
+
+facet_status resident_general_load(const struct hdg *h, int block, const struct field *f) {
+    facet_status status = FACET_OK;
+    struct load_work w = {.most = 0};
+    TRY(load_work_create(h, block, f, &w));
+    for (int64_t begin = 0, end; begin < h->matrices.n_batches[block]; begin = end) {
+        end = resident_run_end(h, block, begin);
+        if (!batch_is_fast(h, block, begin)) load_run(h, block, &w, begin, end);
+    }
+    TRY(device_check(h->device)); /* before the programs go */
+done:
+    load_work_destroy(h, &w);
     return status;
 }
 

@@ -48,6 +48,18 @@ static inline int64_t resident_cell(const struct hdg *h, int block, int64_t i) {
 /* The regions of all cells of a block, batch x LANES; NULL where there is one. */
 facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions);
 
+/* The cells of a block whose maps or data vary, all batches of them, on the device. */
+struct resident_cells {
+    double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
+    double *offsets;              /* nodes less the first of the cell; NULL: not wanted */
+    int32_t *regions;
+};
+facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to);
+void resident_forget_cells(const struct hdg *h, struct resident_cells *cells);
+/* The psi of a face at its points, as each orientation has them: 8 x n_face x m. */
+facet_status resident_put_psi(const struct hdg *h, int block, const struct hdg_face_table *face,
+                              double **psi);
+
 /* resident_general.c: batches whose maps or data vary, begin .. end-1 of a block, all of them such. Data are
  * made anew, tile by tile, whenever they are wanted.
  *
@@ -57,9 +69,9 @@ int resident_general_fits(const struct hdg *h);
  * maps, which the host can say better. */
 facet_status resident_general_create(struct hdg *h, int block, int *fit);
 void resident_general_destroy(const struct hdg *h, struct resident_block *block);
-/* loads = (f, phi), f a number or an expression; NULL: zero. */
-facet_status resident_general_load(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                   const struct field *f);
+/* loads = (f, chi) of all such batches of the block, f numbers or expressions; NULL: zero. Of elasticity too.
+ */
+facet_status resident_general_load(const struct hdg *h, int block, const struct field *f);
 /* u (which holds loads) and, with uhat, q; or load. */
 facet_status resident_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
                                     const double *uhat, double *load, int64_t *failed);
@@ -70,12 +82,12 @@ facet_status resident_general_balance(const struct hdg *h, int block, int64_t be
 facet_status resident_general_integrals(const struct hdg *h, int block, int64_t begin, int64_t end,
                                         double *integrals);
 
-/* elastic_resident.c: whether a problem of elasticity, all of whose batches are fast, is one for this; its
- * coefficients, and integrals of functions over faces; and the balance of the cells of a block on the device,
- * batch x (2 + n_faces dim) x LANES. */
+/* elastic_resident.c: whether a problem of elasticity is one for this; of batches that are fast coefficients,
+ * and integrals of functions over faces; and the balance of such batches into that of all of the block, on
+ * the device, batch x (2 + n_faces dim) x LANES. */
 int elastic_stays(const struct hdg *h);
 facet_status elastic_put_coefficients(struct hdg *h, int block);
 facet_status elastic_put_moments(const struct hdg *h, int block, struct resident_block *to);
-void elastic_find_balance(const struct hdg *h, int block, double *balance);
+void elastic_fast_balance(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance);
 
 #endif

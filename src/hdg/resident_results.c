@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "hdg/elastic.h"
 #include "hdg/resident_parts.h"
 
 /* Where numbers of cells go: the first n_first of each to an array, one cell after the other, and the rest to
@@ -230,13 +231,13 @@ static facet_status balance_block(const struct hdg *h, int block, double *balanc
     const size_t count = (size_t)(n * balance_size(h, block) * h->lanes);
     double *there = NULL;
     TRY(device_alloc(h->device, &there, count, sizeof *there));
-    if (h->elastic != NULL) elastic_find_balance(h, block, there);
-    for (int64_t begin = 0, end; begin < n && h->elastic == NULL; begin = end) {
+    for (int64_t begin = 0, end; begin < n; begin = end) {
         end = resident_run_end(h, block, begin);
         if (batch_is_fast(h, block, begin))
-            balance_fast(h, block, begin, end, there);
+            (h->elastic != NULL ? elastic_fast_balance : balance_fast)(h, block, begin, end, there);
         else
-            TRY(resident_general_balance(h, block, begin, end, there));
+            TRY((h->elastic != NULL ? elastic_general_balance : resident_general_balance)(h, block, begin,
+                                                                                          end, there));
     }
     TRY(device_download(h->device, balance, there, count * sizeof *there));
 done:
