@@ -194,12 +194,19 @@ static void put_elastic_products(struct arena *a, const double *D, const double 
     for (int i = 0; i < 4; i++) test_free(arrays[i]);
 }
 
+#define LARGE_CELLS 100 /* sizes from here on */
+
 static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) {
     static const int shapes[][6] = {/* dim, faces, N, Nu, low, m */
                                     {2, 3, 3, 6, 1, 2}, {2, 4, 6, 10, 3, 3},  {3, 4, 4, 10, 1, 3},
                                     {2, 3, 6, 6, 3, 3}, {3, 4, 10, 20, 4, 6}, {3, 6, 4, 10, 1, 4},
                                     {2, 4, 4, 4, 4, 2}, {2, 3, 1, 1, 0, 1}};
-    const int *shape = shapes[size % 8];
+    static const int large[][6] = {/* what a GPU takes in other ways than small cells */
+                                   {3, 4, 12, 14, 10, 6},
+                                   {3, 4, 26, 27, 24, 7},
+                                   {3, 6, 32, 33, 30, 6},
+                                   {3, 6, 40, 40, 36, 7}};
+    const int *shape = size < LARGE_CELLS ? shapes[size % 8] : large[size % 4];
     int dim = shape[0], faces = shape[1], N = shape[2], Nu = shape[3], low = shape[4], m = shape[5];
     struct elastic_layout at = elastic_layout(dim, faces);
     int64_t n_cells = 8 * (1 + size % 5) - size % 3;
@@ -208,6 +215,7 @@ static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) 
     for (int64_t i = 0; i < n_cells; i++) {
         double *cell = k + i * at.count;
         for (int j = 0; j < 3; j++) cell[at.moduli + j] = 1.5 + cell[at.moduli + j];
+        if (size >= LARGE_CELLS) cell[at.moduli + 1] *= 0.2; /* faces alone would not keep S definite */
         for (int f = 0; f < faces; f++) {
             cell[at.weight + f] = 1.5 + cell[at.weight + f];
             cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % orientations);

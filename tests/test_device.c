@@ -433,7 +433,7 @@ static const struct check {
      "elastic_scratch",
      run_condense_elastic,
      1e-11,
-     {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, -1}},
+     {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, 101, 102, 103, 108, -1}},
     {"elastic_balance", NULL, run_elastic_balance, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, -1}},
     {"elastic_solve", NULL, run_elastic_solve, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 19, -1}},
     {"condense_elastic_general",

@@ -8,6 +8,7 @@
 #define FACET_CUDA_ELASTIC_CUH
 
 #include "kernels/cuda/motions.cuh"
+#include "kernels/cuda/tiles.cuh"
 
 namespace facet {
 
@@ -17,22 +18,43 @@ struct solid {
     struct affine_tables turns;
     struct elastic_layout at;
     int orientations;
-    int high, low, n_face, N, n,
-        n_linear;        // N: low rows of all components; n: of the trace; n_linear of these
-    double *O;           // orientations x m x m
-    double *F;           // face and orientation x N x m
-    double *FU;          // x Nu x m
-    double *DF;          // x dim x low x m
-    double *FF;          // (face and orientation)^2 x m x m
-    double *half;        // faces x face and orientation x m x m: F_f'F_g O_g
-    double *coordinates; // face and orientation x dim x n_linear, the mean of all faces off
-    int *order;          // n: unknowns of a cell, those of linear functions first
+    int high, low, n_face, N, n; // N: low rows of all components; n: of the trace
+    double *O;                   // orientations x m x m
+    double *F;                   // face and orientation x N x m
+    double *FU;                  // x Nu x m
+    double *DF;                  // x dim x low x m
 };
 
-// In the scratch of a call; condense: with FF.
-int64_t solid_size(const struct elastic_tables *t, bool condense);
-solid solid_of(const struct elastic_tables *t, bool condense, double *scratch);
-void make_solid(const solid &p, bool condense); // on the device
+// In the scratch of a call.
+int64_t solid_size(const struct elastic_tables *t);
+solid solid_of(const struct elastic_tables *t, double *scratch);
+void make_solid(const solid &p); // on the device
+
+// The same to condense, in the order in which lanes want it (tiles.cuh). Functions of the faces stand in an
+// order of their own, those that motions know first: `tiles` tiles of eight for each component, `linear` of
+// which motions know; low functions in low_tiles, high ones in high_blocks of eight rows. A column is a
+// function of a face in an orientation, place m + k.
+struct solid_tiles {
+    solid of;
+    int tiles, linear, low_tiles;
+    int blocks, panels, high_blocks, high_panels; // panels of four rows
+    int terms, columns, n_high, n_jobs;
+    four *R;             // columns x 8 low_tiles: D_e'F, FU of low functions the last
+    double2 *S;          // pairs of low tiles x terms x 32: D_b'D_c, masses of the faces
+    double2 *mass;       // tiles of high functions before [high low] x faces x 32
+    double *FU;          // columns x 8 high_blocks: of high functions
+    double *FF;          // columns x columns
+    double *half;        // faces x face and orientation x m x m: F_f'F_g O_g
+    double *coordinates; // face and orientation x dim x n_linear, the mean of all faces off
+    int2 *pieces;        // tiles of [S R]: n_high of high functions, block and column; pairs of low tiles,
+                         // then low tiles and those of faces
+    int2 *jobs;          // n_jobs: tiles (I, J) of K but those that motions know in rows and columns
+    int *order;          // 8 tiles: face and function, m f + k; -1: none
+};
+
+int64_t solid_tiles_size(const struct elastic_tables *t);
+solid_tiles solid_tiles_of(const struct elastic_tables *t, double *scratch);
+void make_solid_tiles(const solid_tiles &p);
 // Of solves inside cells (elastic_solve.cu).
 int64_t elastic_solve_scratch(const struct elastic_tables *t);
 
@@ -44,9 +66,8 @@ inline int64_t solid_slices(int64_t size) {
     return slices_of(size, multiprocessors(), MOST_SLICES);
 }
 
-// Cells of up to so many numbers are taken by one warp, four of them a block, larger ones by four warps, and
-// from the next number on by eight.
-constexpr int FEW_NUMBERS = 1000, MANY_NUMBERS = 8000, TEAMS = 4;
+// Solves inside cells of up to so many numbers are one warp's, four of them a block, larger ones four warps'.
+constexpr int FEW_NUMBERS = 1000, TEAMS = 4;
 
 // ------------------------------------------------------------------------------------ a cell
 

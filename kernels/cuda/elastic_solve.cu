@@ -286,8 +286,8 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
 } // namespace
 
 int64_t elastic_solve_scratch(const struct elastic_tables *t) {
-    const places at = places_of(solid_of(t, false, nullptr));
-    return solid_size(t, false) + solid_slices(at.size) * at.size;
+    const places at = places_of(solid_of(t, nullptr));
+    return solid_size(t) + solid_slices(at.size) * at.size;
 }
 
 } // namespace facet
@@ -298,14 +298,14 @@ int64_t elastic_solve_cuda(const struct elastic_tables *t, int64_t n_batches, co
                            const double *uhat, double *u, double *q, double *load, double *scratch) {
     const int64_t n_cells = n_batches * L;
     return find_failure(n_batches, [&](unsigned long long *failed) {
-        const solid p = solid_of(t, false, scratch);
+        const solid p = solid_of(t, scratch);
         const places at = places_of(p);
         const solution s = {uhat, u, q, load};
-        make_solid(p, false);
+        make_solid(p);
         by_size<false>(at.size, solid_slices(at.size), FEW_NUMBERS, 0, TEAMS, n_cells, [&](const auto &way) {
             using W = std::decay_t<decltype(way)>;
             launch(solve<W::WARPS, W::SHARED>, "elastic_solve", way.blocks, way.threads, way.bytes, p, at,
-                   n_cells, coefficients, s, scratch + solid_size(t, false), failed);
+                   n_cells, coefficients, s, scratch + solid_size(t), failed);
         });
     });
 }

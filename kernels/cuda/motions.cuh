@@ -23,21 +23,22 @@ __device__ __forceinline__ void put_motion(int dim, int n_faces, bool rotations,
     }
 }
 
-// n x MOTIONS numbers `of` become orthonormal, by one warp.
+// Motions `of`, n rows of STEP numbers, become orthonormal, by one warp.
+template <int STEP = MOTIONS>
 __device__ __forceinline__ void orthonormalize(int lane, int n, int dim, bool rotations, double *of) {
     for (int r = dim; r < (rotations ? (dim == 2 ? 3 : 6) : dim); r++) {
         for (int pass = 0; pass < 2 * (r - dim); pass++) { // twice is enough
             const int before = dim + pass % (r - dim);
             double inner = 0.0;
-            for (int q = lane; q < n; q += 32) inner += of[q * MOTIONS + r] * of[q * MOTIONS + before];
+            for (int q = lane; q < n; q += 32) inner += of[q * STEP + r] * of[q * STEP + before];
             inner = sum_of_warp(inner);
-            for (int q = lane; q < n; q += 32) of[q * MOTIONS + r] -= inner * of[q * MOTIONS + before];
+            for (int q = lane; q < n; q += 32) of[q * STEP + r] -= inner * of[q * STEP + before];
             __syncwarp();
         }
         double norm = 0.0;
-        for (int q = lane; q < n; q += 32) norm += of[q * MOTIONS + r] * of[q * MOTIONS + r];
+        for (int q = lane; q < n; q += 32) norm += of[q * STEP + r] * of[q * STEP + r];
         norm = 1.0 / sqrt(sum_of_warp(norm));
-        for (int q = lane; q < n; q += 32) of[q * MOTIONS + r] *= norm;
+        for (int q = lane; q < n; q += 32) of[q * STEP + r] *= norm;
         __syncwarp();
     }
 }

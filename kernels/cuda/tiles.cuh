@@ -67,6 +67,20 @@ __device__ __forceinline__ void prepare(const tables &p, const T &team, int all,
     }
 }
 
+// 1 / x and 1 / sqrt(x) of a number that is not denormal, to the last bits: one step of third order.
+__device__ __forceinline__ double inverse(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const double lack = fma(-x, y, 1.0);
+    return fma(y, fma(lack, lack, lack), y);
+}
+__device__ __forceinline__ double inverse_root(double x) {
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const double lack = fma(-x * y, y, 1.0);
+    return fma(y * lack, fma(0.375, lack, 0.5), y);
+}
+
 // The factors of the corners of one or two cells, S = L L' (tiles of a lane: s), and with them w: L^-1 as the
 // b of two products. A lane has a column of [S 1], that of a second cell is with the upper half of the lanes.
 // room: 64 numbers of a cell, `step` apart. Returns whether those of the lane's cell are positive definite.
@@ -75,7 +89,7 @@ __device__ __forceinline__ bool solve_corners(int lane, const double (&s)[CELLS]
                                               double (&w)[CELLS][2]) {
     const int g = lane / 4, t = lane % 4, column = lane % 16, half = lane & 16;
     double *own = room + (CELLS > 1 && half != 0 ? step : 0);
-    double x[8];
+    double x[8], scale[8];
     bool good = true;
 #pragma unroll
     for (int q = 0; q < CELLS; q++)
@@ -87,14 +101,15 @@ __device__ __forceinline__ bool solve_corners(int lane, const double (&s)[CELLS]
     for (int k = 0; k < 8; k++) {
         const double pivot = __shfl_sync(ALL, x[k], half + k);
         good = good && pivot > 0.0;
-        x[k] *= rsqrt(pivot);
+        scale[k] = inverse_root(pivot); // beside the chain of pivots
+        const double over = x[k] * inverse(pivot);
 #pragma unroll
-        for (int i = k + 1; i < 8; i++) x[i] -= __shfl_sync(ALL, x[k], half + i) * x[k];
+        for (int i = k + 1; i < 8; i++) x[i] -= __shfl_sync(ALL, x[k], half + i) * over;
     }
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        if (column >= 8 && (CELLS > 1 || half == 0)) own[i * 8 + column - 8] = x[i];
+        if (column >= 8 && (CELLS > 1 || half == 0)) own[i * 8 + column - 8] = x[i] * scale[i];
     __syncwarp();
 #pragma unroll
     for (int q = 0; q < CELLS; q++) {
