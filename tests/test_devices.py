@@ -89,6 +89,22 @@ class Devices(unittest.TestCase):
                 self.assertEqual(len(found), 0 if words is None else 1, found)
                 self.assertTrue(words is None or words in found[0], found)
 
+    def test_moduli_on_faces(self):
+        """Moduli that are none on faces, though at all points inside, are refused by every device."""
+        for shape, dim, mu in (("tet", 3, "x"), ("triangle", 2, "1-1.2*exp(-2000*((x-0.26)^2+(y-0.26)^2))")):
+            case = {"mesh": {"box": {"lower": [0] * dim, "upper": [1] * dim, "cells": [4] * dim, "shape": shape}},
+                    "equation": "elasticity", "material": {"mu": mu, "lambda": 1}, "source": [1] * dim,
+                    "boundary": [{"on": "rest", "displacement": [0] * dim}],
+                    "discretization": {"degree": 3 if dim == 2 else 1}}
+            for device in ("cpu", "debug"):
+                with self.subTest(shape=shape, device=device), tempfile.TemporaryDirectory() as place:
+                    with open(os.path.join(place, "case.yaml"), "w") as file:
+                        json.dump(case, file)
+                    done = subprocess.run([PROGRAM, "solve", "case.yaml", "--device", device], cwd=place,
+                                          capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                    self.assertIn("mu must be positive", done.stderr)
+
     def test_every_example_on_ref(self):
         for case in CASES:
             with self.subTest(case=case):

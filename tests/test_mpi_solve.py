@@ -222,11 +222,12 @@ values: [{name: mean, field: u, take: mean}]
                      (3,), iterations=2, device="debug")
         self.compare(box("tet", 3, 2) + ELASTICITY.format(nu=0.3, weight="0, -0.01", zeros="0, 0, 0"), (3,),
                      iterations=3, device="debug")
-        for word, case in (("the method petsc", diffusion("triangle", 2, 2, "method: petsc")),
-                           ("the discretization condensed", diffusion("triangle", 2, 2, "method: auto")
-                            .replace("operator: mapped", "method: condensed"))):
-            out = self.mpi(3, case, "--device", "debug")
-            self.assertIn(f"left to the host: all of it: {word} over several processes", out["notes"])
+        petsc = diffusion("triangle", 2, 2, "method: petsc")
+        condensed = petsc.replace("petsc", "auto").replace("operator: mapped", "method: condensed")
+        for ranks, word, case in ((1, "the method petsc", petsc), (3, "the method petsc", petsc),
+                                  (3, "the discretization condensed over several processes", condensed)):
+            out = self.mpi(ranks, case, "--device", "debug")
+            self.assertIn(f"left to the host: all of it: {word}", out["notes"])
             self.same(out["values"]["mean"], self.solve(case.replace("petsc", "cg"))["values"]["mean"], word)
 
     def test_kernel(self):

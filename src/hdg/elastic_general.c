@@ -22,6 +22,8 @@ enum {
     E_NUMBERS,
     E_TAU,
     E_VOLUMES,
+    E_FACE_MU, /* this and the next: to see whether they are moduli there, too */
+    E_FACE_LAMBDA,
     E_MIDDLE, /* this and the next: functions of physical coordinates */
     E_CHI,
     E_SLOPES,
@@ -239,6 +241,8 @@ static void plan_tile(const struct hdg *h, int block, struct elastic_general *g)
         [E_NUMBERS] = N_ELASTIC_NUMBERS,
         [E_TAU] = n_face,
         [E_VOLUMES] = 1,
+        [E_FACE_MU] = varies ? n_face : 0,
+        [E_FACE_LAMBDA] = varies ? n_face : 0,
         [E_MIDDLE] = own * (1 + dim) * dim,
         [E_CHI] = own * n * t->sizes.Nu,
         [E_SLOPES] = own * dim * n * t->sizes.N,
@@ -320,19 +324,26 @@ done:
     return status;
 }
 
-/* Values of a function of the caller at the points (x: all numbers of A_POINTS) of the cells of its region,
+/* Where moduli are wanted: the numbers of the arrays of points and of what mu and lambda become, and how many
+ * points a cell has. */
+struct moduli_place {
+    int points, n, to[2];
+};
+
+/* Values of a function of the caller at the points (and Jacobians there) of the cells of its region,
  * in batches at hand, the first of them `begin`. */
 struct caller_job {
     const struct field *field;
     int32_t region;
     int64_t begin;
+    int n_points;
     const double *points;
     double *values;
 };
 
 static facet_status ask_cell(const struct hdg *h, int block, const struct caller_job *job, int64_t i,
                              double *x, double *values) {
-    const int dim = h->data.mesh->dim, n = h->elastic->general[block]->tables.n, lanes = h->lanes;
+    const int dim = h->data.mesh->dim, n = job->n_points, lanes = h->lanes;
     const int32_t cell = (int32_t)resident_cell(h, block, job->begin * lanes + i);
     if (local_region(&h->data, block, cell) != job->region) return FACET_OK;
     general_points(n, dim, lanes, (1 + dim) * dim,
@@ -344,7 +355,7 @@ static facet_status ask_cell(const struct hdg *h, int block, const struct caller
 
 static facet_status ask_caller(const struct hdg *h, int block, const struct caller_job *job, int64_t n) {
     struct base_collector failures;
-    const int64_t n_points = h->elastic->general[block]->tables.n;
+    const int64_t n_points = job->n_points;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads())
     {
@@ -363,20 +374,20 @@ static facet_status ask_caller(const struct hdg *h, int block, const struct call
 }
 
 /* Modulus c (mu, lambda) of those regions where the host alone knows it, into values of the device. */
-static facet_status put_moduli_of_caller(const struct hdg *h, int block, int64_t begin, int64_t n, int c,
-                                         double *values) {
+static facet_status put_moduli_of_caller(const struct hdg *h, int block, int64_t begin, int64_t n,
+                                         const struct moduli_place *p, int c) {
     facet_status status = FACET_OK;
     const struct elastic_general *g = h->elastic->general[block];
-    const int64_t n_values = n * g->tables.n * h->lanes, n_points = n * g->sizes[A_POINTS] * h->lanes;
-    double *host = NULL, *points = NULL;
+    const int64_t n_values = n * p->n * h->lanes, n_points = n * g->sizes[p->points] * h->lanes;
+    double *values = g->arrays[p->to[c]], *host = NULL, *points = NULL;
     for (int r = 0; r < h->data.n_regions; r++) {
-        struct caller_job job = {.field = modulus_of(h, r, c), .region = r, .begin = begin};
+        struct caller_job job = {.field = modulus_of(h, r, c), .region = r, .begin = begin, .n_points = p->n};
         if (!is_of_caller(job.field)) continue;
         if (host == NULL) {
             TRY(ALLOC(host, n_values));
             TRY(ALLOC(points, n_points));
             TRY(device_download(h->device, host, values, (size_t)n_values * sizeof *host));
-            TRY(device_download(h->device, points, g->arrays[A_POINTS], (size_t)n_points * sizeof *points));
+            TRY(device_download(h->device, points, g->arrays[p->points], (size_t)n_points * sizeof *points));
         }
         job.points = points;
         job.values = host;
@@ -389,21 +400,68 @@ done:
     return status;
 }
 
-static facet_status put_moduli(const struct hdg *h, int block, int64_t begin, int64_t n) {
+static facet_status put_moduli(const struct hdg *h, int block, int64_t begin, int64_t n,
+                               const struct moduli_place *p) {
     facet_status status = FACET_OK;
     const struct elastic_general *g = h->elastic->general[block];
     struct general_values values = {.step = 2,
-                                    .n_points = h->elastic->varies ? g->tables.n : 1,
+                                    .n_points = p->n,
                                     .n_rows = 1,
                                     .regions =
                                         g->cells.regions != NULL ? g->cells.regions + begin * h->lanes : NULL,
-                                    .points = g->arrays[A_POINTS]};
+                                    .points = g->arrays[p->points]};
     for (int c = 0; c < 2; c++) {
-        double *to = g->arrays[c == 0 ? E_MU : E_LAMBDA];
         values.numbers = g->numbers + c;
-        general_put_values(h, &values, n, to);
-        TRY(put_moduli_of_caller(h, block, begin, n, c, to));
+        general_put_values(h, &values, n, g->arrays[p->to[c]]);
+        TRY(put_moduli_of_caller(h, block, begin, n, p, c));
     }
+done:
+    return status;
+}
+
+/* The same of the points of faces, which are there. */
+static facet_status refuse_face_moduli(const struct hdg *h, int block, int64_t batch, const double *points,
+                                       int n) {
+    facet_status status = FACET_OK;
+    const int dim = h->data.mesh->dim, lanes = h->lanes, row = (1 + dim) * dim;
+    double *host = NULL, *x = NULL;
+    struct local l = {.hdg = h, .block = block};
+    TRY(ALLOC(host, (int64_t)n * row * lanes));
+    TRY(ALLOC(x, (int64_t)n * (dim + 2)));
+    TRY(device_download(h->device, host, points, (size_t)n * row * lanes * sizeof *host));
+    for (int lane = 0; lane < lanes; lane++) {
+        l.cell = (int32_t)resident_cell(h, block, batch * lanes + lane);
+        general_points(n, dim, lanes, row, host + lane, x);
+        double *mu = x + (int64_t)n * dim;
+        TRY(local_place(elastic_moduli(&h->data, local_region(&h->data, block, l.cell), n, x, mu, mu + n),
+                        &l));
+    }
+    TRY(batch_refuse(h, block, batch, "the material"));
+done:
+    base_free(&host);
+    base_free(&x);
+    return status;
+}
+
+/* That they are moduli on faces, too, where stresses are taken from them. What elastic_weights makes of them
+ * there is overwritten by those of the cells. */
+static facet_status check_faces(const struct hdg *h, int block, int64_t begin, int64_t n,
+                                const struct elastic_data *of_cells) {
+    facet_status status = FACET_OK;
+    const struct elastic_general *g = h->elastic->general[block];
+    const int n_points = g->tables.sizes.n_faces * g->tables.n_face;
+    const struct moduli_place faces = {A_FACE_POINTS, n_points, {E_FACE_MU, E_FACE_LAMBDA}};
+    struct elastic_data d = *of_cells;
+    if (!d.varying) return FACET_OK;
+    TRY(put_moduli(h, block, begin, n, &faces));
+    d.n = n_points;
+    d.wJ = d.mu = d.dev = g->arrays[E_FACE_MU];
+    d.lambda = d.vol = g->arrays[E_FACE_LAMBDA];
+    const int64_t failed = device_elastic_weights(h->device, &d, n);
+    if (failed >= 0)
+        TRY(refuse_face_moduli(h, block, begin + failed,
+                               g->arrays[A_FACE_POINTS] + failed * g->sizes[A_FACE_POINTS] * h->lanes,
+                               n_points));
 done:
     return status;
 }
@@ -431,8 +489,9 @@ static void make_functions(const struct hdg *h, int block, int64_t n, double *co
     device_physical_functions(h->device, &p, n);
 }
 
-/* Maps and data of batches begin .. begin+n-1, no more than a tile. */
-static facet_status make_data(const struct hdg *h, int block, int64_t begin, int64_t n,
+/* Maps and data of batches begin .. begin+n-1, no more than a tile. check: moduli on faces, which are of no
+ * use but to be looked at. */
+static facet_status make_data(const struct hdg *h, int block, int64_t begin, int64_t n, int check,
                               struct elastic_general_cells *cells) {
     facet_status status = FACET_OK;
     struct elastic_general *g = h->elastic->general[block];
@@ -468,7 +527,9 @@ static facet_status make_data(const struct hdg *h, int block, int64_t begin, int
         device_table_apply(h->device, h->lanes, n, t->n_faces * t->m, n_nodes, t->dim, g->coordinates,
                            g->cells.offsets + nodes, at[E_COORDINATES]);
     if (g->middle != NULL) make_functions(h, block, n, at);
-    TRY(put_moduli(h, block, begin, n));
+    const struct moduli_place inside = {A_POINTS, varies ? g->tables.n : 1, {E_MU, E_LAMBDA}};
+    if (check) TRY(check_faces(h, block, begin, n, &d));
+    TRY(put_moduli(h, block, begin, n, &inside));
     failed = device_elastic_weights(h->device, &d, n);
     if (failed >= 0) TRY(refuse_moduli(h, block, begin + failed));
     *cells =
@@ -521,7 +582,7 @@ facet_status elastic_general_condense(struct hdg *h, int block, int64_t begin, i
     for (int64_t at = begin, n; at < end; at += n) {
         struct elastic_general_cells cells;
         n = tile_size(g, at, end);
-        TRY(make_data(h, block, at, n, &cells));
+        TRY(make_data(h, block, at, n, 1, &cells));
         TRY(fetch_volumes(h, block, at, n, volumes + at - begin));
         int64_t failed = device_condense_elastic_general(h->device, &g->tables, &cells, n,
                                                          h->matrices.values[block] + at * size, g->scratch);
@@ -549,7 +610,7 @@ facet_status elastic_general_solve(const struct hdg *h, int block, int64_t begin
         struct elastic_general_cells cells;
         const int64_t i = at - begin;
         n = tile_size(g, at, end);
-        TRY(make_data(h, block, at, n, &cells));
+        TRY(make_data(h, block, at, n, 0, &cells));
         *failed = device_elastic_general_solve(
             h->device, &g->tables, &cells, n, uhat != NULL ? uhat + i * trace : NULL, u + i * N,
             q != NULL ? q + i * flux : NULL, load != NULL ? load + i * trace : NULL, g->scratch);
@@ -580,7 +641,7 @@ facet_status elastic_general_balance(const struct hdg *h, int block, int64_t beg
                                                       .maps = r->maps + at * faces};
         struct elastic_general_cells cells;
         n = tile_size(g, at, end);
-        TRY(make_data(h, block, at, n, &cells));
+        TRY(make_data(h, block, at, n, 0, &cells));
         device_elastic_general_balance(h->device, &g->tables, &cells, &forces, n,
                                        balance + at * (2 * lanes + t->dim * faces));
     }

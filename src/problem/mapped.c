@@ -24,10 +24,10 @@ done:
     return status;
 }
 
-/* Over several processes: nodes that more than two of them share, and what PETSc solves, are the host's. */
+/* What PETSc solves, and nodes that more than two processes share, are the host's. */
 static int is_for_host(const struct facet_solver *s) {
-    return team_size(mesh_team(s->problem->mesh)) > 1 &&
-           (s->options.method == METHOD_PETSC || s->options.discretization == DISCRETIZATION_CONDENSED);
+    return s->options.method == METHOD_PETSC || (s->options.discretization == DISCRETIZATION_CONDENSED &&
+                                                 team_size(mesh_team(s->problem->mesh)) > 1);
 }
 
 const struct device *mapped_device(const struct facet_solver *s) {
@@ -602,8 +602,9 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 /* Whether a reaction is weak, and what floats, is known when matrices are: the words are of now. */
 static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
     if (is_for_host(s)) {
-        snprintf(text, bytes, "all of it: %s over several processes",
-                 s->options.method == METHOD_PETSC ? "the method petsc" : "the discretization condensed");
+        snprintf(text, bytes, "all of it: %s",
+                 s->options.method == METHOD_PETSC ? "the method petsc"
+                                                   : "the discretization condensed over several processes");
         return;
     }
     const int64_t singles = hdg_n_single(s->hdg), n = s->problem->mesh->n_cells;
