@@ -133,7 +133,7 @@ done:
 
 /* P'KP without the couplings between vertices and row modes, and the weak ones between these, which go to the
  * diagonal so that the matrix stays positive definite. They are most of its entries (in 3D six of seven) and
- * cost no iteration from k = 2 on; a factor has a fraction of the entries, classical interpolation and
+ * cost few iterations from k = 2 on; a factor has a fraction of the entries, classical interpolation and
  * BoomerAMG, which do not tell the two apart, work: docs/pmg.md. */
 static facet_status galerkin_apart(const struct trace_space *space, const struct trace_matrices *matrices,
                                    const struct mg_transfer *P, int64_t first, struct csr *csr) {
