@@ -195,7 +195,7 @@ values: [{name: mean, field: u, take: mean}]
             write_bricks(os.path.join(self.place.name, name + ".msh"), n, 0.1, 0.15)
             case = f"mesh: {{file: {name}.msh}}\n" + heat + held.replace("xmin", "left") + solver.format(degree)
             self.assertIn("linear+rows", self.run_program("solve", self.write(case), "--monitor", "--threads", "1").stdout)
-            self.compare(case, (2, 5, 8), iterations=1)
+            self.compare(case, (5,), iterations=1)
 
     def test_pieces_of_vertices(self):
         """K jumps from cell to cell, or by bricks, or by halves: vertices of seams are cut as one process cuts them."""
@@ -206,7 +206,7 @@ values: [{name: mean, field: u, take: mean}]
                 f'equation: diffusion\nconductivity: "if({rule}, 1, 1e5)"\nsource: 1\n'
                 "boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\ndiscretization: {degree: 2}\n"
                 "solver: {rtol: 1.0e-10, method: cg, preconditioner: pmg}\n")
-            self.compare(case, (2, 5, 8), iterations=2)
+            self.compare(case, (2, 7) if shape == "triangle" else (5,), iterations=2)
 
     def test_single_precision(self):
         self.compare(diffusion("tet", 3, 3, "method: cg, preconditioner: pmg, precision: mixed"), (3,), iterations=2)
@@ -320,7 +320,7 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
         """Quads at small tau h: tridiagonals along rows that go through many parts, and rings. One process has a factor on
         the second level."""
         for n, degree, more, solver, ranks, differ in (
-                (4, 2, "", "", (2, 4, 7), 2), (4, 1, ", periodic: [y]", ", precision: mixed", (2, 5), 4),
+                (4, 2, "", "", (2, 7), 2), (4, 1, ", periodic: [y]", ", precision: mixed", (5,), 4),
                 (2, 3, "", ", smoother: rows", (8,), 1)):
             case = box("quad", 2, n, more).replace("}}\n", "}, refine: 2}\n", 1) + (
                 "equation: diffusion\nsource: cos(pi*x)*(1 + y)\nboundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
