@@ -311,19 +311,6 @@ static void choose_tau(const struct hdg *h, struct elastic_data *d) {
     }
 }
 
-/* What is wrong with the moduli of a batch, as the host says it. */
-static facet_status refuse_moduli(const struct hdg *h, int block, int64_t batch) {
-    facet_status status = FACET_OK;
-    struct local l = {0};
-    TRY(local_create(h, &l));
-    for (int64_t i = batch * h->lanes; i < (batch + 1) * h->lanes; i++)
-        TRY(local_begin(&l, block, (int32_t)resident_cell(h, block, i)));
-    TRY(batch_refuse(h, block, batch, "the material"));
-done:
-    local_destroy(&l);
-    return status;
-}
-
 /* Where moduli are wanted: the numbers of the arrays of points and of what mu and lambda become, and how many
  * points a cell has. */
 struct moduli_place {
@@ -419,26 +406,29 @@ done:
     return status;
 }
 
-/* The same of the points of faces, which are there. */
-static facet_status refuse_face_moduli(const struct hdg *h, int block, int64_t batch, const double *points,
-                                       int n) {
+/* What is wrong with the moduli of a batch, number `failed` of those at hand, as the host says it. */
+static facet_status refuse_moduli(const struct hdg *h, int block, int64_t begin, int64_t failed,
+                                  const struct moduli_place *p) {
     facet_status status = FACET_OK;
+    const struct elastic_general *g = h->elastic->general[block];
     const int dim = h->data.mesh->dim, lanes = h->lanes, row = (1 + dim) * dim;
-    double *host = NULL, *x = NULL;
+    const int64_t size = g->sizes[p->points] * lanes;
+    double *points = NULL, *x = NULL;
     struct local l = {.hdg = h, .block = block};
-    TRY(ALLOC(host, (int64_t)n * row * lanes));
-    TRY(ALLOC(x, (int64_t)n * (dim + 2)));
-    TRY(device_download(h->device, host, points, (size_t)n * row * lanes * sizeof *host));
+    TRY(ALLOC(points, size));
+    TRY(ALLOC(x, (int64_t)p->n * (dim + 2)));
+    TRY(device_download(h->device, points, g->arrays[p->points] + failed * size,
+                        (size_t)size * sizeof *points));
     for (int lane = 0; lane < lanes; lane++) {
-        l.cell = (int32_t)resident_cell(h, block, batch * lanes + lane);
-        general_points(n, dim, lanes, row, host + lane, x);
-        double *mu = x + (int64_t)n * dim;
-        TRY(local_place(elastic_moduli(&h->data, local_region(&h->data, block, l.cell), n, x, mu, mu + n),
-                        &l));
+        double *mu = x + (int64_t)p->n * dim;
+        l.cell = (int32_t)resident_cell(h, block, (begin + failed) * lanes + lane);
+        general_points(p->n, dim, lanes, row, points + lane, x);
+        TRY(local_place(
+            elastic_moduli(&h->data, local_region(&h->data, block, l.cell), p->n, x, mu, mu + p->n), &l));
     }
-    TRY(batch_refuse(h, block, batch, "the material"));
+    TRY(batch_refuse(h, block, begin + failed, "the material"));
 done:
-    base_free(&host);
+    base_free(&points);
     base_free(&x);
     return status;
 }
@@ -458,10 +448,7 @@ static facet_status check_faces(const struct hdg *h, int block, int64_t begin, i
     d.wJ = d.mu = d.dev = g->arrays[E_FACE_MU];
     d.lambda = d.vol = g->arrays[E_FACE_LAMBDA];
     const int64_t failed = device_elastic_weights(h->device, &d, n);
-    if (failed >= 0)
-        TRY(refuse_face_moduli(h, block, begin + failed,
-                               g->arrays[A_FACE_POINTS] + failed * g->sizes[A_FACE_POINTS] * h->lanes,
-                               n_points));
+    if (failed >= 0) TRY(refuse_moduli(h, block, begin, failed, &faces));
 done:
     return status;
 }
@@ -531,7 +518,7 @@ static facet_status make_data(const struct hdg *h, int block, int64_t begin, int
     if (check) TRY(check_faces(h, block, begin, n, &d));
     TRY(put_moduli(h, block, begin, n, &inside));
     failed = device_elastic_weights(h->device, &d, n);
-    if (failed >= 0) TRY(refuse_moduli(h, block, begin + failed));
+    if (failed >= 0) TRY(refuse_moduli(h, block, begin, failed, &inside));
     *cells =
         (struct elastic_general_cells){.dev = d.dev,
                                        .vol = d.vol,
