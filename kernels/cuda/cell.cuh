@@ -200,16 +200,16 @@ __device__ __forceinline__ int64_t batch_of(const product &p) {
 }
 
 // Warps of a block that share a batch, 1: each has one of its own. Vectors of larger cells leave room for few
-// of them on a multiprocessor, and few batches do not fill it. On an H200, over a copy, one warp and several:
-// double precision, 60 unknowns 0.79, 0.70; 84 0.67, 0.76; 96 0.58, 0.72; 120 0.67, 0.83; 180 0.45, 0.84; 252
-// 0.27, 0.83.
+// of them on a multiprocessor; and there may be no more batches than multiprocessors. On an H200, over a
+// copy, one warp and several: double precision, 60 unknowns 0.79, 0.70; 84 0.67, 0.76; 96 0.58, 0.72; 120
+// 0.67, 0.83; 180 0.45, 0.84; 252 0.27, 0.83.
 constexpr int MOST_SHARING = 8, LEAST_SHARED = 32; // warps, unknowns of a cell
 template <typename R> int warps_sharing(const product &p) {
-    constexpr int wanted = sizeof(R) == 8 ? 8 : 10, enough = sizeof(R) == 8 ? 6 : 5; // warps, batches
+    constexpr int wanted = sizeof(R) == 8 ? 8 : 10, enough = sizeof(R) == 8 ? 6 : 5; // warps, batches of one
     const int fit = p.n > 0 ? (int)(MOST_SHARED / lane_bytes<R>(p.n)) : 0, meetings = meetings_of(p.n);
     const int64_t there = (p.n_batches + multiprocessors() - 1) / multiprocessors();
     const int batches = there < fit ? (int)there : fit; // of a multiprocessor
-    if (p.n < LEAST_SHARED || batches == 0 || batches >= enough) return 1;
+    if (p.n < LEAST_SHARED || batches == 0 || (fit >= enough && there > 1)) return 1;
     const int least = (wanted + batches - 1) / batches,
               most = meetings < MOST_SHARING ? meetings : MOST_SHARING;
     // Of as many warps, or up to two more, those that a round keeps busy.
