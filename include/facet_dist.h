@@ -9,8 +9,13 @@
  *
  * Every call with such a context, or with what was made from it, is collective: all ranks make it, in the
  * same order, with the same arguments where these describe the problem. What is a property of the whole
- * (errors, integrals, reports, counts) is the same on all ranks; arrays by cell or point are those of the
- * part.
+ * (errors, integrals, reports, counts) is the same on all ranks; arrays by cell or by point of the solver
+ * are those of the part.
+ *
+ * facet_solver_evaluate and facet_field_evaluate take points of each rank's own, anywhere in the whole mesh,
+ * as many as it likes, or none (n_points = 0; x and values may be NULL); each rank gets the values at its
+ * own. All ranks look for all points, the more of these the longer it takes; where all give the same ones,
+ * these are looked for once. A point between cells belongs to the cell that one process would take.
  *
  * Where there are fewer cells than ranks, the last ranks get no part: *mesh is NULL, the status is FACET_OK,
  * and such a rank has nothing more to do with the mesh; it goes on to facet_context_destroy.

@@ -18,7 +18,9 @@ def solve(context):
                            conductivity="1 + x*y", source=lambda x: 1 + x[:, 0])
     heat.dirichlet("xmin", 0).robin("xmax", a=10, g=lambda x: x[:, 1]).neumann("rest", 0)
     T = heat.solve(degree=3, method="cg", preconditioner="pmg", rtol=1e-12)
-    return T.mean(), T.max(), T.flux("xmin")
+    rank = MPI.COMM_WORLD.rank
+    own = [[0.3 * i, 0.1 + 0.2 * rank] for i in range(2 * rank)] + [[1.0, 0.5]]  # the last lies between cells
+    return T.mean(), T.max(), T.flux("xmin"), *T(own), *T(own, "q")[-1]
 
 many = solve(facet.Context(comm=MPI.COMM_WORLD, threads=1))
 one = solve(facet.Context(comm=MPI.COMM_SELF, threads=1))

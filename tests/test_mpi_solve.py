@@ -429,6 +429,27 @@ solver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}
         error = self.mpi(2, mesh + solid + wall + solver.replace("12}", "12, method: cg}"), status=2)
         self.assertIn("the preconditioner amg, which this method takes, is not distributed yet", error)
 
+    def test_points_between_cells(self):
+        """Fluxes differ from cell to cell: the cell is that of one process, whether one point is asked for or many, and
+        however its coordinates are rounded."""
+        values = """values:
+  - {{name: at, field: q, component: x, at: {to}}}
+  - {{name: line, field: q, component: x, along: [{zeros}, {to}], points: 13}}
+"""
+        grid = "[0.0, 0.3, 0.4, 0.6, 0.8, 1.1, 1.2], y: [0.0, 0.3, 0.6, 0.8, 1.0, 1.1, 1.2]"
+        rest = """equation: diffusion
+source: exp(x)*(1 + y)
+boundary: [{on: rest, dirichlet: 0}]
+discretization: {degree: 1}
+solver: {rtol: 1.0e-12}
+"""
+        for mesh, to, ranks in ((f"mesh: {{box: {{coordinates: {{x: {grid}}}, shape: quad}}}}\n", [1.2, 1.2], (4,)),
+                                (box("tet", 3, 3), [1, 1, 1], (2,))):
+            case = mesh + rest + values.format(to=to, zeros=[0] * len(to))
+            self.compare(case, ranks)
+            found = self.solve(case)["values"]
+            self.assertEqual(found["line"][-1], found["at"])
+
     def test_petsc(self):
         for solver in ("method: petsc", "method: petsc, preconditioner: pmg",
                        "method: petsc, petsc: '-ksp_type cg -pc_type bddc'",

@@ -1,15 +1,18 @@
 /* Where is a point? A tree of the cells' boxes gives a few candidates, each is asked for the point's
- * reference coordinates (Newton from the nearest node), and the cell in which the point lies deepest wins. */
+ * reference coordinates (Newton from the nearest node), and the cell with the best claim to the point wins.
+ */
 #include <math.h>
 
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/sort.h"
 #include "mesh/internal.h"
+#include "mesh/part.h"
 
 /* A point may lie outside its cell by this in reference coordinates. */
 #define OUTSIDE 1e-8
-/* A cell is at once the answer when the point is inside by more than this. */
+/* A cell is at once the answer when the point is inside by more than this; a point that is nearer to the
+ * boundary of a cell, on either side, lies on it. */
 #define INSIDE 1e-12
 /* A cell may be so thin that roundings of the coordinates, which are this small, are more than OUTSIDE of it.
  */
@@ -122,6 +125,31 @@ double mesh_outside_by(enum shape shape, const double *xi) {
     return worst;
 }
 
+/* Without the last digits, in which neither two cells nor two ways to look at them are alike. */
+static double claim_of(enum shape shape, const double *xi) {
+    double outside = mesh_outside_by(shape, xi);
+    return outside < -INSIDE ? -1.0 : fmax(outside, INSIDE);
+}
+
+/* Coordinates of a box are the same in all of its parts, and are compared as mesh_box_cell does. */
+static double claim_in_box(const struct facet_mesh *mesh, int32_t cell, const double *x) {
+    double nodes[3 * SHAPE_MAX_VERTICES], beside = 0;
+    const double *lower = nodes, *upper = nodes + ((1 << mesh->dim) - 1) * mesh->dim;
+    mesh_box_nodes(mesh, cell, nodes);
+    for (int a = 0; a < mesh->dim; a++) beside += fmax(fmax(lower[a] - x[a], x[a] - upper[a]), 0);
+    return beside;
+}
+
+double mesh_claim(const struct facet_mesh *mesh, int32_t cell, const double *x, const double *xi) {
+    return mesh_bricks(mesh) != NULL ? claim_in_box(mesh, cell, x)
+                                     : claim_of(mesh_block_of(mesh, cell)->shape, xi);
+}
+
+/* The number of a cell in the whole mesh. */
+static int64_t number_of(const struct facet_mesh *mesh, int32_t cell) {
+    return mesh->part != NULL ? mesh->part->cell_numbers[cell] : cell;
+}
+
 /* Into the cell: along the axes, then towards the origin of those that share their room. */
 static void clamp(enum shape shape, const double *xi, double *inside) {
     int dim = shape_dim(shape);
@@ -207,7 +235,7 @@ struct search {
     const struct mesh_locator *locator;
     const double *target;
     int32_t cell;
-    double outside, xi[3];
+    double claim, xi[3];
     facet_status status;
 };
 
@@ -220,17 +248,20 @@ static int visit_cell(void *user, int32_t cell) {
                                  search->target, xi, &found);
     if (search->status != FACET_OK) return 1;
     if (!found) return 0;
-    double outside = mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
-    if (search->cell >= 0 && outside >= search->outside) return 0;
-    if (outside > OUTSIDE) {
+    double claim = claim_of(mesh_block_of(mesh, cell)->shape, xi);
+    if (search->cell >= 0 &&
+        (claim > search->claim ||
+         (claim == search->claim && number_of(mesh, cell) > number_of(mesh, search->cell))))
+        return 0;
+    if (claim > OUTSIDE) {
         search->status = roundings_away(mesh, cell, xi, search->target, &roundings);
         if (search->status != FACET_OK) return 1;
         if (!(roundings < MOST_ROUNDINGS)) return 0;
     }
     search->cell = cell;
-    search->outside = outside;
+    search->claim = claim;
     for (int a = 0; a < 3; a++) search->xi[a] = xi[a];
-    return outside < -INSIDE;
+    return claim < 0;
 }
 
 struct count {

@@ -298,9 +298,12 @@ facet_status mesh_locator_create_for(const struct facet_mesh *mesh, int64_t n_po
                                      struct mesh_locator **locator);
 void mesh_locator_destroy(struct mesh_locator **locator);
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi);
-/* How far xi lies outside the reference cell; negative inside. Of cells that share a point mesh_locate takes
- * the one where this is least, and then the first. */
+/* How far xi lies outside the reference cell; negative inside. */
 double mesh_outside_by(enum shape shape, const double *xi);
+/* Of cells that share a point x, which is xi in the cell, mesh_locate takes the one where this is least, and
+ * of those the first in the order of the whole mesh, in a box of quads or hexes the last: however the cells
+ * are looked through, and in whichever part they lie. */
+double mesh_claim(const struct facet_mesh *mesh, int32_t cell, const double *x, const double *xi);
 
 /* Cells, sizes, Jacobians: what `facet check` prints; of a part those of the whole, by all of them together.
  */

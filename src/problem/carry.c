@@ -78,13 +78,10 @@ static facet_status check_current(const struct facet_field *f) {
 facet_status facet_field_evaluate(const facet_field *field, int64_t n_points, const double *x,
                                   double *values) {
     REQUIRE(field);
-    REQUIRE(x);
-    REQUIRE(values);
-    if (n_points < 0)
-        return base_fail(FACET_ERROR_INPUT, "facet_field_evaluate: %lld points", (long long)n_points);
     facet_status status = check_current(field);
     if (status != FACET_OK) return status;
-    SOLVER_CALL(field->of.from, status, sample_field_evaluate(&field->of, n_points, x, values));
+    SOLVER_CALL(field->of.from, status,
+                sample_field_evaluate(&field->of, "facet_field_evaluate", n_points, x, values));
     return status;
 }
 

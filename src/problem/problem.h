@@ -346,8 +346,9 @@ facet_status sample_field_create(const struct facet_solver *from, const char *na
                                  struct sample_field *f); /* n_points: about as many will be asked for */
 void sample_field_destroy(struct sample_field *f);        /* safe on a zeroed struct, and twice */
 facet_status sample_field_here(const struct sample_field *f, int64_t n, const double *x, double *values);
-facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_points, const double *x,
-                                   double *values);
+/* Collective, each process with its own points or all with the same ones; checks what was given to `call`. */
+facet_status sample_field_evaluate(const struct sample_field *f, const char *call, int64_t n_points,
+                                   const double *x, double *values);
 enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
 /* A field over the domain (n_on 0), cell groups, or boundary parts. component -1: all; values:
  * up to SAMPLE_MAX_COMPONENTS numbers, or one for the extremes, which are those of the magnitude when a

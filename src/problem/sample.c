@@ -81,31 +81,25 @@ static facet_status locate_some(const struct sample_field *f, int64_t n, const d
     return FACET_OK;
 }
 
-/* So far may rounding take the same point in two cells. */
-#define ROUNDED 1e-14
-
 /* Of the parts that have a point the one keeps it whose cell mesh_locate would find in the whole, and the
- * cells of others become -1. In a box a point between cells belongs to the last of them. */
+ * cells of others become -1. */
 static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const double *x, const double *xi,
                                  int32_t *cells) {
     facet_status status = FACET_OK;
     int64_t *numbers = NULL;
-    double *outside = NULL, *least = NULL;
+    double *claims = NULL, *best = NULL;
     if (mesh->part == NULL) return FACET_OK;
     const int is_box = mesh_bricks(mesh) != NULL;
     const int64_t none = is_box ? -1 : INT64_MAX;
     TRY(ALLOC(numbers, n));
-    TRY(ALLOC(outside, n));
-    TRY(ALLOC(least, n));
+    TRY(ALLOC(claims, n));
+    TRY(ALLOC(best, n));
     for (int64_t i = 0; i < n; i++)
-        least[i] = outside[i] =
-            cells[i] >= 0 ? mesh_outside_by(mesh_block_of(mesh, cells[i])->shape, xi + i * mesh->dim)
-                          : DBL_MAX;
-    TRY(team_reduce(mesh->part->team, TEAM_MIN, (int)n, least));
-    for (int64_t i = 0; i < n; i++) {
-        const double most = is_box ? fmax(least[i], 0.0) + ROUNDED : least[i];
-        numbers[i] = cells[i] >= 0 && outside[i] <= most ? mesh->part->cell_numbers[cells[i]] : none;
-    }
+        best[i] = claims[i] =
+            cells[i] >= 0 ? mesh_claim(mesh, cells[i], x + i * mesh->dim, xi + i * mesh->dim) : DBL_MAX;
+    TRY(team_reduce(mesh->part->team, TEAM_MIN, (int)n, best));
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = cells[i] >= 0 && claims[i] == best[i] ? mesh->part->cell_numbers[cells[i]] : none;
     TRY(team_reduce_counts(mesh->part->team, is_box ? TEAM_MAX : TEAM_MIN, (int)n, numbers));
     for (int64_t i = 0; i < n; i++) {
         if (numbers[i] == none) TRY(fail_outside(mesh, x + i * mesh->dim));
@@ -113,8 +107,8 @@ static facet_status share_points(const struct facet_mesh *mesh, int64_t n, const
     }
 done:
     base_free(&numbers);
-    base_free(&outside);
-    base_free(&least);
+    base_free(&claims);
+    base_free(&best);
     return status;
 }
 
@@ -164,6 +158,11 @@ facet_status sample_field_here(const struct sample_field *f, int64_t n, const do
     TRY(ALLOC(cells, n));
     TRY(ALLOC(xi, n * f->from->problem->mesh->dim));
     TRY(locate_some(f, n, x, cells, xi));
+    for (int64_t i = 0; i < n; i++)
+        if (cells[i] < 0) {
+            fail_outside(f->from->problem->mesh, x + i * f->from->problem->mesh->dim);
+            TRY(base_wrap(FACET_ERROR_INPUT, "of the part of this rank"));
+        }
     TRY(evaluate_some(f, n, cells, xi, values));
 done:
     base_free(&cells);
@@ -174,65 +173,159 @@ done:
 /* Points that one thread takes at a time. */
 #define PORTION 128
 
-facet_status sample_field_evaluate(const struct sample_field *f, int64_t n_points, const double *x,
-                                   double *values) {
+/* FETCHED points at most, which are those of all processes. */
+static facet_status evaluate_together(const struct sample_field *f, int64_t n, const double *x,
+                                      double *values) {
     facet_status status = FACET_OK;
-    int dim = f->from->problem->mesh->dim;
+    const int dim = f->from->problem->mesh->dim;
+    const int n_portions = (int)((n + PORTION - 1) / PORTION), threads = base_threads_for(1000 * n);
+    struct base_collector failures;
     int32_t *cells = NULL;
     double *xi = NULL;
-    TRY(ALLOC(cells, FETCHED));
-    TRY(ALLOC(xi, FETCHED * dim));
-    for (int64_t first = 0; first < n_points; first += FETCHED) {
-        struct base_collector failures;
-        int64_t n = n_points - first < FETCHED ? n_points - first : FETCHED;
-        int n_portions = (int)((n + PORTION - 1) / PORTION), threads = base_threads_for(1000 * n);
-        const double *from = x + first * dim;
-        double *to = values + first * f->components;
-        base_collector_init(&failures);
+    TRY(ALLOC(cells, n));
+    TRY(ALLOC(xi, n * dim));
+    base_collector_init(&failures);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
-        for (int p = 0; p < n_portions; p++) {
-            int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
-            base_collect(&failures, p, locate_some(f, m, from + at * dim, cells + at, xi + at * dim));
-        }
-        TRY(base_collected(&failures));
-        TRY(share_points(f->from->problem->mesh, n, from, xi, cells));
-        TRY(fetch(f->from, n, cells));
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-        for (int p = 0; p < n_portions; p++) {
-            int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
-            base_collect(&failures, p,
-                         evaluate_some(f, m, cells + at, xi + at * dim, to + at * f->components));
-        }
-        TRY(base_collected(&failures));
-        TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_SUM, (int)n * f->components, to));
-        TRY(base_check_interrupt());
+    for (int p = 0; p < n_portions; p++) {
+        int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
+        base_collect(&failures, p, locate_some(f, m, x + at * dim, cells + at, xi + at * dim));
     }
+    TRY(base_collected(&failures));
+    TRY(share_points(f->from->problem->mesh, n, x, xi, cells));
+    TRY(fetch(f->from, n, cells));
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int p = 0; p < n_portions; p++) {
+        int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
+        base_collect(&failures, p,
+                     evaluate_some(f, m, cells + at, xi + at * dim, values + at * f->components));
+    }
+    TRY(base_collected(&failures));
+    TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_SUM, (int)n * f->components, values));
+    TRY(base_check_interrupt());
 done:
     base_free(&cells);
     base_free(&xi);
     return status;
 }
 
+/* The points of all processes, one process after the other, and the first of this one's; or those of any,
+ * where all ask for the same ones. */
+struct asked {
+    int64_t n_all, first;
+    int same;
+};
+
+/* Of 64 bits: other points have another one. */
+static int64_t fingerprint(int64_t n, const double *x) {
+    uint64_t mixed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        mixed = (mixed ^ bits) + 0x9e3779b97f4a7c15u;
+        mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+        mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+        mixed ^= mixed >> 31;
+    }
+    return (int64_t)mixed;
+}
+
+static facet_status ask(const struct facet_mesh *mesh, int64_t n, const double *x, struct asked *asked) {
+    facet_status status = FACET_OK;
+    struct base_team *team = mesh_team(mesh);
+    int64_t *all = NULL;
+    *asked = (struct asked){.n_all = n, .same = 1};
+    if (team == NULL) goto done;
+    const int64_t own[2] = {n, fingerprint(n * mesh->dim, x)};
+    TRY(ALLOC(all, 2 * team->size));
+    TRY(team_gather(team, 2, own, all));
+    for (int r = 1; r < team->size; r++)
+        asked->same = asked->same && all[2 * r] == all[0] && all[2 * r + 1] == all[1];
+    if (asked->same) goto done;
+    asked->n_all = 0;
+    for (int r = 0; r < team->size; r++) {
+        if (r == team->rank) asked->first = asked->n_all;
+        asked->n_all += all[2 * r];
+    }
+done:
+    base_free(&all);
+    return status;
+}
+
+/* Points of one process go round as a sum in which the others have zeros. */
+static facet_status evaluate_asked(const struct sample_field *f, const struct asked *asked, int64_t n_points,
+                                   const double *x, double *values) {
+    facet_status status = FACET_OK;
+    const int64_t dim = f->from->problem->mesh->dim, components = f->components;
+    double *points = NULL, *found = NULL;
+    if (!asked->same) TRY(ALLOC(points, FETCHED * dim));
+    if (!asked->same) TRY(ALLOC(found, FETCHED * components));
+    for (int64_t first = 0; first < asked->n_all; first += FETCHED) {
+        const int64_t n = asked->n_all - first < FETCHED ? asked->n_all - first : FETCHED;
+        if (asked->same) {
+            TRY(evaluate_together(f, n, x + first * dim, values + first * components));
+            continue;
+        }
+        int64_t begin =
+            asked->first > first ? asked->first - first : 0; /* of these, what is asked for here */
+        int64_t end = asked->first + n_points - first < n ? asked->first + n_points - first : n;
+        const int64_t own = end > begin ? end - begin : 0, at = first + begin - asked->first;
+        memset(points, 0, (size_t)(n * dim) * sizeof *points);
+        if (own > 0) memcpy(points + begin * dim, x + at * dim, (size_t)(own * dim) * sizeof *points);
+        TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_SUM, (int)(n * dim), points));
+        TRY(evaluate_together(f, n, points, found));
+        if (own > 0)
+            memcpy(values + at * components, found + begin * components,
+                   (size_t)(own * components) * sizeof *found);
+    }
+done:
+    base_free(&points);
+    base_free(&found);
+    return status;
+}
+
+/* Inside of the call: of many processes all hear of it. */
+static facet_status check_asked(const char *call, int64_t n_points, const double *x, const double *values) {
+    if (n_points < 0) return base_fail(FACET_ERROR_INPUT, "%s: %lld points", call, (long long)n_points);
+    if (n_points > 0 && (x == NULL || values == NULL))
+        return base_fail(FACET_ERROR_INPUT, "%s: the argument '%s' is NULL", call,
+                         x == NULL ? "x" : "values");
+    return FACET_OK;
+}
+
+facet_status sample_field_evaluate(const struct sample_field *f, const char *call, int64_t n_points,
+                                   const double *x, double *values) {
+    facet_status status = FACET_OK;
+    struct asked asked;
+    TRY(check_asked(call, n_points, x, values));
+    TRY(ask(f->from->problem->mesh, n_points, x, &asked));
+    TRY(evaluate_asked(f, &asked, n_points, x, values));
+done:
+    return status;
+}
+
 static facet_status evaluate(const struct facet_solver *s, const char *name, int64_t n_points,
                              const double *x, double *values) {
-    struct sample_field field;
-    facet_status status = sample_field_create(s, name, n_points, &field);
-    if (status == FACET_OK) status = sample_field_evaluate(&field, n_points, x, values);
+    static const char call[] = "facet_solver_evaluate";
+    facet_status status = FACET_OK;
+    struct sample_field field = {0};
+    struct asked asked;
+    if (name == NULL) FAIL(FACET_ERROR_INPUT, "%s: the argument 'name' is NULL", call);
+    TRY(check_asked(call, n_points, x, values));
+    if (n_points > 0) TRY(solver_check_host(s, call, "x", x));
+    if (n_points > 0) TRY(solver_check_host(s, call, "values", values));
+    TRY(ask(s->problem->mesh, n_points, x, &asked));
+    TRY(sample_field_create(s, name, asked.n_all, &field));
+    TRY(evaluate_asked(&field, &asked, n_points, x, values));
+done:
     sample_field_destroy(&field);
     return status;
 }
 
 facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
                                    double *values) {
+    facet_status status;
     REQUIRE_AS(s, "solver");
-    REQUIRE(name);
-    REQUIRE(x);
-    REQUIRE(values);
-    if (n_points < 0)
-        return base_fail(FACET_ERROR_INPUT, "facet_solver_evaluate: %lld points", (long long)n_points);
-    facet_status status = solver_check_host(s, "facet_solver_evaluate", "x", x);
-    if (status == FACET_OK) status = solver_check_host(s, "facet_solver_evaluate", "values", values);
-    if (status == FACET_OK) SOLVER_CALL(s, status, evaluate(s, name, n_points, x, values));
+    SOLVER_CALL(s, status, evaluate(s, name, n_points, x, values));
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Continuous elements on blocks, solved again and again: another reaction, down to none, where constants are
- * free, and back; and from a guess. Each solution is that of a solver made for it. */
+ * free, and back; and from a guess. Each solution is that of a solver made for it. Values at points of which
+ * each rank has its own. */
 #include <facet_dist.h>
 #include <math.h>
 
@@ -30,6 +31,46 @@ static double distance(int64_t n, const double *one, const double *two) {
     double most = 0.0;
     for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(one[i] - two[i]));
     return most;
+}
+
+/* The points of a rank are its own, more than go round at once, few, or none; what all give alike is taken
+ * once; what one rank gives wrong fails on all. */
+static void ask_own_points(facet_context *context, const facet_mesh *mesh) {
+    enum { MOST = 5000 };
+    const int rank = facet_context_rank(context);
+    const int64_t counts[] = {0, MOST, 3};
+    facet_problem *problem = NULL;
+    facet_solver *solver = NULL;
+    facet_field *field = NULL;
+    double *x = NULL, *u = NULL, one;
+    OK(ALLOC(x, 2 * MOST));
+    OK(ALLOC(u, MOST));
+    OK(facet_problem_create(context, mesh, FACET_DIFFUSION, &problem));
+    OK(facet_problem_set_exact(problem, "x + 10*y"));
+    OK(facet_solver_create(problem, NULL, &solver));
+    OK(facet_solver_solve(solver, NULL, NULL));
+    OK(facet_field_create(solver, "u", &field));
+    for (int way = 0; way < 3; way++) {
+        const int64_t n = way < 2 ? counts[rank % 3] : 7;
+        for (int64_t i = 0; i < n; i++) {
+            x[2 * i] = 2.0 * (double)((7 * i + rank * (way < 2)) % MOST) / MOST;
+            x[2 * i + 1] = (double)i / MOST;
+            u[i] = -1.0;
+        }
+        OK(way == 1 ? facet_field_evaluate(field, n, x, u)
+                    : facet_solver_evaluate(solver, "u", n, n > 0 ? x : NULL, n > 0 ? u : NULL));
+        for (int64_t i = 0; i < n; i++)
+            CHECK(fabs(u[i] - x[2 * i] - 10.0 * x[2 * i + 1]) < 1e-7, "u(%g, %g) = %g", x[2 * i],
+                  x[2 * i + 1], u[i]);
+    }
+    CHECK(facet_solver_evaluate(solver, "u", 1, rank == 1 ? NULL : x, &one) == FACET_ERROR_INPUT, "NULL");
+    x[0] = rank == 2 ? 3.0 : 0.5;
+    CHECK(facet_solver_evaluate(solver, "u", 1, x, &one) == FACET_ERROR_INPUT, "a point outside");
+    facet_field_destroy(&field);
+    facet_solver_destroy(&solver);
+    facet_problem_destroy(&problem);
+    base_free(&x);
+    base_free(&u);
 }
 
 int main(int argc, char **argv) {
@@ -66,6 +107,7 @@ int main(int argc, char **argv) {
         base_free(&two);
         facet_solver_destroy(&solver);
     }
+    ask_own_points(context, mesh);
     facet_mesh_destroy(&mesh);
     facet_context_destroy(&context);
     return mpi_end(&comm);
