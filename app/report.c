@@ -250,6 +250,7 @@ void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
 void report_results(const struct run *run, struct text *out) {
     char note[RUN_NOTE_BYTES];
     put_solver(&run->report, out);
+    if (run_note(run, RUN_NOTE_PETSC, note)) text_printf(out, "note      %s\n", note);
     put_levels(run, out);
     if (run->report.converged) {
         report_mismatch(&run->mismatch, out);

@@ -451,13 +451,26 @@ solver: {rtol: 1.0e-12}
             self.assertEqual(found["line"][-1], found["at"])
 
     def test_petsc(self):
-        for solver in ("method: petsc", "method: petsc, preconditioner: pmg",
-                       "method: petsc, petsc: '-ksp_type cg -pc_type bddc'",
-                       "method: cg, preconditioner: pmg, petsc: '-facet_coarse_pc_type gamg'"):
+        one = self.solve(diffusion("triangle", 4, 2))
+        for solver, name in (("method: petsc, petsc: '-ksp_mistyped 1'", "boomeramg"),
+                             ("method: petsc, preconditioner: pmg", "pmg"),
+                             ("method: petsc, petsc: '-ksp_type cg -pc_type bddc'", "bddc"),
+                             ("method: cg, preconditioner: pmg, petsc: '-facet_coarse_pc_type gamg'", "pmg")):
             out = self.mpi(3, diffusion("triangle", 4, 2, solver))
-            one = self.solve(diffusion("triangle", 4, 2))
             for key in one["errors"]:
                 self.same(out["errors"][key]["L2"], one["errors"][key]["L2"], f"{key}, {solver}")
+            self.assertEqual(out["solver"]["preconditioner"], name)
+            self.assertAlmostEqual(out["solver"]["rate"] ** out["solver"]["iterations"] / out["solver"]["residual"], 1,
+                                   delta=1e-6)
+            self.assertEqual(out.get("notes"), ["PETSc: nobody asked for -facet_ksp_mistyped"] if "mistyped" in solver
+                             else None)
+
+    def test_petsc_fails(self):
+        """Its own reason is told, with the iterations that it made."""
+        for options, message in (("-ksp_type richardson -pc_type none", r"PETSc ended with DIVERGED_DTOL, .* [2-9] iter"),
+                                 ("-ksp_atol 1e30", "PETSc ended with CONVERGED_ATOL, .* after 0 iterations")):
+            error = self.mpi(2, diffusion("triangle", 4, 2, f"method: petsc, petsc: '{options}'"), status=1)
+            self.assertRegex(error, message)
 
     def test_refused(self):
         for solver, word in (("method: direct", "direct"), ("method: cg, preconditioner: amg", "amg"),

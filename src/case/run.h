@@ -116,6 +116,7 @@ enum run_note {
     RUN_NOTE_OPERATOR, /* why the tensor operators do not apply */
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_HOST,     /* what the device leaves to the host */
+    RUN_NOTE_PETSC,    /* options that nobody asked for */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_NOTE_FLUX,     /* a flux has few digits */

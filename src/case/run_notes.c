@@ -54,6 +54,7 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
     return solver_note(run->solver,
                        which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR
                        : which == RUN_NOTE_PMG    ? SOLVER_NOTE_PMG
+                       : which == RUN_NOTE_PETSC  ? SOLVER_NOTE_PETSC
                                                   : SOLVER_NOTE_HOST,
                        text, RUN_NOTE_BYTES);
 }

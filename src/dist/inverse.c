@@ -1,5 +1,6 @@
 /* The whole system by a KSP of PETSc: our product as a MatShell, our preconditioner as a PCShell, or the
  * assembled matrix with a preconditioner of PETSc. See petsc.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -19,6 +20,7 @@ struct inverse {
     Vec solution;
     double *owned; /* room for what is owned of a vector, and zeros */
     int iterations;
+    char ending[128], preconditioner[48];
 };
 
 static void inverse_free(void **data) {
@@ -209,10 +211,17 @@ done:
 static facet_status inverse_apply(void *data, const double *b, double *x) {
     facet_status status = FACET_OK;
     struct inverse *s = data;
+    KSPConvergedReason reason;
     PetscInt iterations;
     TRY(solve(s, b, x));
     PETSC(KSPGetIterationNumber(s->ksp, &iterations));
+    PETSC(KSPGetConvergedReason(s->ksp, &reason));
     s->iterations += (int)iterations;
+    if (reason == KSP_DIVERGED_ITS)
+        snprintf(s->ending, sizeof s->ending, "the iteration limit was reached");
+    else
+        snprintf(s->ending, sizeof s->ending, "PETSc ended with %s, and the true residual %s",
+                 KSPConvergedReasons[reason], reason < 0 ? "is too large" : "hardly falls any more");
 done:
     return status;
 }
@@ -246,6 +255,31 @@ int dist_inverse_iterations(const struct operator* inverse) {
     return inverse_of(inverse)->iterations;
 }
 
+const char *dist_inverse_ending(const struct operator* inverse) {
+    return inverse_of(inverse)->ending;
+}
+
+const char *dist_inverse_preconditioner(const struct operator* inverse) {
+    const char *name = inverse_of(inverse)->preconditioner;
+    return name[0] != '\0' ? name : NULL;
+}
+
+/* Of hypre, which has several, the one that it is. */
+static facet_status find_name(struct inverse *s) {
+    facet_status status = FACET_OK;
+    const char *type = NULL;
+    PC pc;
+    PETSC(KSPGetPC(s->ksp, &pc));
+    PETSC(PCGetType(pc, &type));
+#ifdef PETSC_HAVE_HYPRE
+    if (strcmp(type, PCHYPRE) == 0) PETSC(PCHYPREGetType(pc, &type));
+#endif
+    if (s->M.apply == NULL || strcmp(type, PCSHELL) != 0)
+        snprintf(s->preconditioner, sizeof s->preconditioner, "%s", type);
+done:
+    return status;
+}
+
 facet_status dist_create_inverse(const struct operator* A, struct operator* M, const struct coarse_matrix *m,
                                  double rtol, int max_iterations, struct operator* inverse) {
     facet_status status = FACET_OK;
@@ -270,6 +304,7 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M, c
     PETSC(MatSetOption(s->shell, MAT_SPD, PETSC_TRUE));
     if (s->M.apply == NULL) TRY(make_matrix(comm, m, s));
     TRY(make_solver(comm, m->n_modes > 1, rtol, max_iterations, s));
+    TRY(find_name(s));
     status = operator_create_host(A->device, A->n, "the inverse of PETSc", inverse_apply, s, inverse_free,
                                   inverse);
     s = NULL;

@@ -65,6 +65,19 @@ done:
     return status;
 }
 
+int dist_petsc_unused(char *text, size_t bytes) {
+    char **names = NULL, **values = NULL;
+    size_t used = 0;
+    PetscInt n = 0;
+    text[0] = '\0';
+    if (PetscOptionsLeftGet(NULL, &n, &names, &values) != 0) return 0;
+    for (PetscInt i = 0; i < n && used < bytes; i++)
+        if (strncmp(names[i], "facet_", 6) == 0)
+            used += (size_t)snprintf(text + used, bytes - used, "%s-%s", used > 0 ? ", " : "", names[i]);
+    PetscOptionsLeftRestore(NULL, &n, &names, &values);
+    return used > 0;
+}
+
 facet_status dist_petsc_number(int64_t number, PetscInt *to) {
     *to = (PetscInt)number;
     if ((int64_t)*to == number) return FACET_OK;
@@ -184,7 +197,10 @@ done:
 }
 
 const struct solve_elsewhere dist_elsewhere = {.options = dist_petsc_options,
+                                               .unused = dist_petsc_unused,
                                                .create_coarse = dist_create_coarse,
                                                .create_inverse = dist_create_inverse,
                                                .iterations = dist_inverse_iterations,
+                                               .ending = dist_inverse_ending,
+                                               .preconditioner = dist_inverse_preconditioner,
                                                .create_rough = dist_create_rough};

@@ -24,6 +24,8 @@ facet_status dist_petsc_begin(MPI_Comm comm);
 /* More options, as on a command line; to those that do not begin with -facet_ that is added. A text that
  * PETSc does not understand is FACET_ERROR_INPUT. */
 facet_status dist_petsc_options(const char *text);
+/* Options with our prefix that nobody has asked for. */
+int dist_petsc_unused(char *text, size_t bytes);
 /* What PETSc returned, as a status. */
 facet_status dist_petsc_check(PetscErrorCode code, const char *call);
 #define PETSC(call) TRY(dist_petsc_check(call, #call))
@@ -37,6 +39,8 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M,
                                  const struct coarse_matrix *matrix, double rtol, int max_iterations,
                                  struct operator* inverse);
 int dist_inverse_iterations(const struct operator* inverse);
+const char *dist_inverse_ending(const struct operator* inverse);
+const char *dist_inverse_preconditioner(const struct operator* inverse);
 facet_status dist_create_rough(const struct operator* inverse, struct operator* rough);
 extern const struct solve_elsewhere dist_elsewhere;
 

@@ -222,13 +222,13 @@ static facet_status solve_by_petsc(struct facet_solver *s, struct solve_control 
     facet_status status = FACET_OK;
     const struct solve_elsewhere *elsewhere = s->context->elsewhere;
     struct operator rough = {0};
-    int before = elsewhere->iterations(&s->M);
     TRY(elsewhere->create_rough(&s->M, &rough));
     control->rough = &rough;
+    control->elsewhere = elsewhere;
     status = solve_refined(&s->A, &s->M, &s->b, &s->x, control, &s->report);
-    s->report.iterations = elsewhere->iterations(&s->M) - before;
 done:
     control->rough = NULL;
+    control->elsewhere = NULL;
     operator_destroy(&rough);
     return status;
 }

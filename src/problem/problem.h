@@ -281,7 +281,13 @@ double solver_potential(const struct facet_solver *solver, int i);
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
  * geometric multigrid; what a device leaves to the host. NULL: nothing. */
-enum solver_note { SOLVER_NOTE_OPERATOR, SOLVER_NOTE_PMG, SOLVER_NOTE_HOST, SOLVER_N_NOTES };
+enum solver_note {
+    SOLVER_NOTE_OPERATOR,
+    SOLVER_NOTE_PMG,
+    SOLVER_NOTE_HOST,
+    SOLVER_NOTE_PETSC,
+    SOLVER_N_NOTES
+};
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
 /* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,

@@ -547,6 +547,12 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     return status;
 }
 
+static const char *preconditioner_of(const struct facet_solver *s) {
+    const char *own =
+        s->method == METHOD_PETSC && s->M.apply != NULL ? s->context->elsewhere->preconditioner(&s->M) : NULL;
+    return own != NULL ? own : option_words[OPTION_PRECONDITIONER][s->preconditioner];
+}
+
 static int n_notes(const struct facet_solver *s) {
     char text[PROBLEM_WHY_BYTES];
     int n = 0;
@@ -572,7 +578,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                          .iterations = s->report.iterations,
                          .converged = s->report.converged,
                          .method = option_words[OPTION_METHOD][s->method],
-                         .preconditioner = option_words[OPTION_PRECONDITIONER][s->preconditioner],
+                         .preconditioner = preconditioner_of(s),
                          .reason = s->report.reason != NULL ? s->report.reason : "not started",
                          .residual = s->report.residual,
                          .rate = s->report.rate,
@@ -593,15 +599,19 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
 }
 
 const char *solver_note(const struct facet_solver *s, enum solver_note which, char *text, size_t bytes) {
-    static const char *const before[] = {"operator mapped: tensor needs ",
-                                         "preconditioner pmg instead of gmg: ", "left to the host: "};
-    char host[PROBLEM_WHY_BYTES] = "";
+    static const char *const before[] = {
+        "operator mapped: tensor needs ",
+        "preconditioner pmg instead of gmg: ", "left to the host: ", "PETSc: nobody asked for "};
+    char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "";
     if (which == SOLVER_NOTE_HOST && !device_is_host(s->context->device) && s->backend != NULL &&
         s->backend->on_host != NULL)
         s->backend->on_host(s, host, sizeof host);
+    if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
+        s->context->elsewhere->unused(unused, sizeof unused);
     const char *why = which == SOLVER_NOTE_OPERATOR ? s->why_mapped
                       : which == SOLVER_NOTE_PMG    ? s->why_pmg
-                                                    : host;
+                      : which == SOLVER_NOTE_HOST   ? host
+                                                    : unused;
     if (why[0] == '\0') return NULL;
     snprintf(text, bytes, "%s%s", before[which], why);
     return text;

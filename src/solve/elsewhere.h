@@ -8,6 +8,8 @@
 struct solve_elsewhere {
     /* Options of the user, as a text. */
     facet_status (*options)(const char *text);
+    /* The options that nobody has asked for so far, separated by commas; 0: there are none. */
+    int (*unused)(char *text, size_t bytes);
     /* The solve on a last level. It takes the parts of a right-hand side, whose sum it is, and gives every
      * process the solution of all its unknowns. */
     facet_status (*create_coarse)(const struct device *device, const struct coarse_matrix *matrix,
@@ -19,6 +21,11 @@ struct solve_elsewhere {
                                    const struct coarse_matrix *matrix, double rtol, int max_iterations,
                                    struct operator* inverse);
     int (*iterations)(const struct operator* inverse); /* so far */
+    /* Why the last of them ended, for a solution that is not good enough. It and the next text live as long
+     * as the inverse. */
+    const char *(*ending)(const struct operator* inverse);
+    /* The preconditioner of its own that it took; NULL: ours. */
+    const char *(*preconditioner)(const struct operator* inverse);
     /* The same inverse to a few digits, which does not count its iterations. It must not outlive it. */
     facet_status (*create_rough)(const struct operator* inverse, struct operator* rough);
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "solve/elsewhere.h"
 #include "solve/internal.h"
 
 void solve_report_clear(struct solve_report *report) {
@@ -34,8 +35,8 @@ facet_status solve_finish(struct solve_report *report, int converged, const char
     report->rate = n > 0 && first > 0.0 && residual > 0.0 ? pow(residual / first, 1.0 / n) : 0.0;
     if (converged) return FACET_OK;
     return base_fail(FACET_NOT_CONVERGED,
-                     "the solve did not converge: %s after %d iterations, relative residual %.2e", reason,
-                     report->iterations, residual);
+                     "the solve did not converge: %s after %d iteration%s, relative residual %.2e", reason,
+                     report->iterations, report->iterations == 1 ? "" : "s", residual);
 }
 
 facet_status solve_nothing(const struct vector *b, struct vector *x, struct solve_report *report) {
@@ -67,6 +68,9 @@ struct refinement {
     struct vector *x;
     const struct solve_control *control;
     struct solve_report *report;
+    const struct operator* inverse; /* of control->elsewhere, or NULL, */
+    int before;                     /* and the iterations that it had made */
+    int steps;
     int sharp;  /* A x is more accurate than a correction */
     int probed; /* r is SOLVE_PROBE (b - A x), with its rounding */
     struct vector *r, *d;
@@ -88,7 +92,7 @@ static void find_residual(struct refinement *s, int probed) {
  * corrections are no less accurate than products. */
 static facet_status take_step(struct refinement *s) {
     facet_status status = FACET_OK;
-    int first = s->report->iterations == 0;
+    int first = s->steps == 0;
     if (first) {
         TRY(s->correct(s->data, s->b, s->x));
     } else {
@@ -97,7 +101,9 @@ static facet_status take_step(struct refinement *s) {
     }
     solve_remove_kernel(s->control, SOLVE_UNKNOWNS, s->x);
     find_residual(s, first || !s->sharp);
-    s->report->iterations++;
+    s->steps++;
+    s->report->iterations =
+        s->inverse != NULL ? s->control->elsewhere->iterations(s->inverse) - s->before : s->steps;
     TRY(solve_record(s->control, s->report, s->norm / s->scale));
 done:
     return status;
@@ -158,7 +164,9 @@ static facet_status refine(struct refinement *s) {
         int limit = s->norm < 0.5 * before;
         double residual = s->norm / s->scale;
         if (limit || !solve_is_rounding(s->A, s->b, s->x, s->control, residual, s->r, s->d)) {
-            reason = limit ? "the iteration limit was reached" : solve_stall_reason(s->norm);
+            reason = limit                ? "the iteration limit was reached"
+                     : s->inverse != NULL ? s->control->elsewhere->ending(s->inverse)
+                                          : solve_stall_reason(s->norm);
             status = solve_finish(s->report, 0, reason, residual);
             goto done;
         }
@@ -209,7 +217,10 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
 facet_status solve_refined(const struct operator* A, struct operator* inverse, const struct vector *b,
                            struct vector *x, const struct solve_control *control,
                            struct solve_report *report) {
+    const struct solve_elsewhere *elsewhere = control->elsewhere;
     struct refinement s = {.A = A,
+                           .inverse = elsewhere != NULL ? inverse : NULL,
+                           .before = elsewhere != NULL ? elsewhere->iterations(inverse) : 0,
                            .correct = solve_apply,
                            .data = inverse,
                            .b = b,

@@ -159,6 +159,7 @@ struct solve_fast {
     void *data;
 };
 
+struct solve_elsewhere;
 /* Vectors that solve_cg and solve_refined keep from solve to solve. */
 struct solve_work;
 void solve_work_destroy(struct solve_work **work); /* safe on NULL, and twice */
@@ -187,6 +188,8 @@ struct solve_control {
     struct solve_fast *fast; /* solve_cg: NULL: in double precision */
     /* solve_refined: the inverse to a few digits, for the estimate of the error. NULL: the inverse itself. */
     const struct operator* rough;
+    /* solve_refined: of whom the inverse is (elsewhere.h), whose iterations count. NULL: its steps do. */
+    const struct solve_elsewhere *elsewhere;
     struct solve_work **work; /* NULL: made and freed; *work NULL: made */
 };
 /* Takes out of x what it has of the kernel. */
