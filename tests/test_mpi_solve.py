@@ -450,6 +450,28 @@ solver: {rtol: 1.0e-12}
             found = self.solve(case)["values"]
             self.assertEqual(found["line"][-1], found["at"])
 
+    def test_notes(self):
+        """Reasons are those of one process, whichever rank has them; the host's cells are those of all ranks."""
+        rest = """equation: diffusion
+source: 1
+boundary: [{on: [xmin, ymin], dirichlet: 0}, {on: [xmax, ymax], robin: {a: 1, g: 0}}]
+discretization: {degree: 2}
+"""
+        mesh = "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [5, 6], shape: SHAPE}}\n"
+        odd = mesh.replace("SHAPE", "triangle") + rest + "solver: {method: cg, preconditioner: gmg}\n"
+        for case, word in ((odd, "5 x 6"), (mesh.replace("SHAPE", "quad") + rest, "'xmax'")):
+            notes = self.solve(case)["notes"]
+            self.assertIn(word, notes[0])
+            self.assertEqual(self.mpi(3, case)["notes"], notes)
+        case = f"""mesh: {{file: {SOURCE}/tests/meshes/prisms_1.msh}}
+equation: diffusion
+source: 1
+boundary: [{{on: rest, dirichlet: 0}}]
+"""
+        notes = [self.mpi(n, case, "--device", "debug")["notes"] for n in (1, 2)]
+        self.assertRegex(notes[0][0], r"the matrices of (\d+) of \1 cells")
+        self.assertEqual(notes[0], notes[1])
+
     def test_petsc(self):
         one = self.solve(diffusion("triangle", 4, 2))
         for solver, name in (("method: petsc, petsc: '-ksp_mistyped 1'", "boomeramg"),

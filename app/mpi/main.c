@@ -48,6 +48,16 @@ static facet_status create_context(const char *device, facet_context **context) 
     return dist_context_create(comm, device, context);
 }
 
+/* Beyond all of ours: the run was interrupted, on all ranks. */
+#define FIRST_SIGNAL 128
+
+/* The signal came to one rank, maybe, and the others only heard of an interrupt: all end with its number. */
+static int find_signal(int status) {
+    int known = status != FACET_INTERRUPTED ? status : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return known > 0 ? known : status;
+}
+
 int main(int argc, char **argv) {
     int level, status;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) return FACET_ERROR_MACHINE;
@@ -62,6 +72,7 @@ int main(int argc, char **argv) {
                                       .create_context = create_context,
                                       .team = &comm->team};
     status = app_main(argc, argv, &launch);
+    if (status >= FIRST_SIGNAL) status = find_signal(status);
     dist_comm_destroy(&comm);
     MPI_Finalize();
     return status;

@@ -1,5 +1,6 @@
 /* The meshes under a mesh: those it was refined from, then boxes with half as many cells in every direction.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,9 +16,9 @@ static const char *cells_text(const struct mesh_box *box, int dim, char *text, s
     return text;
 }
 
-/* Whether a box can be halved; if not, why. */
-static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, int32_t least, char *why,
-                     size_t bytes) {
+/* Whether a box can be halved; if not, why. n_cells: of the whole mesh. */
+static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, int64_t n_cells,
+                     int32_t least, char *why, size_t bytes) {
     char text[64];
     int odd = 0, one_left = 0, odd_left = 0, five = mesh->split && strcmp(mesh->split, "five") == 0;
     if (box->cells[0] == 0) {
@@ -45,7 +46,7 @@ static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, 
                  "the box has %s cells split in five tets, and half of them would leave an odd number in a "
                  "periodic direction",
                  text);
-    else if (mesh->n_cells >> mesh->dim < least)
+    else if (n_cells >> mesh->dim < least)
         snprintf(why, bytes,
                  "the box has %s cells, and half of them in every direction are too few for a coarse mesh",
                  text);
@@ -63,6 +64,36 @@ static facet_status agree_on(const struct facet_mesh *mesh, struct mesh_nesting 
     return status;
 }
 
+static const char graded_text[] =
+    "the box is graded, and simplices of graded boxes are not nested: refine a coarse box with mesh.refine";
+
+/* Why a mesh of several parts, which has none under it, is the coarsest. */
+static facet_status find_why_not(const struct facet_mesh *mesh, int32_t least, char *why, size_t bytes) {
+    facet_status status = FACET_OK;
+    const struct mesh_part *part = mesh->part;
+    struct mesh_box whole = {{0}, {NULL}, {0}};
+    int64_t graded = 0;
+    for (int a = 0; a < mesh->dim; a++) {
+        const double *x = mesh->cut.coordinates[a];
+        whole.cells[a] = part->box.cells[a];
+        whole.periodic[a] = part->box.periodic[a];
+        for (int i = 1; mesh->split != NULL && x != NULL && i < mesh->cut.cells[a]; i++)
+            graded |= fabs(x[i + 1] - 2.0 * x[i] + x[i - 1]) > 1e-9 * (x[i + 1] - x[i - 1]);
+    }
+    TRY(team_reduce_counts(part->team, TEAM_MAX, 1, &graded));
+    if (!can_halve(mesh, &whole, part->n_cells, least, why, bytes)) goto done;
+    if (graded)
+        snprintf(why, bytes, "%s", graded_text);
+    else
+        snprintf(
+            why, bytes,
+            "on %d ranks blocks of even numbers of cells would differ by more than a tenth: take another "
+            "number of ranks or cells, or refine a coarse mesh with mesh.refine",
+            part->team->size);
+done:
+    return status;
+}
+
 /* The next nesting under `mesh`; *nested = 0 when there is none. */
 static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh *mesh, int32_t least,
                               char *why, size_t bytes, int *nested) {
@@ -71,14 +102,12 @@ static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh 
     const struct facet_mesh *coarse = mesh->coarse;
     *nested = 0;
     if (!coarse && mesh->part != NULL) { /* a part of a box was made with those that are nested */
-        snprintf(why, bytes,
-                 "on so many ranks blocks that can be halved would differ too much in size, or there is no "
-                 "coarser mesh");
+        TRY(find_why_not(mesh, least, why, bytes));
         goto done;
     }
     if (!coarse) {
         const struct mesh_box *box = mesh->split ? &mesh->cut : &mesh->box;
-        if (!can_halve(mesh, box, least, why, bytes)) goto done;
+        if (!can_halve(mesh, box, mesh->n_cells, least, why, bytes)) goto done;
         TRY(mesh_rescale_box(mesh, box, 0, &half));
         coarse = half;
     }
@@ -88,10 +117,8 @@ static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh 
         h->owned[h->n++] = half;
         half = NULL;
     } else
-        snprintf(why, bytes,
-                 mesh->split ? "the box is graded, and simplices of graded boxes are not nested: refine a "
-                               "coarse box with mesh.refine"
-                             : "the cells do not lie in those of the coarser mesh");
+        snprintf(why, bytes, "%s",
+                 mesh->split ? graded_text : "the cells do not lie in those of the coarser mesh");
 done:
     mesh_destroy(&half);
     return status;
@@ -126,7 +153,7 @@ int64_t mesh_hierarchy_coarsest(const struct facet_mesh *mesh) {
     while (mesh->coarse != NULL) mesh = mesh->coarse;
     struct mesh_box box = mesh->split != NULL ? mesh->cut : mesh->box;
     int64_t cells = mesh->n_cells;
-    while (mesh->part == NULL && can_halve(mesh, &box, 0, why, sizeof why)) {
+    while (mesh->part == NULL && can_halve(mesh, &box, cells, 0, why, sizeof why)) {
         for (int a = 0; a < mesh->dim; a++) box.cells[a] /= 2;
         cells >>= mesh->dim;
     }
@@ -135,14 +162,14 @@ int64_t mesh_hierarchy_coarsest(const struct facet_mesh *mesh) {
 
 int mesh_box_halvings(const facet_box *box) {
     char why[sizeof((struct mesh_hierarchy *)NULL)->why];
-    const struct facet_mesh like = {.dim = box->dim, .split = box->split, .n_cells = INT32_MAX};
+    const struct facet_mesh like = {.dim = box->dim, .split = box->split};
     struct mesh_box half = {{0}, {NULL}, {0}};
     int n = 0;
     for (int a = 0; a < box->dim; a++) {
         half.cells[a] = box->cells[a];
         half.periodic[a] = box->periodic[a];
     }
-    for (; can_halve(&like, &half, 0, why, sizeof why); n++)
+    for (; can_halve(&like, &half, INT32_MAX, 0, why, sizeof why); n++)
         for (int a = 0; a < box->dim; a++) half.cells[a] /= 2;
     return n;
 }

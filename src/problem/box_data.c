@@ -65,7 +65,9 @@ static int32_t condition_of_side(const struct problem_resolved *from, int d, int
     return -1;
 }
 
-static void find_conditions(const struct problem_resolved *from, struct box_data *data, char *why) {
+/* *first: the number of the side that is named in `why`. */
+static void find_conditions(const struct problem_resolved *from, struct box_data *data, int64_t *first,
+                            char *why) {
     const struct facet_mesh *mesh = from->data.mesh;
     for (int d = 0; d < mesh->dim; d++)
         for (int side = 0; side < 2; side++) {
@@ -75,13 +77,29 @@ static void find_conditions(const struct problem_resolved *from, struct box_data
             data->grid.sides[d][side] = BOX_SEAM;
             if (number < 0) continue;
             const struct hdg_condition *condition = &from->conditions[number];
-            if (condition->kind == HDG_ROBIN)
+            if (condition->kind == HDG_ROBIN && why[0] == '\0') {
+                *first = 2 * d + side;
                 snprintf(why, BOX_WHY_BYTES,
                          "Dirichlet, Neumann or periodic sides, but '%.64s' has a Robin condition",
                          condition->part);
+            }
             data->conditions[d][side] = condition;
             data->grid.sides[d][side] = condition->kind == HDG_DIRICHLET ? BOX_DIRICHLET : BOX_NEUMANN;
         }
+}
+
+/* The reason that comes first, by the number of a side or of a cell in the whole, is that of all: whichever
+ * process has it. */
+static facet_status share_reason(struct base_team *team, int64_t place, char why[BOX_WHY_BYTES]) {
+    facet_status status = FACET_OK;
+    int64_t least = why[0] != '\0' ? place : INT64_MAX, first;
+    if (team == NULL) return FACET_OK;
+    TRY(team_reduce_counts(team, TEAM_MIN, 1, &least));
+    first = why[0] != '\0' && place == least ? team->rank : team->size;
+    TRY(team_reduce_counts(team, TEAM_MIN, 1, &first));
+    if (first < team->size) TRY(team_broadcast(team, (int)first, why, BOX_WHY_BYTES));
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ coefficients */
@@ -227,6 +245,9 @@ static facet_status sample_all(const struct device *device, const struct facet_m
         snprintf(why, BOX_WHY_BYTES, "%s to be constant in every cell, but in the one at %s it varies",
                  kind->name, cell_text(mesh, first, where));
     }
+    TRY(share_reason(mesh_team(mesh),
+                     mesh->part != NULL && first < mesh->n_cells ? mesh->part->cell_numbers[first] : first,
+                     why));
 done:
     return status;
 }
@@ -279,18 +300,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------ blocks */
-
-/* The reason of the first process that has one is that of all. */
-static facet_status share_reason(struct base_team *team, char why[BOX_WHY_BYTES]) {
-    facet_status status = FACET_OK;
-    int64_t first;
-    if (team == NULL) return FACET_OK;
-    first = why[0] != '\0' ? team->rank : team->size;
-    TRY(team_reduce_counts(team, TEAM_MIN, 1, &first));
-    if (first < team->size) TRY(team_broadcast(team, (int)first, why, BOX_WHY_BYTES));
-done:
-    return status;
-}
 
 /* Whether the cells of a layer that other blocks have agree with those here. */
 static facet_status compare_layers(const struct facet_mesh *mesh, const struct box_data *data, char *why) {
@@ -345,7 +354,6 @@ static facet_status find_coefficients(const struct device *device, const struct 
     if (from->reaction != NULL && why[0] == '\0')
         TRY(sample_all(device, mesh, from->reaction[region_of(resolved)], &reaction, degree, data->reaction,
                        why));
-    TRY(share_reason(mesh_team(mesh), why));
     if (from->equation->tau == NULL || why[0] != '\0') goto done;
     if (from->tau != NULL) {
         TRY(ALLOC(tau, mesh->n_cells));
@@ -353,7 +361,7 @@ static facet_status find_coefficients(const struct device *device, const struct 
     }
     TRY(domain_length(mesh, &length));
     find_rho(from, tau, length, data, why);
-    TRY(share_reason(mesh_team(mesh), why));
+    TRY(share_reason(mesh_team(mesh), 0, why));
     if (mesh->part != NULL && why[0] == '\0') TRY(compare_layers(mesh, data, why));
 done:
     base_free(&tau);
@@ -392,8 +400,9 @@ facet_status box_data_create(const struct facet_context *context, const struct p
         data->grid.coordinates[d] = mesh_bricks(mesh)->coordinates[d];
     }
     if (team_size(mesh_team(mesh)) > 1) TRY(make_part(context, mesh, data)); /* one process has all of it */
-    find_conditions(resolved, data, why);
-    TRY(share_reason(mesh_team(mesh), why));
+    int64_t side = 0;
+    find_conditions(resolved, data, &side, why);
+    TRY(share_reason(mesh_team(mesh), side, why));
     if (why[0] != '\0') goto done;
     TRY(find_coefficients(device, resolved, degree, data, why));
     data->grid.conductivity = data->conductivity;

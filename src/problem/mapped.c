@@ -43,6 +43,8 @@ static facet_status condense(struct facet_solver *s) {
     TRY(hdg_create(mapped_device(s), &s->resolved.data, s->options.degree, s->maker, monitor, &s->hdg));
     hdg_describe(s->hdg, &s->system);
     TRY(hdg_condense(s->hdg));
+    s->n_single = device_is_host(s->context->device) ? 0 : hdg_n_single(s->hdg);
+    TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_single));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
     return status;
@@ -607,7 +609,8 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
                                                    : "the discretization condensed over several processes");
         return;
     }
-    const int64_t singles = hdg_n_single(s->hdg), n = s->problem->mesh->n_cells;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    const int64_t singles = s->n_single, n = mesh->part != NULL ? mesh->part->n_cells : mesh->n_cells;
     int used = singles == 0
                    ? 0
                    : snprintf(text, bytes, "the matrices of %lld of %lld cells, one by one%s",

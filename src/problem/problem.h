@@ -249,6 +249,7 @@ struct facet_solver {
     enum option_method method; /* that is used, and its preconditioner */
     enum option_preconditioner preconditioner;
     int solved;
+    int64_t n_single;  /* cells of all processes whose matrices the host makes for a device, one by one */
     unsigned n_solves; /* so that fields see when there is another solution */
     struct solve_report report;
     struct base_timers timers;
