@@ -62,8 +62,12 @@ struct app_launch {
     const char *program, *runner;       /* "facet-mpi"; "mpiexec -n N ", in front of it */
     const struct app_command *commands; /* ended by one without a name */
     facet_status (*create_context)(const char *device, facet_context **context);
-    struct base_team *team; /* who runs the same command, or NULL */
+    struct base_team *team;                  /* who runs the same command, or NULL */
+    void (*put_libraries)(struct text *out); /* lines for `info` about what it alone has; or NULL */
 };
+/* Of the launch. */
+const char *app_program(void);
+void app_put_libraries(struct text *out);
 int app_main(int argc, char **argv, const struct app_launch *launch);
 
 /* Arguments after the name of the command. *help is set when help was asked for instead. */

@@ -60,6 +60,7 @@ facet_status info_command(const struct app_options *options) {
     text_printf(&out, "BLAS       %s\n", openblas_get_config ? openblas_get_config() : "not OpenBLAS");
     text_printf(&out, "zlib       %s\n", zlibVersion());
     text_printf(&out, "libyaml    %s\n", yaml_get_version_string());
+    app_put_libraries(&out);
     put_kernels(&out);
     TRY(report_put(report_stream(options), &out));
 done:

@@ -51,10 +51,10 @@ static facet_status unknown_option(const struct app_command *command, const char
     known[n++] = "--help";
     const char *nearest = guess_nearest(name, n, known);
     if (nearest)
-        return base_fail(FACET_ERROR_INPUT, "unknown option '%s' of 'facet %s'; did you mean '%s'?", name,
-                         command->name, nearest);
-    return base_fail(FACET_ERROR_INPUT, "unknown option '%s' of 'facet %s'; see 'facet %s --help'", name,
-                     command->name, command->name);
+        return base_fail(FACET_ERROR_INPUT, "unknown option '%s' of '%s %s'; did you mean '%s'?", name,
+                         app_program(), command->name, nearest);
+    return base_fail(FACET_ERROR_INPUT, "unknown option '%s' of '%s %s'; see '%s %s --help'", name,
+                     app_program(), command->name, app_program(), command->name);
 }
 
 /* A whole non-negative number at *text, which moves behind it. */
@@ -176,10 +176,10 @@ facet_status options_parse(const struct app_command *command, int argc, char **a
             options->arguments[options->n_arguments++] = text;
     }
     if (options->n_arguments < command->min_arguments)
-        FAIL(FACET_ERROR_INPUT, "'facet %s' needs %s; see 'facet %s --help'", command->name,
-             command->arguments, command->name);
+        FAIL(FACET_ERROR_INPUT, "'%s %s' needs %s; see '%s %s --help'", app_program(), command->name,
+             command->arguments, app_program(), command->name);
     if (options->n_arguments > command->max_arguments)
-        FAIL(FACET_ERROR_INPUT, "one argument too many for 'facet %s': '%s'", command->name,
+        FAIL(FACET_ERROR_INPUT, "one argument too many for '%s %s': '%s'", app_program(), command->name,
              options->arguments[command->max_arguments]);
 done:
     return status;

@@ -38,11 +38,11 @@ static facet_status print_overview(void) {
         "    mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8]}}\n"
         "    equation: diffusion\n"
         "    exact: sin(pi*x)*sin(pi*y)\n\n"
-        "'facet help input' explains all keys of a case and the functions of expressions, as docs/input.md "
-        "does;\n'facet COMMAND --help' tells more about a command.\n\n"
+        "'%s help input' explains all keys of a case and the functions of expressions, as docs/input.md "
+        "does;\n'%s COMMAND --help' tells more about a command.\n\n"
         "Exit status: 0 done; 1 the solve did not converge; 2 the input is wrong; 3 the machine failed "
         "(memory,\ndevice, file); 130 interrupted (143: by SIGTERM).\n",
-        launch->runner, launch->program);
+        launch->runner, launch->program, launch->program, launch->program);
     return put(&out);
 }
 
@@ -72,8 +72,9 @@ static facet_status unknown_command(const char *name) {
     for (const struct app_command *c = launch->commands; c->name; c++) known[n++] = c->name;
     const char *nearest = guess_nearest(name, n, known);
     if (nearest)
-        return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; did you mean 'facet %s'?", name, nearest);
-    return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; see 'facet --help'", name);
+        return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; did you mean '%s %s'?", name,
+                         launch->program, nearest);
+    return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; see '%s --help'", name, launch->program);
 }
 
 facet_status help_command(const struct app_options *options) {
@@ -132,6 +133,14 @@ static void print_failure(facet_status status) {
         fprintf(stderr, "%s: %.*s\n", launch->program, (int)n, line);
         line += n + (line[n] == '\n');
     }
+}
+
+const char *app_program(void) {
+    return launch->program;
+}
+
+void app_put_libraries(struct text *out) {
+    if (launch->put_libraries != NULL) launch->put_libraries(out);
 }
 
 facet_status app_context(const struct app_options *options, facet_context **context) {

@@ -1,4 +1,4 @@
-# What `make install` leaves: library, header, facet.pc, CMake package, program, and what a user reads.
+# What `make install` leaves: libraries, headers, facet.pc, CMake packages, programs, and what a user reads.
 if(SKBUILD) # pyproject.toml: the library beside the Python package, and nothing else
   install(TARGETS facet LIBRARY DESTINATION facet COMPONENT python PUBLIC_HEADER DESTINATION facet COMPONENT headers)
   return()
@@ -20,8 +20,20 @@ if(TARGET facet_program)
   install(TARGETS facet_program DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 if(TARGET facet_dist)
-  install(TARGETS facet_dist LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  install(TARGETS facet_dist EXPORT facet_dist LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  # A package of its own, since it finds MPI for its users; facet_dist.pc has the flags of the MPI it was built with.
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/facet_dist)
+  install(EXPORT facet_dist NAMESPACE facet:: FILE facet_distTargets.cmake DESTINATION ${package_dir})
+  configure_file(cmake/facet_distConfig.cmake.in facet_distConfig.cmake COPYONLY)
+  configure_file(${CMAKE_CURRENT_BINARY_DIR}/facetConfigVersion.cmake facet_distConfigVersion.cmake COPYONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/facet_distConfig.cmake
+          ${CMAKE_CURRENT_BINARY_DIR}/facet_distConfigVersion.cmake DESTINATION ${package_dir})
+  list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE FACET_PC_MPI_CFLAGS)
+  string(REPLACE ";" " " FACET_PC_MPI_CFLAGS "${FACET_PC_MPI_CFLAGS}")
+  string(REPLACE ";" " " FACET_PC_MPI_LIBS "${MPI_C_LIBRARIES}")
+  configure_file(cmake/facet_dist.pc.in facet_dist.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/facet_dist.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 if(TARGET facet_mpi_program)
   install(TARGETS facet_mpi_program DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -47,3 +47,13 @@ $CXX -std=c++11 $warnings ${CXXFLAGS:-} main.cpp -o by_pkgconfig_cpp $(pkg-confi
     fail "$(cat cmake.log)"
 ./by_cmake/user_c
 ./by_cmake/user_cpp
+
+[ -e "$prefix/include/facet_dist.h" ] || exit 0
+cp -r "$FACET_SOURCE_DIR/tests/installed/dist" .
+# shellcheck disable=SC2046,SC2086
+$CC -std=c99 -Wall -Wextra -Werror ${CFLAGS:-} dist/main.c -o by_pkgconfig_dist \
+    $(pkg-config --cflags --libs facet_dist) $rpath
+./by_pkgconfig_dist
+(cmake -S dist -B dist/by_cmake -DCMAKE_PREFIX_PATH="$prefix" && cmake --build dist/by_cmake) >cmake.log 2>&1 ||
+    fail "$(cat cmake.log)"
+./dist/by_cmake/user_c

@@ -76,6 +76,15 @@ class Check(Mpi):
         self.assertEqual(json.loads(self.read("out.json"))["parts"]["count"], 2)
 
 
+class Names(Mpi):
+    def test_names(self):
+        """It tells which libraries it has, and calls itself by its own name."""
+        info = self.mpi(1, "info").stdout
+        for library in ("MPI", "PETSc", "METIS"):
+            self.assertRegex(info, rf"(?m)^{library} +\d+\.\d")
+        self.one_message(self.mpi(1, "slove", status=2), "'facet-mpi solve'")
+
+
 class Output(Mpi):
     def read_grid(self, name):
         reader = vtkXMLUnstructuredGridReader()

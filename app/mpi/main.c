@@ -1,8 +1,12 @@
 /* The program `facet-mpi`: its commands, and the team that runs them. */
+#include <metis.h>
 #include <mpi.h>
 #include <omp.h>
+#include <petscpkg_version.h>
+#include <petscsys.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/app.h"
@@ -48,6 +52,27 @@ static facet_status create_context(const char *device, facet_context **context) 
     return dist_context_create(comm, device, context);
 }
 
+/* MPI tells of itself in a line or more. */
+static void put_libraries(struct text *out) {
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length, standard[2];
+    PetscInt petsc[4] = {0};
+    MPI_Get_library_version(mpi, &length);
+    MPI_Get_version(&standard[0], &standard[1]);
+    PetscGetVersionNumber(&petsc[0], &petsc[1], &petsc[2], &petsc[3]);
+    text_printf(out, "MPI        %d.%d: %.*s\n", standard[0], standard[1], (int)strcspn(mpi, ",\n"), mpi);
+    text_printf(out, "PETSc      %d.%d.%d\n", (int)petsc[0], (int)petsc[1], (int)petsc[2]);
+#ifdef PETSC_HAVE_HYPRE
+    text_printf(out, "hypre      %d.%d.%d, as PETSc was built\n", PETSC_PKG_HYPRE_VERSION_MAJOR,
+                PETSC_PKG_HYPRE_VERSION_MINOR, PETSC_PKG_HYPRE_VERSION_SUBMINOR);
+#endif
+#ifdef PETSC_HAVE_MUMPS
+    text_printf(out, "MUMPS      %d.%d.%d, as PETSc was built\n", PETSC_PKG_MUMPS_VERSION_MAJOR,
+                PETSC_PKG_MUMPS_VERSION_MINOR, PETSC_PKG_MUMPS_VERSION_SUBMINOR);
+#endif
+    text_printf(out, "METIS      %d.%d.%d\n", METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR);
+}
+
 /* Beyond all of ours: the run was interrupted, on all ranks. */
 #define FIRST_SIGNAL 128
 
@@ -70,7 +95,8 @@ int main(int argc, char **argv) {
                                       .runner = "mpiexec -n N ",
                                       .commands = commands,
                                       .create_context = create_context,
-                                      .team = &comm->team};
+                                      .team = &comm->team,
+                                      .put_libraries = put_libraries};
     status = app_main(argc, argv, &launch);
     if (status >= FIRST_SIGNAL) status = find_signal(status);
     dist_comm_destroy(&comm);

@@ -427,8 +427,9 @@ static facet_status read_own(struct maker *m, const char *pattern, int join) {
     TRY(path.status);
     TRY(gmsh_part_read(path.data, join, &m->part));
     if (m->part->n_parts != m->team->size)
-        FAIL(FACET_ERROR_INPUT, "%s is one of %d parts, but there are %d ranks: use mpiexec -n %d", path.data,
-             m->part->n_parts, m->team->size, m->part->n_parts);
+        FAIL(FACET_ERROR_INPUT, "%s is one of %d parts, but there %s %d rank%s: use mpiexec -n %d", path.data,
+             m->part->n_parts, m->team->size == 1 ? "is" : "are", m->team->size,
+             m->team->size == 1 ? "" : "s", m->part->n_parts);
     if (m->part->part != m->team->rank + 1)
         FAIL(FACET_ERROR_INPUT, "%s is part %d, not part %d", path.data, m->part->part, m->team->rank + 1);
 done:

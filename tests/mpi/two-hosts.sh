@@ -3,8 +3,10 @@
 # one rank in each: every message goes through TCP. Compares the values of a case with those of one process. By hand, as root, since it needs rights:
 #     tests/mpi/two-hosts.sh [CASE]          (default: examples/tripod.yaml; programs in build/)
 set -euo pipefail
+here=$PWD
 cd "$(dirname "$0")/../.."
-case=${1:-examples/tripod.yaml}
+case=${1:-$PWD/examples/tripod.yaml}
+[ "${case#/}" != "$case" ] || case=$here/$case
 place=$(mktemp -d)
 names=("facet-a-$$" "facet-b-$$")
 clean() {
@@ -38,7 +40,7 @@ build/facet solve "$case" --quiet --threads 1 --json "$place/one.json" --output 
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 \
     ip netns exec "${names[0]}" mpiexec --host 10.77.0.1:1,10.77.0.2:1 -n 2 --mca plm_rsh_agent "$place/shell" \
     --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
-    "$PWD/build/facet-mpi" solve "$PWD/$case" --quiet --json "$place/two.json" --output "$place/two.vtu" \
+    "$PWD/build/facet-mpi" solve "$case" --quiet --json "$place/two.json" --output "$place/two.vtu" \
     --set solver.rtol=1e-12
 sent=$(ip netns exec "${names[0]}" cat /sys/class/net/fa$$/statistics/tx_bytes)
 python3 - "$place/one.json" "$place/two.json" "$sent" <<'END'
