@@ -11,8 +11,7 @@
 
 /* A point may lie outside its cell by this in reference coordinates. */
 #define OUTSIDE 1e-8
-/* A cell is at once the answer when the point is inside by more than this; a point that is nearer to the
- * boundary of a cell, on either side, lies on it. */
+/* A cell is at once the answer when the point is inside by more than this. */
 #define INSIDE 1e-12
 /* A cell may be so thin that roundings of the coordinates, which are this small, are more than OUTSIDE of it.
  */
@@ -125,12 +124,6 @@ double mesh_outside_by(enum shape shape, const double *xi) {
     return worst;
 }
 
-/* Without the last digits, in which neither two cells nor two ways to look at them are alike. */
-static double claim_of(enum shape shape, const double *xi) {
-    double outside = mesh_outside_by(shape, xi);
-    return outside < -INSIDE ? -1.0 : fmax(outside, INSIDE);
-}
-
 /* Coordinates of a box are the same in all of its parts, and are compared as mesh_box_cell does. */
 static double claim_in_box(const struct facet_mesh *mesh, int32_t cell, const double *x) {
     double nodes[3 * SHAPE_MAX_VERTICES], beside = 0;
@@ -142,7 +135,7 @@ static double claim_in_box(const struct facet_mesh *mesh, int32_t cell, const do
 
 double mesh_claim(const struct facet_mesh *mesh, int32_t cell, const double *x, const double *xi) {
     return mesh_bricks(mesh) != NULL ? claim_in_box(mesh, cell, x)
-                                     : claim_of(mesh_block_of(mesh, cell)->shape, xi);
+                                     : mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
 }
 
 /* The number of a cell in the whole mesh. */
@@ -248,7 +241,7 @@ static int visit_cell(void *user, int32_t cell) {
                                  search->target, xi, &found);
     if (search->status != FACET_OK) return 1;
     if (!found) return 0;
-    double claim = claim_of(mesh_block_of(mesh, cell)->shape, xi);
+    double claim = mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
     if (search->cell >= 0 &&
         (claim > search->claim ||
          (claim == search->claim && number_of(mesh, cell) > number_of(mesh, search->cell))))
@@ -261,7 +254,7 @@ static int visit_cell(void *user, int32_t cell) {
     search->cell = cell;
     search->claim = claim;
     for (int a = 0; a < 3; a++) search->xi[a] = xi[a];
-    return claim < 0;
+    return claim < -INSIDE;
 }
 
 struct count {
