@@ -1,6 +1,7 @@
 /* The program `facet-mpi`: its commands, and the team that runs them. */
 #include <mpi.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -50,6 +51,8 @@ static facet_status create_context(const char *device, facet_context **context) 
 
 int main(int argc, char **argv) {
     int level, status;
+    signal(SIGXFSZ,
+           SIG_IGN); /* here already: the memory that ranks of a machine share is a file to the system */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) return FACET_ERROR_MACHINE;
     if (dist_comm_create(MPI_COMM_WORLD, &comm) != FACET_OK) {
         fprintf(stderr, "facet-mpi: %s\n", facet_message());

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "dist/file.h"
 
 /* Looks for what is rare (notices, interrupts) once in so many looks for what is waited for. */
 #define RARE 64
@@ -478,43 +479,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------ files */
-
-struct shared_file {
-    MPI_File file;
-};
-
-static facet_status file_open(struct base_team *team, const char *path, void **file) {
-    facet_status status = FACET_OK;
-    struct shared_file *f = NULL;
-    status = CALLOC(f, 1);
-    TRY(team_agree(team, status));
-    TRY(dist_check(MPI_File_open(dist_comm_of(team)->data, path, MPI_MODE_WRONLY, MPI_INFO_NULL, &f->file),
-                   path));
-    *file = f;
-    f = NULL;
-done:
-    base_free(&f);
-    return status;
-}
-
-static facet_status file_write(struct base_team *team, void *file, int64_t at, const void *bytes,
-                               int64_t n_bytes) {
-    struct shared_file *f = file;
-    (void)team;
-    return dist_check(
-        MPI_File_write_at_all(f->file, (MPI_Offset)at, bytes, (int)n_bytes, MPI_BYTE, MPI_STATUS_IGNORE),
-        "MPI_File_write_at_all");
-}
-
-static void file_close(struct base_team *team, void **file) {
-    struct shared_file *f = *file;
-    (void)team;
-    if (f != NULL) MPI_File_close(&f->file);
-    base_free(&f);
-    *file = NULL;
-}
-
 static const struct team_calls calls = {
     .reduce = reduce,
     .reduce_counts = reduce_counts,
@@ -524,9 +488,9 @@ static const struct team_calls calls = {
     .exchange_end = exchange_end,
     .all_to_all = all_to_all,
     .first = first_ranks,
-    .file_open = file_open,
-    .file_write = file_write,
-    .file_close = file_close,
+    .file_open = dist_file_open,
+    .file_write = dist_file_write,
+    .file_close = dist_file_close,
     .remember = remember,
     .agree = agree,
     .settle = settle,
