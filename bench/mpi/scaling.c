@@ -15,6 +15,7 @@
 #include "device/device.h"
 
 #define SOLVES 2 /* of which the fastest counts */
+#define WHOLES 3 /* from the mesh to the solution, likewise */
 #define PASSES 6 /* of the triad, likewise */
 #define CACHES 4 /* that each of the arrays of STREAM would fill, all ranks together */
 
@@ -222,6 +223,30 @@ facet_status bench_boxes(const struct bench_options *bench) {
 
 /* ------------------------------------------------------------------------------ whole solves */
 
+/* Of n bricks in each direction. *seconds: the fastest so far, whose outcome *o is. */
+static facet_status measure_whole(facet_context *context, const struct box_problem *kind, int n,
+                                  struct box_outcome *o, facet_mesh_info *info, double *seconds) {
+    facet_status status = FACET_OK;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    struct box_outcome here;
+    const int cells[3] = {n, n, n};
+    double taken = base_seconds();
+    TRY(box_problem_create(context, kind, 0, cells, &mesh, &problem));
+    TRY(box_problem_measure(context, problem, kind->degree, &box_pmg, 1, &here));
+    taken = base_seconds() - taken;
+    TRY(team_reduce(context->team, TEAM_MAX, 1, &taken));
+    TRY(facet_mesh_get_info(mesh, info));
+    if (taken < *seconds) {
+        *seconds = taken;
+        *o = here;
+    }
+done:
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+    return status;
+}
+
 facet_status bench_whole(const struct bench_options *bench) {
     static const struct box_problem problems[] = {
         {"hexes", "diffusion, hexes", "hex", FACET_DIFFUSION, "1", 3, {8, 32}, "1"},
@@ -231,22 +256,16 @@ facet_status bench_whole(const struct bench_options *bench) {
                                           "set-up s", "solve s", "coarse",   "all s",           "MB"};
     facet_status status = FACET_OK;
     struct table *table = NULL;
-    facet_mesh *mesh = NULL;
-    facet_problem *problem = NULL;
     const int ranks = team_size(bench->context->team);
     char name[64];
     TRY(table_create(10, headers, &table));
     for (int i = 0; i < 2; i++) {
         const struct box_problem *kind = &problems[i];
-        const int n = kind->cells[!bench->quick], cells[3] = {n, n, n};
-        struct box_outcome o;
-        double seconds = base_seconds();
-        TRY(box_problem_create(bench->context, kind, 0, cells, &mesh, &problem));
-        TRY(box_problem_measure(bench->context, problem, kind->degree, &box_pmg, 1, &o));
-        seconds = base_seconds() - seconds;
-        TRY(team_reduce(bench->context->team, TEAM_MAX, 1, &seconds));
         facet_mesh_info info = {.size = sizeof info};
-        TRY(facet_mesh_get_info(mesh, &info));
+        struct box_outcome o = {0};
+        double seconds = INFINITY;
+        for (int k = 0; k < WHOLES; k++)
+            TRY(measure_whole(bench->context, kind, kind->cells[!bench->quick], &o, &info, &seconds));
         table_cell(table, "%s, k = %d", kind->name, kind->degree);
         table_cell(table, "%lld", (long long)info.n_cells);
         table_cell(table, "%lld", (long long)o.unknowns);
@@ -257,18 +276,14 @@ facet_status bench_whole(const struct bench_options *bench) {
         table_cell(table, "%.0f %%", 100.0 * o.coarse / o.solve);
         table_cell(table, "%.3f", seconds);
         table_cell(table, "%.0f", o.bytes / 1e6);
-        facet_problem_destroy(&problem);
-        facet_mesh_destroy(&mesh);
     }
     snprintf(name, sizeof name, "mpi-whole-%dx%d", ranks, bench->threads);
     TRY(bench_emit(
         bench, name,
         "Whole solves: set-up, solve, and all from the mesh to the solution, recovery included; the "
-        "most of all ranks. Memory: of all ranks together.",
+        "most of all ranks, the fastest of three. Memory: of all ranks together.",
         table));
 done:
-    facet_problem_destroy(&problem);
-    facet_mesh_destroy(&mesh);
     table_destroy(&table);
     return status;
 }

@@ -335,7 +335,6 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
     TRY(ALLOC(lists, n_threads * width));
     TRY(ALLOC(sums, n_threads * width));
     TRY(ALLOC(C->offsets, n_rows + 1));
-    memset(stamps, 0xff, (size_t)(n_threads * width) * sizeof *stamps);
     C->offsets[0] = 0;
     for (int fill = 0; fill < 2; fill++) {
 #pragma omp parallel num_threads(n_threads)
@@ -343,6 +342,7 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
             int64_t thread = omp_get_thread_num() * width, *stamp = stamps + thread;
             int32_t *list = lists + thread;
             double *sum = sums + thread;
+            if (!fill) memset(stamp, 0xff, (size_t)width * sizeof *stamp);
 #pragma omp for schedule(dynamic, rows)
             for (int64_t i = 0; i < n_rows; i++) {
                 int64_t n = 0, mark = 2 * i + fill;

@@ -121,7 +121,7 @@ static facet_status for_all_cells(const struct trace_space *space, const struct 
         struct work w;
         facet_status mine = work_create(largest_cell(space), P->n_columns, &w);
         base_collect(&failures, -1, mine);
-#pragma omp for schedule(static)
+#pragma omp for schedule(guided)
         for (int32_t c = 0; c < space->mesh->n_cells; c++) {
             const struct mesh_block *block = mesh_block_of(space->mesh, c);
             int b = (int)(block - space->mesh->blocks);
