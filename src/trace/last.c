@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/sort.h"
 #include "base/run.h"
+#include "base/sort.h"
 #include "mesh/part.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
