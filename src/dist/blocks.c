@@ -2,6 +2,7 @@
 #include "dist/blocks.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Cells along direction 0 that fill the lanes of kernels: eight cells, or eight patches of one of two
  * colours.
@@ -55,37 +56,34 @@ static void split_across(const struct node *node, int a, struct node sides[2]) {
     sides[1].block.count[a] -= (int)at;
 }
 
-/* Bricks of a rank on the side that has more for each; cells in rows along direction 0 as if these were full
- * lanes. */
-static double load(const struct node sides[2], int whole) {
+/* Bricks of a rank on the side that has more for each, as if rows along direction 0 were multiples of so
+ * many.
+ */
+static double load(const struct node sides[2], int row) {
     double largest = 0.0;
     for (int i = 0; i < 2; i++) {
         const int *n = sides[i].block.count;
-        const int along = whole ? (n[0] + ROW - 1) / ROW * ROW : n[0];
-        const double of_rank = (double)along * n[1] * n[2] / sides[i].n_ranks;
-        if (of_rank > largest) largest = of_rank;
+        largest = fmax(largest, (double)((n[0] + row - 1) / row * row) * n[1] * n[2] / sides[i].n_ranks);
     }
     return largest;
 }
 
-/* Across the longest direction, or the longest of those that share out better. */
+/* Across the longest direction, unless another one shares out better and leaves no more lanes empty. */
 static void split(const struct node *node, int whole, struct node sides[2]) {
-    int longest = 0, a;
-    double loads[3] = {0.0}, lightest = INFINITY;
-    for (int d = 0; d < 3; d++) {
-        const int64_t longer = length(node, whole, d) - length(node, whole, longest);
-        if (longer > 0 || (longer == 0 && whole && longest == 0 && node->block.count[d] > 1)) longest = d;
-        if (node->block.count[d] < 2) continue;
-        split_across(node, d, sides);
-        loads[d] = load(sides, whole);
-        lightest = fmin(lightest, loads[d]);
+    struct node other[2];
+    int a = 0;
+    for (int d = 1; d < 3; d++) {
+        const int64_t longer = length(node, whole, d) - length(node, whole, a);
+        if (longer > 0 || (longer == 0 && whole && a == 0 && node->block.count[d] > 1)) a = d;
     }
-    a = longest;
-    for (int d = 0; d < 3 && loads[longest] > UNEVEN * lightest; d++)
-        if (node->block.count[d] > 1 && loads[d] <= UNEVEN * lightest &&
-            (a == longest || length(node, whole, d) > length(node, whole, a)))
-            a = d;
     split_across(node, a, sides);
+    for (int d = 0; d < 3; d++) {
+        if (d == a || node->block.count[d] < 2) continue;
+        split_across(node, d, other);
+        if (UNEVEN * load(other, 1) >= load(sides, 1) || (whole && load(other, ROW) > load(sides, ROW)))
+            continue;
+        memcpy(sides, other, sizeof other);
+    }
 }
 
 struct block blocks_of_rank(const struct blocks *blocks, int rank) {
