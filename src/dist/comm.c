@@ -3,6 +3,7 @@
  * Begin reading at dist_wait and settle. */
 #include "dist/comm.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,7 +80,9 @@ facet_status dist_wait(struct dist_comm *comm, int n, MPI_Request *requests, con
     status = check(comm);
     for (unsigned tries = 1; status == FACET_OK && !done; tries++) {
         status = dist_check(MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-        if (status == FACET_OK && !done && tries % RARE == 0) status = look(comm, !comm->is_agreeing);
+        if (status != FACET_OK || done || tries % RARE != 0) continue;
+        status = look(comm, !comm->is_agreeing);
+        sched_yield(); /* what is waited for may want this core */
     }
     if (status != FACET_OK) give_up(n, requests, is_send);
     if (status != FACET_OK) remember(&comm->team, status);
