@@ -72,7 +72,7 @@ facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays) {
         n *= all[d];
     }
     choose_order(points, all, order);
-    for (int i = 0; i < own->dim; i++) { /* to modes and back, a product and a sum each */
+    for (int i = 0; i < 3; i++) { /* to modes and back, a product and a sum each */
         operations += 4.0 * part * all[order[i]];
         part *= (double)all[order[i]] / points[order[i]];
     }
