@@ -59,7 +59,7 @@ static void choose_order(const int points[3], const int modes[3], int order[3]) 
 /* Up to so many vertices of the whole box there is nothing to think about, and so many operations for each
  * vertex of a block take as long as a cycle of algebraic multigrid. */
 #define FEW        30000
-#define OPERATIONS 3000.0
+#define OPERATIONS 4000.0
 
 facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays) {
     facet_status status = FACET_OK;
