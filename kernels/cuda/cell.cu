@@ -30,24 +30,24 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ product 
 template <typename R, int FACES>
 __global__ void __launch_bounds__(32 * MOST_SHARING)
     multiply_together(const __grid_constant__ product p, const R *x, R *to) {
-    constexpr int ROWS = 8;
     extern __shared__ __align__(16) unsigned char room[];
-    const int lane = threadIdx.x, mine = threadIdx.y, n = p.n;
-    R *in = (R *)room, *out = in + n * PITCH, *own = out + mine * n * PITCH + lane;
+    const int lane = threadIdx.x, n = p.n;
+    const share my = share_of_warp();
+    R *in = (R *)room, *out = in + n * PITCH;
     const int64_t batch = shared_batch(p);
     const R *A = (const R *)p.matrices + batch * row_of(n) * L + lane;
     const faces<FACES> of(p, batch, lane);
-    R e[ROWS][4];
-    if (mine * ROWS < n) load_tile(n, A, mine * ROWS, 0, e);
-    if (mine == 0) {
-        of.bring_in(p, batch, lane, x, in);
-        take_constants_off(p, batch, lane, in);
-    }
-    for (int i = 0; i < n; i++) own[i * PITCH] = 0;
+    R e[STRIPE][4];
+    load_first(n, A, e);
+    of.bring_in(p, batch, lane, x, in, my);
+    for (int i = my.warp; i < n; i += my.warps) out[i * PITCH + lane] = 0;
     __syncthreads();
-    symmetric_product_ahead<ROWS, true>(n, A, e, in + lane, own, mine, blockDim.y);
-    add_shared(n, out);
-    if (mine == 0) of.deliver(p, batch, lane, out, to);
+    if (p.loose != nullptr) {
+        if (my.warp == 0) take_constants_off(p, batch, lane, in);
+        __syncthreads();
+    }
+    symmetric_product_shared(n, A, e, in + lane, out + lane);
+    of.deliver(p, batch, lane, out, to, my);
 }
 
 // Matrices without symmetry.
@@ -119,8 +119,8 @@ template <typename R, bool FULL> void apply(const struct cell_plan *plan, const 
     const int sharing = FULL ? 1 : warps_sharing<R>(whole), n_faces = faces_apart(whole);
     const bool together = sharing > 1;
     const int warps = together ? sharing : warps_for(bytes), batches = together ? 1 : warps; // of a block
-    const bool fits = together || bytes * warps <= MOST_SHARED;
-    const size_t room = !fits ? 0 : together ? bytes / 2 * (sharing + 1) : bytes * warps;
+    const bool fits = bytes * batches <= MOST_SHARED;
+    const size_t room = fits ? bytes * batches : 0;
     const auto kernel = !fits          ? multiply_large<R, FULL>
                         : FULL         ? multiply_full<R>
                         : n_faces == 3 ? product_kernel<R, 3>(whole.n, together)

@@ -45,11 +45,22 @@ struct product product_of(const struct cell_plan *plan) {
 // Numbers of x that a thread asks for before it waits for the first.
 template <typename R> constexpr int AHEAD = sizeof(R) == 8 ? 6 : 8;
 
+// Faces of the cells of a batch that a warp brings in and takes out: all of them, or its share.
+struct share {
+    int warp = 0, warps = 1;
+    __device__ __forceinline__ bool has(int face) const {
+        return face % warps == warp;
+    }
+};
+__device__ __forceinline__ share share_of_warp() {
+    return {(int)threadIdx.y, (int)blockDim.y};
+}
+
 // x of the batch into columns of shared memory, cells with FACES faces of m unknowns each, which begin at
 // mine; faces that are not there count as zero.
 template <int FACES, typename R>
 __device__ __forceinline__ void bring_faces(int m, const int64_t (&mine)[FACES], int lane,
-                                            const R *__restrict__ x, R *to) {
+                                            const R *__restrict__ x, R *to, share my = {}) {
     walk at(m, lane);
     for (int step = 0; step < m; step += AHEAD<R>) {
         R value[AHEAD<R>][FACES];
@@ -60,17 +71,19 @@ __device__ __forceinline__ void bring_faces(int m, const int64_t (&mine)[FACES],
             const int block = there ? at.block : 0;
             place[a] = there ? at.i * PITCH + at.block : -1;
 #pragma unroll
-            for (int f = 0; f < FACES; f++) {
-                const int64_t first = __shfl_sync(ALL, mine[f], block);
-                value[a][f] = there && first >= 0 ? x[first + at.i] : R(0);
-            }
+            for (int f = 0; f < FACES; f++)
+                if (my.has(f)) {
+                    const int64_t first = __shfl_sync(ALL, mine[f], block);
+                    value[a][f] = there && first >= 0 ? x[first + at.i] : R(0);
+                }
             at.next();
         }
 #pragma unroll
         for (int a = 0; a < AHEAD<R>; a++)
             if (place[a] >= 0)
 #pragma unroll
-                for (int f = 0; f < FACES; f++) to[f * m * PITCH + place[a]] = value[a][f];
+                for (int f = 0; f < FACES; f++)
+                    if (my.has(f)) to[f * m * PITCH + place[a]] = value[a][f];
     }
     __syncwarp();
 }
@@ -83,23 +96,23 @@ __device__ __forceinline__ void load_maps(const product &p, int64_t batch, int l
 
 template <int FACES, typename R>
 __device__ __forceinline__ void bring_equal(const product &p, int64_t batch, int lane,
-                                            const R *__restrict__ x, R *to) {
+                                            const R *__restrict__ x, R *to, share my) {
     int64_t mine[FACES];
     load_maps(p, batch, lane, mine);
-    bring_faces(p.m, mine, lane, x, to);
+    bring_faces(p.m, mine, lane, x, to, my);
 }
 
 template <typename R>
 __device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *__restrict__ x,
-                                         R *to) {
+                                         R *to, share my = {}) {
     if (p.equal && p.n_faces == 3)
-        return bring_equal<3>(p, batch, lane, x, to);
+        return bring_equal<3>(p, batch, lane, x, to, my);
     else if (p.equal && p.n_faces == 4)
-        return bring_equal<4>(p, batch, lane, x, to);
+        return bring_equal<4>(p, batch, lane, x, to, my);
     else if (p.equal && p.n_faces == 6)
-        return bring_equal<6>(p, batch, lane, x, to);
+        return bring_equal<6>(p, batch, lane, x, to, my);
     else
-        for (int f = 0; f < p.n_faces; f++) {
+        for (int f = my.warp; f < p.n_faces; f += my.warps) {
             const int64_t mine = p.maps[(batch * p.n_faces + f) * L + lane];
             const int start = p.start(f), m = p.start(f + 1) - start;
             if (m == 0) continue;
@@ -127,10 +140,11 @@ __device__ __forceinline__ void take_constants_off(const product &p, int64_t bat
 
 // y of the batch to the places of its cells: both sides of a face have one.
 template <typename R>
-__device__ __forceinline__ void put_parts(const product &p, int64_t batch, int lane, const R *y, R *parts) {
+__device__ __forceinline__ void put_parts(const product &p, int64_t batch, int lane, const R *y, R *parts,
+                                          share my) {
     const int second = p.second[batch * L + lane], m = p.m;
     __syncwarp();
-    for (int f = 0; f < p.n_faces; f++) {
+    for (int f = my.warp; f < p.n_faces; f += my.warps) {
         const int64_t first = p.maps[(batch * p.n_faces + f) * L + lane];
         const int64_t mine = first >= 0 ? 2 * first + (second >> f & 1 ? m : 0) : -1;
         walk at(m, lane);
@@ -144,13 +158,14 @@ __device__ __forceinline__ void put_parts(const product &p, int64_t batch, int l
 // The same of cells whose faces begin at mine.
 template <int FACES, typename R>
 __device__ __forceinline__ void put_faces(int m, const int64_t (&mine)[FACES], int second, int lane,
-                                          const R *y, R *parts) {
+                                          const R *y, R *parts, share my = {}) {
     __syncwarp();
     walk at(m, lane);
 #pragma unroll 2
     for (int step = 0; step < m; step++, at.next())
 #pragma unroll
         for (int f = 0; f < FACES; f++) {
+            if (!my.has(f)) continue;
             const int64_t first = __shfl_sync(ALL, mine[f], at.block);
             const int other = __shfl_sync(ALL, second, at.block) >> f & 1;
             if (first >= 0) parts[2 * first + (other ? m : 0) + at.i] = y[(f * m + at.i) * PITCH + at.block];
@@ -170,10 +185,11 @@ template <typename R> __device__ void add_to(const product &p, int64_t batch, in
 }
 
 template <typename R>
-__device__ __forceinline__ void deliver(const product &p, int64_t batch, int lane, const R *from, R *to) {
+__device__ __forceinline__ void deliver(const product &p, int64_t batch, int lane, const R *from, R *to,
+                                        share my = {}) {
     if (p.second != nullptr)
-        put_parts(p, batch, lane, from, to);
-    else
+        put_parts(p, batch, lane, from, to, my);
+    else if (my.warp == 0)
         add_to(p, batch, lane, from, to);
 }
 
@@ -183,28 +199,31 @@ __device__ __forceinline__ int64_t batch_of(const product &p) {
     return p.batches != nullptr ? p.batches[number] : number;
 }
 
-// Where batches are few, the warps of a block share one: each has rows of tiles of the matrices, and a y of
-// its own.
+// Warps of a block that share a batch, 1: each has one of its own. Vectors of larger cells leave room for few
+// of them on a multiprocessor; and there may be no more batches than multiprocessors. On an H200, over a
+// copy, one warp and several: double precision, 60 unknowns 0.79, 0.70; 84 0.67, 0.76; 96 0.58, 0.72; 120
+// 0.67, 0.83; 180 0.45, 0.84; 252 0.27, 0.83.
 constexpr int MOST_SHARING = 8, LEAST_SHARED = 32; // warps, unknowns of a cell
-// How many, 1: each has a batch. There are as many vectors y as warps.
 template <typename R> int warps_sharing(const product &p) {
-    const int fit = p.n > 0 ? (int)(2 * MOST_SHARED / lane_bytes<R>(p.n)) - 1 : 1;
-    if (p.n < LEAST_SHARED || p.n_batches > multiprocessors()) return 1;
-    return fit < 2 ? 1 : fit < MOST_SHARING ? fit : MOST_SHARING;
+    constexpr int wanted = sizeof(R) == 8 ? 8 : 10, enough = sizeof(R) == 8 ? 6 : 5; // warps, batches of one
+    const int fit = p.n > 0 ? (int)(MOST_SHARED / lane_bytes<R>(p.n)) : 0, meetings = meetings_of(p.n);
+    const int64_t there = (p.n_batches + multiprocessors() - 1) / multiprocessors();
+    const int batches = there < fit ? (int)there : fit; // of a multiprocessor
+    if (p.n < LEAST_SHARED || batches == 0 || (fit >= enough && there > 1)) return 1;
+    const int least = (wanted + batches - 1) / batches,
+              most = meetings < MOST_SHARING ? meetings : MOST_SHARING;
+    // Of as many warps, or up to two more, those that a round keeps busy.
+    int best = most;
+    double busy = 0.0;
+    for (int warps = least; warps <= least + 2 && warps <= most; warps++) {
+        const double part = (double)meetings / (warps * ((meetings + warps - 1) / warps));
+        if (part > busy) best = warps;
+        busy = fmax(busy, part);
+    }
+    return best;
 }
 __device__ __forceinline__ int64_t shared_batch(const product &p) {
     return p.batches != nullptr ? p.batches[blockIdx.x] : blockIdx.x;
-}
-// The first y = the sum of all; with waits for the others before and after.
-template <typename R> __device__ __forceinline__ void add_shared(int n, R *out) {
-    const int lane = threadIdx.x, warps = blockDim.y;
-    __syncthreads();
-    for (int i = threadIdx.y; i < n; i += warps) {
-        R sum = out[i * PITCH + lane];
-        for (int w = 1; w < warps; w++) sum += out[(w * n + i) * PITCH + lane];
-        out[i * PITCH + lane] = sum;
-    }
-    __syncthreads();
 }
 
 // y = (or y +=) the parts of both sides of every face.
@@ -236,25 +255,27 @@ template <int FACES> struct faces {
         load_maps(p, batch, lane, mine);
     }
     template <typename R>
-    __device__ __forceinline__ void bring_in(const product &p, int64_t, int lane, const R *x, R *to) const {
-        bring_faces(p.m, mine, lane, x, to);
+    __device__ __forceinline__ void bring_in(const product &p, int64_t, int lane, const R *x, R *to,
+                                             share my = {}) const {
+        bring_faces(p.m, mine, lane, x, to, my);
     }
     template <typename R>
-    __device__ __forceinline__ void deliver(const product &p, int64_t, int lane, const R *from, R *to) const {
-        put_faces(p.m, mine, second, lane, from, to);
+    __device__ __forceinline__ void deliver(const product &p, int64_t, int lane, const R *from, R *to,
+                                            share my = {}) const {
+        put_faces(p.m, mine, second, lane, from, to, my);
     }
 };
 template <> struct faces<0> {
     __device__ __forceinline__ faces(const product &, int64_t, int) {}
     template <typename R>
-    __device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *x,
-                                             R *to) const {
-        facet::bring_in(p, batch, lane, x, to);
+    __device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *x, R *to,
+                                             share my = {}) const {
+        facet::bring_in(p, batch, lane, x, to, my);
     }
     template <typename R>
-    __device__ __forceinline__ void deliver(const product &p, int64_t batch, int lane, const R *from,
-                                            R *to) const {
-        facet::deliver(p, batch, lane, from, to);
+    __device__ __forceinline__ void deliver(const product &p, int64_t batch, int lane, const R *from, R *to,
+                                            share my = {}) const {
+        facet::deliver(p, batch, lane, from, to, my);
     }
 };
 // FACES for these cells.

@@ -80,73 +80,73 @@ struct half_tile {
     }
 };
 
+// What a tile has for y: sums of its rows into sum, those of its columns c0 .. to y, or, where these are rows
+// of its own, into sum too.
+__device__ __forceinline__ void use_half_tile(const half_tile &tile, bool own, int c0,
+                                              const float (&xi)[2 * PAIRS], float (&sum)[2 * PAIRS],
+                                              const float *x, float *y) {
+    float entry[2][2];
+    if (!own) {
+        float xj[2 * PAIRS], yj[2 * PAIRS];
+#pragma unroll
+        for (int b = 0; b < 2 * PAIRS; b++) {
+            xj[b] = x[(2 * c0 + b) * PITCH];
+            yj[b] = y[(2 * c0 + b) * PITCH];
+        }
+#pragma unroll
+        for (int q = 0; q < PAIRS; q++)
+#pragma unroll
+            for (int b = 0; b < PAIRS; b++) {
+                tile.widen_block(q, b, entry);
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    yj[2 * b + k % 2] += entry[k / 2][k % 2] * xi[2 * q + k / 2];
+                    sum[2 * q + k / 2] += entry[k / 2][k % 2] * xj[2 * b + k % 2];
+                }
+            }
+#pragma unroll
+        for (int b = 0; b < 2 * PAIRS; b++) y[(2 * c0 + b) * PITCH] = yj[b];
+        return;
+    }
+#pragma unroll
+    for (int q = 0; q < PAIRS; q++) {
+#pragma unroll
+        for (int b = 0; b < q; b++) {
+            tile.widen_block(q, b, entry);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                sum[2 * q + k / 2] += entry[k / 2][k % 2] * xi[2 * b + k % 2];
+                sum[2 * b + k % 2] += entry[k / 2][k % 2] * xi[2 * q + k / 2];
+            }
+        }
+        const float above = widen(tile.d[q][0]), beside = widen(tile.d[q][1]), below = widen(tile.d[q][2]);
+        sum[2 * q] += above * xi[2 * q] + beside * xi[2 * q + 1];
+        sum[2 * q + 1] += beside * xi[2 * q] + below * xi[2 * q + 1];
+    }
+}
+
 // y = A x of the thread, the first tile being there, and each of the others on its way while the one before
-// is at work. SHARED: what rows of tiles number `mine`, mine + warps, .. contribute is added to y instead,
-// the last row of an odd n being that of number 0.
-template <bool SHARED = false>
+// is at work.
 __device__ __forceinline__ void half_product(int n, const half_matrix &A, half_tile &tile, const float *x,
-                                             float *y, int mine = 0, int warps = 1) {
+                                             float *y) {
     half_tile next;
     float xi[2 * PAIRS], sum[2 * PAIRS];
-    int p0 = SHARED ? mine * PAIRS : 0, c0 = 0;
+    int p0 = 0, c0 = 0;
     while (p0 < A.n_pairs) {
         const bool ends = c0 == p0;
-        const int p1 = ends ? p0 + (SHARED ? warps * PAIRS : PAIRS) : p0, c1 = ends ? 0 : c0 + PAIRS;
+        const int p1 = ends ? p0 + PAIRS : p0, c1 = ends ? 0 : c0 + PAIRS;
         if (p1 < A.n_pairs) next.load(A, p1, c1);
-        if (c0 == 0)
-#pragma unroll
-            for (int a = 0; a < 2 * PAIRS; a++) {
-                xi[a] = p0 + a / 2 < A.n_pairs ? x[(2 * p0 + a) * PITCH] : 0.0f;
-                sum[a] = 0.0f;
-            }
-        float entry[2][2];
-        if (!ends) {
-            float xj[2 * PAIRS], yj[2 * PAIRS];
-#pragma unroll
-            for (int b = 0; b < 2 * PAIRS; b++) {
-                xj[b] = x[(2 * c0 + b) * PITCH];
-                yj[b] = y[(2 * c0 + b) * PITCH];
-            }
-#pragma unroll
-            for (int q = 0; q < PAIRS; q++)
-#pragma unroll
-                for (int b = 0; b < PAIRS; b++) {
-                    tile.widen_block(q, b, entry);
-#pragma unroll
-                    for (int k = 0; k < 4; k++) {
-                        yj[2 * b + k % 2] += entry[k / 2][k % 2] * xi[2 * q + k / 2];
-                        sum[2 * q + k / 2] += entry[k / 2][k % 2] * xj[2 * b + k % 2];
-                    }
-                }
-#pragma unroll
-            for (int b = 0; b < 2 * PAIRS; b++) y[(2 * c0 + b) * PITCH] = yj[b];
-        } else {
-#pragma unroll
-            for (int q = 0; q < PAIRS; q++) {
-#pragma unroll
-                for (int b = 0; b < q; b++) {
-                    tile.widen_block(q, b, entry);
-#pragma unroll
-                    for (int k = 0; k < 4; k++) {
-                        sum[2 * q + k / 2] += entry[k / 2][k % 2] * xi[2 * b + k % 2];
-                        sum[2 * b + k % 2] += entry[k / 2][k % 2] * xi[2 * q + k / 2];
-                    }
-                }
-                const float above = widen(tile.d[q][0]), beside = widen(tile.d[q][1]),
-                            below = widen(tile.d[q][2]);
-                sum[2 * q] += above * xi[2 * q] + beside * xi[2 * q + 1];
-                sum[2 * q + 1] += beside * xi[2 * q] + below * xi[2 * q + 1];
-            }
+        if (c0 == 0) begin_rows(2 * A.n_pairs, 2 * p0, x, xi, sum);
+        use_half_tile(tile, ends, c0, xi, sum, x, y);
+        if (ends)
 #pragma unroll
             for (int a = 0; a < 2 * PAIRS; a++)
-                if (p0 + a / 2 < A.n_pairs)
-                    y[(2 * p0 + a) * PITCH] = SHARED ? y[(2 * p0 + a) * PITCH] + sum[a] : sum[a];
-        }
+                if (p0 + a / 2 < A.n_pairs) y[(2 * p0 + a) * PITCH] = sum[a];
         tile = next;
         p0 = p1;
         c0 = c1;
     }
-    if (n % 2 == 0 || (SHARED && mine > 0)) return;
+    if (n % 2 == 0) return;
     const float x_last = x[(n - 1) * PITCH];
     float sum_last = widen(A.last[(n - 1) * L]) * x_last;
     for (int j = 0; j < n - 1; j++) {
@@ -155,6 +155,31 @@ __device__ __forceinline__ void half_product(int n, const half_matrix &A, half_t
         sum_last += entry * x[j * PITCH];
     }
     y[(n - 1) * PITCH] = sum_last;
+}
+
+// y += A x by all warps of the block, n even, tile being the first of each; with a wait for the others at the
+// end.
+static_assert(2 * PAIRS == STRIPE, "stripes are rows of tiles");
+__device__ __forceinline__ void half_product_shared(int n, const half_matrix &A, half_tile &tile,
+                                                    const float *x, float *y) {
+    half_tile next;
+    float xi[STRIPE], sum[STRIPE];
+    tournament at(n);
+    int i, j;
+    at.meet(i, j);
+    while (at.goes_on()) {
+        const int i0 = i, j0 = j, round = at.round;
+        at.go_on();
+        at.meet(i, j);
+        if (at.goes_on()) next.load(A, PAIRS * i, PAIRS * j);
+        begin_rows(n, STRIPE * i0, x, xi, sum);
+        use_half_tile(tile, i0 == j0, PAIRS * j0, xi, sum, x, y);
+#pragma unroll
+        for (int a = 0; a < STRIPE; a++)
+            if (STRIPE * i0 + a < n) y[(STRIPE * i0 + a) * PITCH] += sum[a];
+        if (at.round > round) __syncthreads();
+        tile = next;
+    }
 }
 
 // ------------------------------------------------------------------------------------ one function
@@ -298,10 +323,10 @@ template <int DIM, int FACES, int NEAR> struct moving {
         for (int c = 0; c < DIM; c++) X[c] = float_at(m.X, (f * NEAR + i) * DIM + c, m.lane);
     }
 
-    // v = S v.
-    __device__ __forceinline__ void scale(float *v) const {
+    // v = S v, in the rows of a warp's share.
+    __device__ __forceinline__ void scale(float *v, share my = {}) const {
         const int n = m.h->p.n;
-        for (int i = 0; i < n; i += FEW) {
+        for (int i = my.warp * FEW; i < n; i += my.warps * FEW) {
             uint16_t s[FEW];
 #pragma unroll
             for (int k = 0; k < FEW; k++)
@@ -367,28 +392,19 @@ template <int DIM, int FACES, int NEAR> struct moving {
             y[row(k / DIM / NEAR, k / DIM % NEAR, k % DIM) * PITCH] += sum * float_at(m.flux, k, m.lane);
     }
 
-    // x = Pi S x; returns the net flux of x, where it is apart.
-    __device__ __forceinline__ float begin(float *x) const {
-        const float through = m.h->apart ? flux(x) : 0.0f;
-        scale(x);
-        project(x);
-        return through;
-    }
-    // y = S Pi y, and h times the net flux.
-    __device__ __forceinline__ void end(float through, float *y) const {
-        project(y);
-        scale(y);
-        if (m.h->apart) add_flux(through, y);
-    }
     // y = S Pi A Pi S x, and h h'x where the net flux is apart; x is destroyed.
     __device__ __forceinline__ void multiply(float *x, float *y) const {
         const int n = m.h->p.n;
         const half_matrix A(n, m.A, m.lane);
         half_tile tile;
         tile.load(A, 0, 0);
-        const float through = begin(x);
+        const float through = m.h->apart ? flux(x) : 0.0f;
+        scale(x);
+        project(x);
         half_product(n, A, tile, x, y);
-        end(through, y);
+        project(y);
+        scale(y);
+        if (m.h->apart) add_flux(through, y);
     }
 };
 
@@ -413,25 +429,38 @@ __global__ void __launch_bounds__(32 * MOST_SHARING)
     multiply_together(const __grid_constant__ halves h, const float *x, float *to) {
     extern __shared__ __align__(16) unsigned char room[];
     const product &p = h.p;
-    const int lane = threadIdx.x, mine = threadIdx.y, warps = blockDim.y, n = p.n;
-    float *in = (float *)room, *out = in + n * PITCH, *own = out + mine * n * PITCH + lane, through = 0.0f;
+    const int lane = threadIdx.x, n = p.n;
+    const share my = share_of_warp();
+    float *in = (float *)room, *out = in + n * PITCH, through = 0.0f;
     const int64_t batch = shared_batch(p);
     const motions m(h, (const uint16_t *)p.matrices + batch * h.size * L, lane);
     const moving<DIM, FACES, NEAR> cell = {m};
     const half_matrix A(n, m.A, lane);
     half_tile tile;
-    if (mine * PAIRS < A.n_pairs) tile.load(A, mine * PAIRS, 0);
-    if (mine == 0) {
-        bring_in(p, batch, lane, x, in);
-        through = cell.begin(in + lane);
-    }
-    for (int i = 0; i < n; i++) own[i * PITCH] = 0.0f;
+    int i, j;
+    tournament(n).meet(i, j);
+    tile.load(A, PAIRS * i, PAIRS * j);
+    bring_in(p, batch, lane, x, in, my);
+    for (int k = my.warp; k < n; k += my.warps) out[k * PITCH + lane] = 0.0f;
     __syncthreads();
-    half_product<true>(n, A, tile, in + lane, own, mine, warps);
-    add_shared(n, out);
-    if (mine > 0) return;
-    cell.end(through, out + lane);
-    deliver(p, batch, lane, out, to);
+    if (h.apart) {
+        if (my.warp == 0) through = cell.flux(in + lane);
+        __syncthreads();
+    }
+    cell.scale(in + lane, my);
+    __syncthreads();
+    if (my.warp == 0) cell.project(in + lane);
+    __syncthreads();
+    half_product_shared(n, A, tile, in + lane, out + lane);
+    if (my.warp == 0) cell.project(out + lane);
+    __syncthreads();
+    cell.scale(out + lane, my);
+    __syncthreads();
+    if (h.apart) {
+        if (my.warp == 0) cell.add_flux(through, out + lane);
+        __syncthreads();
+    }
+    deliver(p, batch, lane, out, to, my);
 }
 
 // FACES > 0: as multiply_equal of cell.cu.
@@ -603,7 +632,7 @@ void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y
     const bool together = sharing > 1;
     const size_t bytes = lane_bytes<float>(whole.p.n);
     const int warps = together ? sharing : warps_for(bytes), batches = together ? 1 : warps; // of a block
-    const size_t room = together ? bytes / 2 * (sharing + 1) : bytes * warps;
+    const size_t room = bytes * batches;
     const auto kernel = plan->n_near > 0 ? moving_of(plan, together)
                         : n_faces == 3   ? multiply<3>
                         : n_faces == 4   ? multiply<4>

@@ -5,6 +5,7 @@
 #define FACET_CUDA_LANES_CUH
 
 #include "kernels/cuda/internal.cuh"
+#include "kernels/everywhere.h"
 
 namespace facet {
 namespace {
@@ -104,53 +105,64 @@ __device__ __forceinline__ void load_tile(int n, const R *__restrict__ A, int i0
     }
 }
 
-// The same for larger ones, whose vectors leave room for few warps: while a tile is at work the next one is
-// on its way. y_j of earlier rows receives what later rows have for it. SHARED: what rows of tiles number
-// `mine`, mine + warps, .. contribute is added to y instead.
-template <int ROWS, bool SHARED = false, typename R>
-__device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restrict__ A, R (&e)[ROWS][4],
-                                                        const R *x, R *y, int mine = 0, int warps = 1) {
-    R next[ROWS][4], xi[ROWS], sum[ROWS];
-    int i0 = SHARED ? mine * ROWS : 0, j0 = 0;
-    while (i0 < n) {
-        const bool ends = j0 + 4 >= i0 + ROWS || j0 + 4 >= n; // the last tile of these rows
-        const int i1 = ends ? i0 + (SHARED ? warps * ROWS : ROWS) : i0, j1 = ends ? 0 : j0 + 4;
-        if (i1 < n) load_tile(n, A, i1, j1, next);
-        if (j0 == 0)
+// What a tile has for y: sums of its rows i0 .. into sum, those of its columns j0 .. to y, or, where these
+// are rows of its own, into sum too.
+template <int ROWS, typename R>
+__device__ __forceinline__ void use_tile(int n, int i0, int j0, const R (&e)[ROWS][4], const R (&xi)[ROWS],
+                                         R (&sum)[ROWS], const R *x, R *y) {
+    if (j0 < i0) {
+#pragma unroll
+        for (int b = 0; b < 4; b++) {
+            const R xj = x[(j0 + b) * PITCH];
+            R yj = y[(j0 + b) * PITCH];
 #pragma unroll
             for (int a = 0; a < ROWS; a++) {
-                xi[a] = i0 + a < n ? x[(i0 + a) * PITCH] : R(0);
-                sum[a] = 0;
+                yj += e[a][b] * xi[a];
+                sum[a] += e[a][b] * xj;
             }
-        if (j0 < i0) {
-#pragma unroll
-            for (int b = 0; b < 4; b++) {
-                const R xj = x[(j0 + b) * PITCH];
-                R yj = y[(j0 + b) * PITCH];
-#pragma unroll
-                for (int a = 0; a < ROWS; a++) {
-                    yj += e[a][b] * xi[a];
-                    sum[a] += e[a][b] * xj;
-                }
-                y[(j0 + b) * PITCH] = yj;
-            }
-        } else { // columns of these rows themselves
-#pragma unroll
-            for (int c = 0; c < ROWS; c += 4)
-                if (j0 == i0 + c)
-#pragma unroll
-                    for (int b = 0; b < 4; b++)
-#pragma unroll
-                        for (int a = c + b; a < ROWS; a++) {
-                            const R entry = i0 + a < n ? e[a][b] : R(0);
-                            sum[a] += entry * xi[c + b];
-                            if (a > c + b) sum[c + b] += entry * xi[a];
-                        }
+            y[(j0 + b) * PITCH] = yj;
         }
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < ROWS; c += 4)
+        if (j0 == i0 + c)
+#pragma unroll
+            for (int b = 0; b < 4; b++)
+#pragma unroll
+                for (int a = c + b; a < ROWS; a++) {
+                    const R entry = i0 + a < n ? e[a][b] : R(0);
+                    sum[a] += entry * xi[c + b];
+                    if (a > c + b) sum[c + b] += entry * xi[a];
+                }
+}
+
+template <int ROWS, typename R>
+__device__ __forceinline__ void begin_rows(int n, int i0, const R *x, R (&xi)[ROWS], R (&sum)[ROWS]) {
+#pragma unroll
+    for (int a = 0; a < ROWS; a++) {
+        xi[a] = i0 + a < n ? x[(i0 + a) * PITCH] : R(0);
+        sum[a] = 0;
+    }
+}
+
+// The same for larger ones, whose vectors leave room for few warps: while a tile is at work the next one is
+// on its way. y_j of earlier rows receives what later rows have for it.
+template <int ROWS, typename R>
+__device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restrict__ A, R (&e)[ROWS][4],
+                                                        const R *x, R *y) {
+    R next[ROWS][4], xi[ROWS], sum[ROWS];
+    int i0 = 0, j0 = 0;
+    while (i0 < n) {
+        const bool ends = j0 + 4 >= i0 + ROWS || j0 + 4 >= n; // the last tile of these rows
+        const int i1 = ends ? i0 + ROWS : i0, j1 = ends ? 0 : j0 + 4;
+        if (i1 < n) load_tile(n, A, i1, j1, next);
+        if (j0 == 0) begin_rows(n, i0, x, xi, sum);
+        use_tile(n, i0, j0, e, xi, sum, x, y);
         if (ends)
 #pragma unroll
             for (int a = 0; a < ROWS; a++)
-                if (i0 + a < n) y[(i0 + a) * PITCH] = SHARED ? y[(i0 + a) * PITCH] + sum[a] : sum[a];
+                if (i0 + a < n) y[(i0 + a) * PITCH] = sum[a];
 #pragma unroll
         for (int a = 0; a < ROWS; a++)
 #pragma unroll
@@ -159,6 +171,86 @@ __device__ __forceinline__ void symmetric_product_ahead(int n, const R *__restri
         j0 = j1;
     }
 }
+
+// Where few batches fit, or few are there, the warps of a block share the matrices and vectors of one.
+// Unknowns go in stripes of eight, and blocks of 8 x 8 are taken in rounds: in round c stripes c + d and
+// c - d meet, modulo an odd number, for all d, so that no two warps add to the same numbers. Every pair meets
+// once, and what a number of y receives comes in the same order whatever the number of warps.
+constexpr int STRIPE = 8;
+EVERYWHERE int stripes_of(int n) {
+    return (n + STRIPE - 1) / STRIPE;
+}
+// Meetings of a round: at least as many as warps.
+EVERYWHERE int meetings_of(int n) {
+    return (stripes_of(n) + 1) / 2;
+}
+struct tournament {
+    int stripes, odd, meetings, warps, mine, round, number;
+    __device__ __forceinline__ tournament(int n)
+        : stripes(stripes_of(n)), odd(stripes | 1), meetings(meetings_of(n)), warps(blockDim.y),
+          mine(threadIdx.y), round(0), number(threadIdx.y) {}
+    __device__ __forceinline__ bool goes_on() const {
+        return round < odd;
+    }
+    // The stripes of the warp's meeting, i >= j.
+    __device__ __forceinline__ void meet(int &i, int &j) const {
+        int d = number;
+        if (odd > stripes) { // one would meet a stripe that is not there
+            const int gap =
+                stripes - round < odd - (stripes - round) ? stripes - round : odd - (stripes - round);
+            d += d >= gap;
+        }
+        const int up = round + d < odd ? round + d : round + d - odd;
+        const int down = round - d >= 0 ? round - d : round - d + odd;
+        i = up > down ? up : down;
+        j = up > down ? down : up;
+    }
+    __device__ __forceinline__ void go_on() {
+        number += warps;
+        if (number >= meetings) {
+            number = mine;
+            round++;
+        }
+    }
+};
+
+// y += A x by all warps of the block, e being the first tile of each; with a wait for the others at the end.
+template <typename R>
+__device__ __forceinline__ void symmetric_product_shared(int n, const R *__restrict__ A, R (&e)[STRIPE][4],
+                                                         const R *x, R *y) {
+    R next[STRIPE][4], xi[STRIPE], sum[STRIPE];
+    tournament at(n);
+    int i, j, half = 0;
+    at.meet(i, j);
+    while (at.goes_on()) {
+        const int i0 = STRIPE * i, j0 = STRIPE * j + 4 * half, round = at.round;
+        if (half == 1) {
+            at.go_on();
+            at.meet(i, j);
+        }
+        if (at.goes_on()) load_tile(n, A, STRIPE * i, STRIPE * j + 4 * (1 - half), next);
+        if (half == 0) begin_rows(n, i0, x, xi, sum);
+        use_tile(n, i0, j0, e, xi, sum, x, y);
+        if (half == 1)
+#pragma unroll
+            for (int a = 0; a < STRIPE; a++)
+                if (i0 + a < n) y[(i0 + a) * PITCH] += sum[a];
+        if (at.round > round) __syncthreads();
+#pragma unroll
+        for (int a = 0; a < STRIPE; a++)
+#pragma unroll
+            for (int b = 0; b < 4; b++) e[a][b] = next[a][b];
+        half = 1 - half;
+    }
+}
+// Its first tile.
+template <typename R>
+__device__ __forceinline__ void load_first(int n, const R *__restrict__ A, R (&e)[STRIPE][4]) {
+    int i, j;
+    tournament(n).meet(i, j);
+    load_tile(n, A, STRIPE * i, STRIPE * j, e);
+}
+
 template <typename R> constexpr int ROWS_OF = sizeof(R) == 8 ? 4 : 8;
 
 // The m numbers of each of 32 blocks, which follow each other: number `step` L + lane of them is number i of
