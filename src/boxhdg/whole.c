@@ -57,8 +57,10 @@ static void choose_order(const int points[3], const int modes[3], int order[3]) 
 }
 
 /* Up to so many vertices of the whole box there is nothing to think about, and so many operations for each
- * vertex of a block take as long as a cycle of algebraic multigrid. */
+ * vertex of a block take as long as a cycle of algebraic multigrid. Every process holds all modes: there are
+ * not more of them than MOST. */
 #define FEW        30000
+#define MOST       1000000
 #define OPERATIONS 4000.0
 
 facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays) {
@@ -77,7 +79,7 @@ facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays) {
         part *= (double)all[order[i]] / points[order[i]];
     }
     TRY(team_reduce(own->part->team, TEAM_MAX, 1, &operations));
-    *pays = n <= FEW || operations <= OPERATIONS;
+    *pays = n <= FEW || (n <= MOST && operations <= OPERATIONS);
 done:
     return status;
 }
