@@ -231,6 +231,14 @@ const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *
 #define MESH_SAME_PLACE 1e-9 /* of coordinates: sides that are nearer lie in one place */
 enum mesh_joint { MESH_ONE_PLACE, MESH_SHIFTED, MESH_TURNED };
 enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, double R[9], double s[3]);
+/* Of all faces whose sides lie in two places, ascending; the list becomes the caller's, NULL where there are
+ * none. */
+struct mesh_joined {
+    int32_t face;
+    enum mesh_joint joint;
+    double R[9], s[3];
+};
+facet_status mesh_find_joined(const struct facet_mesh *mesh, struct mesh_joined **joined, int32_t *n);
 /* The same between the n corners of two sides; and the corners of one, in the order of the face's frame:
  * their number. */
 enum mesh_joint mesh_joint_between(int dim, int n, const double *const *x, const double *const *y,

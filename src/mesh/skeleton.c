@@ -355,3 +355,24 @@ enum mesh_joint mesh_face_joint(const struct facet_mesh *mesh, int32_t face, dou
     mesh_side_corners(mesh, face, 1, y);
     return mesh_joint_between(mesh->dim, n, x, y, R, s);
 }
+
+facet_status mesh_find_joined(const struct facet_mesh *mesh, struct mesh_joined **joined, int32_t *n) {
+    facet_status status = FACET_OK;
+    int32_t count = 0;
+    *joined = NULL;
+    *n = 0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : count)
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
+        count += mesh_periodic_corners(mesh, f, corners); /* no more than these */
+    }
+    if (count == 0) goto done;
+    TRY(ALLOC(*joined, count));
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        struct mesh_joined j = {.face = f};
+        j.joint = mesh_face_joint(mesh, f, j.R, j.s);
+        if (j.joint != MESH_ONE_PLACE) (*joined)[(*n)++] = j;
+    }
+done:
+    return status;
+}

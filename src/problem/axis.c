@@ -49,16 +49,21 @@ static void check_side(const struct facet_mesh *mesh, double size, struct text *
 }
 
 /* Sides may repeat along the axis, and not otherwise. */
-static void check_joints(const struct facet_mesh *mesh, double size, struct text *errors) {
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        double R[9], s[3];
-        enum mesh_joint joint = mesh_face_joint(mesh, f, R, s);
-        if (joint == MESH_ONE_PLACE || (joint == MESH_SHIFTED && fabs(s[0]) <= SAME * size)) continue;
+static facet_status check_joints(const struct facet_mesh *mesh, double size, struct text *errors) {
+    facet_status status = FACET_OK;
+    struct mesh_joined *joined = NULL;
+    int32_t n;
+    int across = 0;
+    TRY(mesh_find_joined(mesh, &joined, &n));
+    for (int32_t i = 0; i < n; i++)
+        across |= joined[i].joint != MESH_SHIFTED || fabs(joined[i].s[0]) > SAME * size;
+    if (across)
         problem_add_error(errors,
                           "plane: axisymmetric and sides that are joined across the axis (periodic in x) "
                           "exclude each other; sides may repeat along y alone");
-        return;
-    }
+done:
+    base_free(&joined);
+    return status;
 }
 
 /* Of u along the axis alone, and only its component along it: any other turns from place to place. */
@@ -80,7 +85,7 @@ facet_status problem_resolve_axis(const struct problem *p, struct problem_resolv
     }
     TRY(mesh_need_lists(mesh));
     double size = problem_axis_size(mesh);
-    check_joints(mesh, size, errors);
+    TRY(check_joints(mesh, size, errors));
     check_jump(p, errors);
     check_side(mesh, size, errors);
     TRY(CALLOC(r->on_axis, mesh->n_faces));

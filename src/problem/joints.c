@@ -39,9 +39,9 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
     int64_t n = 0;
+    struct mesh_joined *joined = NULL;
     struct mesh_seam_joint *seams = NULL;
-    int32_t n_seams;
-    double R[9], s[3];
+    int32_t n_seams, n_joined;
     char place[PLACE_BYTES];
     if (p->jump == NULL) return FACET_OK;
     if (!(r->data.equation->conditions & HDG_BIT(HDG_JUMP)))
@@ -50,20 +50,20 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
                                       : "jump: belongs to discretization.method: hdg");
     TRY(mesh_need_lists(mesh));
     TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
-    n = n_seams;
-    for (int32_t f = 0; f < mesh->n_faces; f++) n += mesh_face_joint(mesh, f, R, s) != MESH_ONE_PLACE;
+    TRY(mesh_find_joined(mesh, &joined, &n_joined));
+    n = (int64_t)n_seams + n_joined;
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n));
     if (mesh->part != NULL && mesh->part->is_turned)
         problem_add_error(errors, "jump: belongs to sides that are joined by a translation, but some are "
                                   "joined by a rotation");
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        enum mesh_joint joint = mesh_face_joint(mesh, f, R, s);
-        if (joint != MESH_TURNED) continue;
-        PROBLEM_ERROR(errors,
-                      "jump: belongs to sides that are joined by a translation, but the face at %s is joined "
-                      "by a rotation",
-                      mesh_middle_text(mesh, mesh->face_cells[2 * (int64_t)f],
-                                       mesh->face_locals[2 * (int64_t)f], place, sizeof place));
+    for (int32_t i = 0; i < n_joined; i++) {
+        const int64_t f = joined[i].face;
+        if (joined[i].joint != MESH_TURNED) continue;
+        PROBLEM_ERROR(
+            errors,
+            "jump: belongs to sides that are joined by a translation, but the face at %s is joined "
+            "by a rotation",
+            mesh_middle_text(mesh, mesh->face_cells[2 * f], mesh->face_locals[2 * f], place, sizeof place));
         goto done;
     }
     if (n == 0)
@@ -71,6 +71,7 @@ facet_status problem_resolve_joints(const struct problem *p, struct problem_reso
                                   "$Periodic section");
     r->data.jump = p->jump;
 done:
+    base_free(&joined);
     base_free(&seams);
     return status;
 }
@@ -96,12 +97,12 @@ done:
 facet_status problem_resolve_turns(const struct problem *p, struct problem_resolved *r) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
+    struct mesh_joined *joined = NULL;
     struct mesh_seam_joint *seams = NULL;
-    int32_t n_seams;
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        double R[9], s[3];
-        if (mesh_face_joint(mesh, f, R, s) == MESH_TURNED) TRY(add_turn(mesh, f, R, r));
-    }
+    int32_t n_seams, n_joined;
+    TRY(mesh_find_joined(mesh, &joined, &n_joined));
+    for (int32_t i = 0; i < n_joined; i++)
+        if (joined[i].joint == MESH_TURNED) TRY(add_turn(mesh, joined[i].face, joined[i].R, r));
     TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
     for (int32_t i = 0; i < n_seams; i++)
         if (seams[i].second && seams[i].joint == MESH_TURNED)
@@ -113,6 +114,7 @@ facet_status problem_resolve_turns(const struct problem *p, struct problem_resol
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &turned));
     r->is_turned = turned > 0;
 done:
+    base_free(&joined);
     base_free(&seams);
     return status;
 }

@@ -102,6 +102,14 @@ static double size_of(const struct piece *piece) {
     return size > 0.0 ? size : 1.0;
 }
 
+static void add_to_bounds(int dim, int n, const double *x, struct piece *p) {
+    for (int i = 0; i < n; i++, x += dim)
+        for (int d = 0; d < dim; d++) {
+            p->lower[d] = x[d] < p->lower[d] ? x[d] : p->lower[d];
+            p->upper[d] = x[d] > p->upper[d] ? x[d] : p->upper[d];
+        }
+}
+
 static facet_status find_pieces(struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
@@ -112,16 +120,12 @@ static facet_status find_pieces(struct job *job) {
     for (int i = 0; i < job->n_pieces; i++)
         for (int d = 0; d < mesh->dim; d++)
             job->pieces[i].lower[d] = DBL_MAX, job->pieces[i].upper[d] = -DBL_MAX;
-    for (int32_t c = mesh->n_cells - 1; c >= 0; c--) {
-        struct piece *p = &job->pieces[job->cell_piece[c]];
-        const struct mesh_block *block = mesh_block_of(mesh, c);
-        const double *x = cell_nodes(mesh, c);
-        for (int d = 0; d < mesh->dim; d++)
-            for (int i = 0; i < block->n_nodes; i++) {
-                double value = x[i * mesh->dim + d];
-                p->lower[d] = fmin(p->lower[d], value);
-                p->upper[d] = fmax(p->upper[d], value);
-            }
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        const int64_t step = (int64_t)block->n_nodes * mesh->dim;
+        for (int32_t i = 0; i < block->count; i++)
+            add_to_bounds(mesh->dim, block->n_nodes, block->nodes + i * step,
+                          &job->pieces[job->cell_piece[block->first + i]]);
     }
     for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++) {
         TRY(team_reduce(mesh->part->team, TEAM_MIN, mesh->dim, job->pieces[i].lower));
@@ -340,23 +344,24 @@ static facet_status gather_demands(const struct job *job) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = job->problem->mesh;
     const struct problem_resolved *r = job->resolved;
+    struct mesh_joined *joined = NULL;
     struct mesh_seam_joint *seams = NULL;
-    int32_t n_seams;
-    double R[9], b[3];
+    int32_t n_seams, n_joined;
+    TRY(mesh_find_joined(mesh, &joined, &n_joined));
     TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
     for (int second = 0; second < 2; second++) {
         for (int32_t f = 0; f < mesh->n_faces; f++) {
             const struct hdg_condition *c =
                 r->face_condition[f] >= 0 ? &r->conditions[r->face_condition[f]] : NULL;
             if (c != NULL && c->kind == HDG_MECHANICAL) TRY(add_face(job, f, c, second));
-            if (second) continue;
-            if (c != NULL && c->kind == HDG_GRADIENT_PRESSURE) {
+            if (!second && c != NULL && c->kind == HDG_GRADIENT_PRESSURE) {
                 double normal[3];
                 find_normal(mesh, f, normal);
                 add_axis(job, f, normal);
             }
-            add_periodic(job, f, mesh_face_joint(mesh, f, R, b), b);
         }
+        for (int32_t i = 0; i < n_joined && !second; i++)
+            add_periodic(job, joined[i].face, joined[i].joint, joined[i].s);
         for (int32_t i = 0; i < n_seams && !second; i++)
             if (seams[i].second) add_periodic(job, seams[i].face, seams[i].joint, seams[i].s);
         for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++)
@@ -365,12 +370,14 @@ static facet_status gather_demands(const struct job *job) {
             for (int k = 0; k < 3 && job->pieces[i].count > 0; k++)
                 job->pieces[i].middle[k] /= (double)job->pieces[i].count;
     }
-    for (int32_t f = 0; f < mesh->n_faces; f++) add_turned(job, f, mesh_face_joint(mesh, f, R, b), R, b);
+    for (int32_t i = 0; i < n_joined; i++)
+        add_turned(job, joined[i].face, joined[i].joint, joined[i].R, joined[i].s);
     for (int32_t i = 0; i < n_seams; i++)
         if (seams[i].second) add_turned(job, seams[i].face, seams[i].joint, seams[i].R, seams[i].s);
     for (int i = 0; mesh->part != NULL && i < job->n_pieces; i++)
         TRY(join_turned(mesh->part->team, &job->pieces[i]));
 done:
+    base_free(&joined);
     base_free(&seams);
     return status;
 }

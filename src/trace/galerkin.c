@@ -19,13 +19,20 @@ struct cell_rows {
     int32_t *unknown; /* of each local column */
 };
 
+#define BUCKETS 8192 /* a power of two, more than there are local columns */
+
 struct work {
     struct cell_rows rows;
-    int32_t *stamp; /* of all coarse unknowns: the local number, valid when it points back */
-    double *row;    /* K_e P_e, one row */
+    int64_t cell; /* how many were gathered */
+    struct {
+        int64_t cell; /* of another one: the bucket is empty */
+        int column;
+    } * buckets; /* where the coarse unknowns of a cell are found again */
+    double *row; /* K_e P_e, one row */
 };
+_Static_assert(BUCKETS > MAX_LOCAL, "there must be an empty bucket");
 
-static facet_status work_create(int n, int64_t n_coarse, struct work *w) {
+static facet_status work_create(int n, struct work *w) {
     facet_status status = FACET_OK;
     *w = (struct work){0};
     TRY(ALLOC(w->rows.row, n));
@@ -33,7 +40,7 @@ static facet_status work_create(int n, int64_t n_coarse, struct work *w) {
     TRY(ALLOC(w->rows.column, MAX_LOCAL * 4));
     TRY(ALLOC(w->rows.value, MAX_LOCAL * 4));
     TRY(ALLOC(w->rows.unknown, MAX_LOCAL));
-    TRY(CALLOC(w->stamp, n_coarse));
+    TRY(CALLOC(w->buckets, BUCKETS));
     TRY(ALLOC(w->row, MAX_LOCAL));
 done:
     return status;
@@ -45,15 +52,17 @@ static void work_destroy(struct work *w) {
     base_free(&w->rows.column);
     base_free(&w->rows.value);
     base_free(&w->rows.unknown);
-    base_free(&w->stamp);
+    base_free(&w->buckets);
     base_free(&w->row);
 }
 
 static int local_column(struct work *w, int32_t unknown) {
     struct cell_rows *r = &w->rows;
-    int at = w->stamp[unknown];
-    if (at < r->n_columns && r->unknown[at] == unknown) return at;
-    w->stamp[unknown] = r->n_columns;
+    unsigned b = (unsigned)unknown % BUCKETS;
+    for (; w->buckets[b].cell == w->cell; b = (b + 1) % BUCKETS)
+        if (r->unknown[w->buckets[b].column] == unknown) return w->buckets[b].column;
+    w->buckets[b].cell = w->cell;
+    w->buckets[b].column = r->n_columns;
     r->unknown[r->n_columns] = unknown;
     return r->n_columns++;
 }
@@ -65,6 +74,7 @@ static int gather(const struct trace_space *space, const struct mg_transfer *P, 
     struct cell_rows *r = &w->rows;
     int n_faces = shape_n_faces(b->shape), place = 0;
     r->n_rows = r->n_entries = r->n_columns = 0;
+    w->cell++;
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell * n_faces + f];
         int size = (int)(space->face_first[face + 1] - space->face_first[face]);
@@ -111,60 +121,108 @@ static int largest_cell(const struct trace_space *space) {
     return n;
 }
 
-/* Pass 0 counts unknowns into e->starts, pass 1 fills. */
-static facet_status for_all_cells(const struct trace_space *space, const struct trace_view *view,
-                                  const struct mg_transfer *P, int pass, struct csr_elements *e) {
+/* Cells first .. end - 1 of a block, and their matrices; K NULL: unknowns are counted into e->starts, else e
+ * is filled. */
+struct cell_range {
+    int block;
+    int32_t first, end;
+    const double *K;
+    int64_t size; /* of the triangle of a cell */
+    int lanes;
+};
+
+static facet_status take_cells(const struct trace_space *space, const struct cell_range *range,
+                               const struct mg_transfer *P, struct csr_elements *e) {
+    const int32_t block_first = space->mesh->blocks[range->block].first;
     struct base_collector failures;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads())
     {
         struct work w;
-        facet_status mine = work_create(largest_cell(space), P->n_columns, &w);
+        facet_status mine = work_create(largest_cell(space), &w);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
-        for (int32_t c = 0; c < space->mesh->n_cells; c++) {
-            const struct mesh_block *block = mesh_block_of(space->mesh, c);
-            int b = (int)(block - space->mesh->blocks);
+        for (int32_t i = range->first; i < range->end; i++) {
+            const int64_t c = block_first + i, at = i - range->first;
             if (mine != FACET_OK) continue;
-            if (!gather(space, P, b, c - block->first, &w)) {
-                mine = base_fail(FACET_ERROR_INPUT, "cell %d meets too many coarse unknowns", (int)c);
+            if (!gather(space, P, range->block, i, &w)) {
+                mine = base_fail(FACET_ERROR_INPUT, "cell %lld meets too many coarse unknowns", (long long)c);
                 base_collect(&failures, c, mine);
                 continue;
             }
-            if (pass == 0) {
+            if (range->K == NULL) {
                 e->starts[c + 1] = w.rows.n_columns;
                 continue;
             }
             memcpy(e->unknowns + e->starts[c], w.rows.unknown,
                    (size_t)w.rows.n_columns * sizeof *e->unknowns);
-            multiply(trace_view_cell(view, b, c - block->first), view->matrices->lanes, &w,
-                     e->matrices + e->matrix_starts[c]);
+            multiply(range->K + at / range->lanes * range->size * range->lanes + at % range->lanes,
+                     range->lanes, &w, e->matrices + e->matrix_starts[c]);
         }
         work_destroy(&w);
     }
     return base_collected(&failures);
 }
 
+/* Matrices that only a device has come in pieces, through a buffer that is used again: new pages cost more
+ * than the copy (20 480 tets, rigid motions of faces: 0.09 s of a set-up). */
+#define PIECE_BYTES ((int64_t)16 << 20)
+
+static facet_status take_pieces(const struct trace_space *space, const struct trace_matrices *matrices,
+                                struct cell_range range, const struct mg_transfer *P,
+                                struct csr_elements *e) {
+    facet_status status = FACET_OK;
+    const int32_t all = range.end;
+    const int64_t batch = range.size * range.lanes;
+    const int64_t batches = batch < PIECE_BYTES / 8 ? PIECE_BYTES / 8 / batch : 1;
+    double *piece = NULL;
+    TRY(ALLOC(piece, batches * batch));
+    range.K = piece;
+    for (int64_t first = 0; first < all; first += batches * range.lanes) {
+        range.first = (int32_t)first;
+        range.end = first + batches * range.lanes < all ? (int32_t)(first + batches * range.lanes) : all;
+        const int64_t there = (range.end - range.first + range.lanes - 1) / range.lanes;
+        TRY(device_download(matrices->device, piece,
+                            matrices->values[range.block] + first / range.lanes * batch,
+                            (size_t)(there * batch) * sizeof *piece));
+        TRY(take_cells(space, &range, P, e));
+    }
+done:
+    base_free(&piece);
+    return status;
+}
+
 facet_status trace_galerkin(const struct trace_space *space, const struct trace_matrices *matrices,
                             const struct mg_transfer *P, struct csr *csr) {
     facet_status status = FACET_OK;
     struct trace_view view = {.matrices = matrices};
+    const int in_pieces = !device_is_host(matrices->device) && matrices->kept == NULL;
     int64_t n_cells = space->mesh->n_cells;
     struct csr_elements e = {.n = P->n_columns, .n_elements = n_cells};
     *csr = (struct csr){0};
     TRY(ALLOC(e.starts, n_cells + 1));
     TRY(ALLOC(e.matrix_starts, n_cells + 1));
     e.starts[0] = e.matrix_starts[0] = 0;
-    TRY(for_all_cells(space, NULL, P, 0, &e));
-    for (int64_t c = 0; c < n_cells; c++) {
-        int64_t n = e.starts[c + 1];
-        e.matrix_starts[c + 1] = e.matrix_starts[c] + n * (n + 1) / 2;
-        e.starts[c + 1] += e.starts[c];
+    if (!in_pieces) TRY(trace_view_open(matrices, &view));
+    for (int filling = 0; filling < 2; filling++) {
+        for (int b = 0; b < space->mesh->n_blocks; b++) {
+            struct cell_range range = {.block = b,
+                                       .end = space->mesh->blocks[b].count,
+                                       .size = trace_matrix_size(matrices, b),
+                                       .lanes = matrices->lanes};
+            if (filling && !in_pieces) range.K = view.values[b];
+            TRY(filling && in_pieces ? take_pieces(space, matrices, range, P, &e)
+                                     : take_cells(space, &range, P, &e));
+        }
+        if (filling) continue;
+        for (int64_t c = 0; c < n_cells; c++) {
+            int64_t n = e.starts[c + 1];
+            e.matrix_starts[c + 1] = e.matrix_starts[c] + n * (n + 1) / 2;
+            e.starts[c + 1] += e.starts[c];
+        }
+        TRY(ALLOC(e.unknowns, e.starts[n_cells]));
+        TRY(ALLOC(e.matrices, e.matrix_starts[n_cells]));
     }
-    TRY(ALLOC(e.unknowns, e.starts[n_cells]));
-    TRY(ALLOC(e.matrices, e.matrix_starts[n_cells]));
-    TRY(trace_view_open(matrices, &view));
-    TRY(for_all_cells(space, &view, P, 1, &e));
     trace_view_close(&view);
     TRY(csr_from_elements(&e, csr));
 done:
