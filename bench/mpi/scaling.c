@@ -14,7 +14,7 @@
 #include "bench/mpi/box.h"
 #include "device/device.h"
 
-#define SOLVES 2 /* of which the fastest counts */
+#define SOLVES 4 /* of which the fastest counts */
 #define WHOLES 3 /* from the mesh to the solution, likewise */
 #define PASSES 6 /* of the triad, likewise */
 #define CACHES 4 /* that each of the arrays of STREAM would fill, all ranks together */
@@ -84,7 +84,29 @@ done:
 struct point {
     double triad, stream; /* over as many bytes as the solver has; over arrays beyond all caches */
     struct box_outcome outcome;
+    double apart; /* seconds of a step where every rank has a whole problem of its own; 0: not measured */
 };
+
+/* cells: of the problem of one rank. All ranks of `together` solve it by themselves at the same time: what
+ * the machine takes from a solver that waits for nobody. */
+static facet_status measure_apart(const struct bench_options *bench, const facet_context *together,
+                                  const struct scaled *s, const int cells[3], double *step) {
+    facet_status status = FACET_OK;
+    facet_context *alone = NULL;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    struct box_outcome outcome;
+    TRY(facet_context_create_mpi(MPI_COMM_SELF, bench->device, &alone));
+    TRY(facet_context_set_threads(alone, bench->threads));
+    TRY(box_problem_create(alone, &s->problem, 0, cells, &mesh, &problem));
+    TRY(box_problem_measure(together, problem, s->problem.degree, s->by, SOLVES, &outcome));
+    *step = outcome.solve / outcome.iterations;
+done:
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+    facet_context_destroy(&alone);
+    return status;
+}
 
 /* stream: what STREAM has reached on so many ranks, 0: not measured yet. */
 static facet_status measure_point(facet_context *context, const struct scaled *s, const int cells[3],
@@ -105,9 +127,9 @@ done:
     return status;
 }
 
-/* The same on the first n ranks, while the others wait. */
+/* The same on the first n ranks, while the others wait. own: cells of a rank by itself, or NULL. */
 static facet_status measure_first(const struct bench_options *bench, int n, const struct scaled *s,
-                                  const int cells[3], double stream, struct point *p) {
+                                  const int cells[3], const int *own, double stream, struct point *p) {
     facet_status status = FACET_OK;
     facet_context *context = NULL;
     MPI_Comm some = MPI_COMM_NULL;
@@ -119,6 +141,7 @@ static facet_status measure_first(const struct bench_options *bench, int n, cons
         status = facet_context_create_mpi(some, bench->device, &context);
         if (status == FACET_OK) status = facet_context_set_threads(context, bench->threads);
         if (status == FACET_OK) status = measure_point(context, s, cells, stream, p);
+        if (status == FACET_OK && own != NULL) status = measure_apart(bench, context, s, own, &p->apart);
         facet_context_destroy(&context);
         MPI_Comm_free(&some);
     }
@@ -156,6 +179,9 @@ static void put(struct table *table, const struct scaled *s, int n, const struct
     table_cell(table, "%.2f", speed / stream);
     table_cell(table, "%.0f", o->most_bytes / 1e6);
     table_cell(table, "%.2f", o->most_bytes * (is_weak ? 1.0 : n) / one->most_bytes);
+    if (!is_weak) return;
+    table_cell(table, "%.0f %%", 100.0 * first->apart / p->apart);
+    table_cell(table, "%.2f", speed * p->apart / first->apart);
 }
 
 /* Bricks for n ranks; each has a cube in the weak case. */
@@ -168,18 +194,20 @@ static void choose_cells(const struct scaled *s, int quick, int is_weak, int n, 
 static facet_status run(const struct bench_options *bench, const struct scaled *scaled, int is_weak,
                         const char *name, const char *title, double *streams) {
     facet_status status = FACET_OK;
-    static const char *const headers[] = {
-        "problem",       "ranks",        "unknowns a rank", "iterations",     "set-up s",   "solve s",
-        "ms a step",     "of it coarse", "steps",           "whole",          "triad GB/s", "of n times one",
-        "steps / triad", "STREAM GB/s",  "of n times one",  "steps / STREAM", "MB a rank",  "x first"};
+    static const char *const headers[] = {"problem",       "ranks",       "unknowns a rank", "iterations",
+                                          "set-up s",      "solve s",     "ms a step",       "of it coarse",
+                                          "steps",         "whole",       "triad GB/s",      "of n times one",
+                                          "steps / triad", "STREAM GB/s", "of n times one",  "steps / STREAM",
+                                          "MB a rank",     "x first",     "apart",           "steps / apart"};
     struct table *table = NULL;
-    TRY(table_create(18, headers, &table));
+    TRY(table_create(is_weak ? 20 : 18, headers, &table));
     for (int i = 0; i < N_SCALED; i++) {
         struct point first = {0}, p;
         for (int n = 1, k = 0; n <= team_size(bench->context->team); n *= 2, k++) {
-            int cells[3];
+            int cells[3], own[3];
             choose_cells(&scaled[i], bench->quick, is_weak, n, cells);
-            TRY(measure_first(bench, n, &scaled[i], cells, streams[k], &p));
+            choose_cells(&scaled[i], bench->quick, is_weak, 1, own);
+            TRY(measure_first(bench, n, &scaled[i], cells, is_weak ? own : NULL, streams[k], &p));
             streams[k] = p.stream;
             if (n == 1) first = p;
             if (team_rank(bench->context->team) == 0) put(table, &scaled[i], n, &p, &first, is_weak);
@@ -202,7 +230,8 @@ static facet_status run_both(const struct bench_options *bench, const struct sca
         "same of set-up and solve; of n times one: what is left of the triad's rate, all ranks at once, over "
         "as many bytes as the solver has, and over arrays beyond all caches (STREAM); "
         "the quotients are what the program loses beside the memory of the machine. Memory: the rank that "
-        "has most, and how much more than one rank by itself.",
+        "has most, and how much more than one rank by itself. apart: what is left of an iteration's speed on "
+        "one rank where as many ranks each solve the problem of one rank, all at once, and wait for nobody.",
         streams));
     TRY(run(
         bench, scaled, 0, strong,
