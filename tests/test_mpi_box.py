@@ -85,6 +85,12 @@ values: [{name: mean, field: u, take: mean}, {name: out, field: flux, take: inte
         for reaction in ("1.0e-6", "1.0e-15"):
             self.compare(case(box("hex", 3, 2), f"reaction: {reaction}\nsource: 1 + x\n" + neumann, 3), (3,), iterations=2)
 
+    def test_many_vertices(self):
+        """More than nobody thinks about: by modes where blocks are wide, by BoomerAMG where a box is long."""
+        for cells in ([190, 170], [1500, 24]):
+            mesh = f"mesh: {{box: {{lower: [0, 0], upper: {cells}, cells: {cells}, shape: quad}}}}\n"
+            self.compare(case(mesh, "exact: sin(x/3)*cos(y/2)\n", 1), (3,), iterations=6)
+
     def test_jumps(self):
         """Of k and of the reaction in layers (vertices below), and on a chessboard, whose stars lie in several
         blocks (constants of faces); without a tolerance that is below rounding."""

@@ -3,6 +3,7 @@
  * Begin reading at dist_wait and settle. */
 #include "dist/comm.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
 
 /* Looks for what is rare (notices, interrupts) once in so many looks for what is waited for. */
 #define RARE 64
+/* So many looks are about 0.1 ms: who waits longer waits for someone that has no core. */
+#define PATIENT 1024
 
 facet_status dist_check(int mpi_result, const char *call) {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -80,7 +83,9 @@ facet_status dist_wait(struct dist_comm *comm, int n, MPI_Request *requests, con
     status = check(comm);
     for (unsigned tries = 1; status == FACET_OK && !done; tries++) {
         status = dist_check(MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-        if (status == FACET_OK && !done && tries % RARE == 0) status = look(comm, !comm->is_agreeing);
+        if (status != FACET_OK || done || tries % RARE != 0) continue;
+        status = look(comm, !comm->is_agreeing);
+        if (tries >= PATIENT) sched_yield(); /* what is waited for may want this core */
     }
     if (status != FACET_OK) give_up(n, requests, is_send);
     if (status != FACET_OK) remember(&comm->team, status);
