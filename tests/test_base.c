@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/run.h"
+#include "base/sort.h"
 #include "hdg_helpers.h"
 
 static void messages_gather_their_place(void **state) {
@@ -349,6 +350,26 @@ static void the_stop_flag_stays_up(void **state) {
     ok(base_check_interrupt());
 }
 
+static void lengths_become_offsets(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 5, 1000, 123457};
+    for (int k = 0; k < 5; k++)
+        for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
+            const int64_t n = sizes[k];
+            int64_t *offsets = malloc((size_t)(n + 1) * sizeof *offsets), sum = 7;
+            base_set_threads(n_threads);
+            offsets[0] = 7;
+            for (int64_t i = 0; i < n; i++) offsets[i + 1] = i * i % 13;
+            base_sum_up(n, offsets);
+            for (int64_t i = 0; i <= n; i++) {
+                assert_int_equal(offsets[i], sum);
+                sum += i * i % 13;
+            }
+            free(offsets);
+        }
+    base_set_threads(0);
+}
+
 static void the_machine_has_memory(void **state) {
     (void)state;
     assert_true(base_peak_resident_bytes() > 0);
@@ -375,6 +396,7 @@ int main(void) {
         cmocka_unit_test(phases_are_timed_and_told),
         cmocka_unit_test(a_phase_stands_still_while_another_runs),
         cmocka_unit_test(the_stop_flag_stays_up),
+        cmocka_unit_test(lengths_become_offsets),
         cmocka_unit_test(the_machine_has_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -298,14 +298,15 @@ static void a_bar_on_rollers(void **state) {
             struct hdg_geometry g;
             struct hdg_table center;
             double xi[3] = {0.2, 0.3, 0.1};
+            const int32_t second = 1;
             ok(hdg_table_create(space->shape, 2, 1, 1, xi, &center));
             ok(hdg_geometry_create(1, dim, &g));
-            hdg_cell_geometry(&a.hdg->space, 0, 1, &center, &g);
+            hdg_cell_geometry(&a.hdg->space, 0, second, &center, &g);
             memcpy(x, g.x, (size_t)dim * sizeof *x);
-            ok(hdg_evaluate(a.hdg, &a.solution, HDG_U, 0, 1, &center, u));
-            ok(hdg_evaluate(a.hdg, &a.solution, HDG_STRESS, 0, 1, &center, stress));
-            ok(hdg_evaluate(a.hdg, &a.solution, HDG_STRAIN, 0, 1, &center, strain));
-            ok(hdg_evaluate(a.hdg, &a.solution, HDG_VON_MISES, 0, 1, &center, &mises));
+            ok(hdg_evaluate(a.hdg, &a.solution, HDG_U, 0, 1, &second, &center, u));
+            ok(hdg_evaluate(a.hdg, &a.solution, HDG_STRESS, 0, 1, &second, &center, stress));
+            ok(hdg_evaluate(a.hdg, &a.solution, HDG_STRAIN, 0, 1, &second, &center, strain));
+            ok(hdg_evaluate(a.hdg, &a.solution, HDG_VON_MISES, 0, 1, &second, &center, &mises));
             near(u[0], 3 * x[0] / E, 1e-12);
             near(u[1], -3 * x[1] / E / 3, 1e-12); /* nu = 1/3 */
             near(stress[0], 3, 1e-11);

@@ -373,7 +373,7 @@ static void turned_boundaries_change_nothing(void **state) {
                              .conditions = {{"xmax", "traction"}, {"ymax", "traction"}}};
             if (k == 1) b.extras = (struct trace_extras){.turn = turn, .n_turns = 1, .turns = turns};
             body_solve(&b, &a[k]);
-            ok(hdg_evaluate(a[k].hdg, &a[k].solution, HDG_U, 0, 4, &table, x[k]));
+            ok(hdg_evaluate(a[k].hdg, &a[k].solution, HDG_U, 0, 1, &(int32_t){4}, &table, x[k]));
         }
         near(x[0][0], x[1][0], 1e-11);
         near(x[0][1], x[1][1], 1e-11);

@@ -331,6 +331,29 @@ static void test_full_disk(void **state) {
     assert_contents(target, "old");
 }
 
+/* Several files at once, one of them with its room: none has its name before it is closed. */
+static void test_several_files(void **state) {
+    struct file_writer *first = NULL, *second = NULL, *third = NULL;
+    int reserved = 0;
+    (void)state;
+    assert_int_equal(file_write_whole(target, "old", 3), FACET_OK);
+    assert_int_equal(file_writer_open(target, &first), FACET_OK);
+    assert_int_equal(file_writer_open(target, &second), FACET_OK);
+    assert_int_equal(file_writer_open(target, &third), FACET_OK);
+    assert_int_equal(file_writer_reserve(first, 3, &reserved), FACET_OK);
+    assert_int_equal(file_writer_put(first, "new", 3), FACET_OK);
+    assert_int_equal(file_writer_finish(first), FACET_OK);
+    assert_contents(target, "old");
+    file_writer_abandon(&second);
+    assert_int_equal(count_files(directory, ".part"), 2);
+    assert_int_equal(file_writer_close(&first), FACET_OK);
+    assert_contents(target, "new");
+    assert_int_equal(count_files(directory, ".part"), 1);
+    file_remove_unfinished();
+    assert_int_equal(count_files(directory, ".part"), 0);
+    file_writer_abandon(&third);
+}
+
 /* ------------------------------------------------------------------------------------------ JSON, tables */
 
 static void test_json_numbers(void **state) {
@@ -557,23 +580,15 @@ static void test_allocation_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_read),
-        cmocka_unit_test(test_links_and_devices),
-        cmocka_unit_test(test_write_failures),
-        cmocka_unit_test(test_same_file),
-        cmocka_unit_test(test_others_parts),
-        cmocka_unit_test(test_permissions),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_interrupted_writing),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_json_numbers),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_node_maps),
-        cmocka_unit_test(test_vtu_threads),
-        cmocka_unit_test(test_vtu_refusals),
-        cmocka_unit_test(test_allocation_faults),
+        cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_links_and_devices),
+        cmocka_unit_test(test_write_failures), cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_others_parts),   cmocka_unit_test(test_permissions),
+        cmocka_unit_test(test_long_names),     cmocka_unit_test(test_check),
+        cmocka_unit_test(test_pipes),          cmocka_unit_test(test_interrupted_writing),
+        cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_several_files),
+        cmocka_unit_test(test_json_numbers),   cmocka_unit_test(test_table),
+        cmocka_unit_test(test_node_maps),      cmocka_unit_test(test_vtu_threads),
+        cmocka_unit_test(test_vtu_refusals),   cmocka_unit_test(test_allocation_faults),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

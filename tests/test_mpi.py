@@ -141,6 +141,47 @@ class Failure(Mpi):
         self.one_message(self.mpi(3, "solve", "case.yaml", "--output", "no/where.vtu", status=3), "rank 0: ", "no/where.vtu")
         self.assertEqual(glob.glob(self.path("*.part")), [])
 
+    def test_full_disk(self):
+        """MPI-IO does not notice: the room is reserved before. The old file stays, and of pieces all or none."""
+        disk = self.path("disk")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk], capture_output=True).returncode != 0:
+            self.skipTest("a disk that is soon full takes the right to mount one")
+        try:
+            self.write(CASE.replace("file: line.csv", "").replace("out.vtu", "disk/out.vtu").replace("[8, 4]", "[24, 16]"))
+            self.write("old", "disk/out.vtu")
+            for n, pieces in ((1, "1"), (3, "1"), (3, "3")):
+                run = self.mpi(n, "solve", "case.yaml", "--quiet", "--set", "output.pieces=" + pieces, status=3)
+                self.assertIn("': No space left on device\n" , run.stderr)
+                self.assertEqual(run.stderr.count("No space left"), 1, run.stderr)
+                self.assertEqual(os.listdir(disk), ["out.vtu"])
+                self.assertEqual(self.read("disk/out.vtu"), "old")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def test_limit(self):
+        """Of all ranks, and of one that is not the first."""
+        self.write(CASE.replace("file: line.csv", ""))
+        limited = ["sh", "-c", 'ulimit -f 16; exec "$0" solve case.yaml --quiet', MPI]
+        for n, first in ((2, limited), (1, [MPI, "solve", "case.yaml", "--quiet"])):
+            run = subprocess.run([*RUNNER, "-n", "1", *first, ":", "-n", str(n), *limited], cwd=self.place.name,
+                                 env=ENVIRONMENT, capture_output=True, text=True, timeout=30)
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.one_message(run, f"rank {2 - n}: cannot write 'out.vtu': File too large")
+            self.assertEqual(os.listdir(self.place.name), ["case.yaml"])
+
+    def test_folders_that_differ(self):
+        """As on hosts without a common disk: nobody waits for the rank that does not see the file."""
+        self.write(CASE.replace("file: line.csv", ""))
+        os.makedirs(self.path("a/out"))
+        os.mkdir(self.path("b"))
+        command = [MPI, "solve", "../case.yaml", "--output", "out/out.vtu", "--quiet"]
+        run = subprocess.run([*RUNNER, "-n", "1", "--wdir", self.path("a"), *command, ":", "-n", "1", "--wdir",
+                              self.path("b"), *command], env=ENVIRONMENT, capture_output=True, text=True, timeout=30)
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.one_message(run, "facet-mpi: rank 1, on ", "does not see the file", "'out/out.vtu'", "share")
+        self.assertEqual(os.listdir(self.path("a/out")), [])
+
     def test_a_function_of_one_part(self):
         """Data that are wrong in the cells of one rank alone."""
         self.write(CASE.replace("exact: sin(x)*cos(2*y)", "source: sqrt(1.9 - x)\nboundary: [{on: rest, dirichlet: 0}]"))

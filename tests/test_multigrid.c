@@ -405,6 +405,87 @@ static void continuous_functions_contain_the_constant(void **state) {
     }
 }
 
+/* What one of the threads makes on a mesh that is large enough for many: the nodes with row modes, the
+ * transpose of P, P'P 1 and a sum over the cells. */
+struct shared {
+    struct trace_nodes nodes;
+    struct mg_transfer R;
+    double *product, *sum;
+};
+
+static void make_shared(const struct trace_space *space, double *const *locals, int n_threads,
+                        struct shared *s) {
+    const struct device *device = find("cpu");
+    struct operator P = {0}, R = {0};
+    struct vector coarse = {0}, fine = {0};
+    base_set_threads(n_threads);
+    ok(trace_continuous_nodes(space, TRACE_ROWS, NULL, &s->nodes));
+    ok(mg_transpose(&s->nodes.P, &s->R));
+    ok(operator_create_transfer(device, &s->nodes.P, &P));
+    ok(operator_create_transfer(device, &s->R, &R));
+    ok(vector_create(device, s->R.n_rows, &coarse));
+    ok(vector_create(device, s->R.n_columns, &fine));
+    s->product = malloc((size_t)s->R.n_rows * sizeof *s->product);
+    s->sum = malloc((size_t)space->n_free * sizeof *s->sum);
+    vector_fill(&coarse, 1.0);
+    operator_apply(&P, &coarse, &fine);
+    operator_apply(&R, &fine, &coarse);
+    ok(vector_download(&coarse, s->product));
+    trace_assemble_vector(space, 1, locals, s->sum);
+    vector_destroy(&coarse);
+    vector_destroy(&fine);
+    operator_destroy(&P);
+    operator_destroy(&R);
+    base_set_threads(0);
+}
+
+static void many_threads_do_what_one_does(void **state) {
+    (void)state;
+    struct facet_mesh *mesh = unit_box("hex", NULL, 26);
+    struct trace_space space;
+    struct shared one, many;
+    uint8_t *given = calloc((size_t)mesh->n_faces, 1);
+    uint32_t seed = 3;
+    for (int32_t f = 0; f < mesh->n_faces; f++) given[f] = mesh->face_cells[2 * f + 1] < 0 && f % 5 == 0;
+    ok(trace_space_create(mesh, 2, 1, given, &space));
+    const int64_t n_locals = (int64_t)mesh->n_cells * trace_cell_size(&space, 0);
+    double *locals[MESH_MAX_BLOCKS] = {malloc((size_t)n_locals * sizeof(double))};
+    noise(&seed, n_locals, locals[0]);
+    make_shared(&space, locals, 1, &one);
+    make_shared(&space, locals, 5, &many);
+    const int64_t n = one.nodes.n, n_columns = one.R.n_rows, nnz = one.R.offsets[n_columns];
+    assert_true(one.nodes.n_vertices > 0 && n > one.nodes.n_vertices && space.n_free_faces > 50000);
+    assert_int_equal(n, many.nodes.n);
+    assert_int_equal(one.nodes.n_vertices, many.nodes.n_vertices);
+    assert_memory_equal(one.nodes.offsets, many.nodes.offsets, (size_t)(n + 1) * sizeof(int64_t));
+    assert_memory_equal(one.nodes.vertices, many.nodes.vertices, (size_t)n * sizeof(int32_t));
+    assert_memory_equal(one.nodes.places, many.nodes.places, (size_t)n * sizeof(int32_t));
+    assert_memory_equal(one.nodes.P.offsets, many.nodes.P.offsets,
+                        (size_t)(space.n_free + 1) * sizeof(int64_t));
+    assert_memory_equal(one.nodes.P.columns, many.nodes.P.columns, (size_t)nnz * sizeof(int32_t));
+    assert_memory_equal(one.nodes.P.values, many.nodes.P.values, (size_t)nnz * sizeof(double));
+    assert_int_equal(n_columns, many.R.n_rows);
+    assert_memory_equal(one.R.offsets, many.R.offsets, (size_t)(n_columns + 1) * sizeof(int64_t));
+    assert_memory_equal(one.R.columns, many.R.columns, (size_t)nnz * sizeof(int32_t));
+    assert_memory_equal(one.R.values, many.R.values, (size_t)nnz * sizeof(double));
+    assert_memory_equal(one.product, many.product, (size_t)n_columns * sizeof(double));
+    assert_memory_equal(one.sum, many.sum, (size_t)space.n_free * sizeof(double));
+    for (int64_t i = 0; i < n_columns; i++) /* rows of a column ascend */
+        for (int64_t k = one.R.offsets[i] + 1; k < one.R.offsets[i + 1]; k++)
+            assert_true(one.R.columns[k - 1] < one.R.columns[k]);
+    for (int k = 0; k < 2; k++) {
+        struct shared *s = k == 0 ? &one : &many;
+        trace_nodes_destroy(&s->nodes);
+        mg_transfer_destroy(&s->R);
+        free(s->product);
+        free(s->sum);
+    }
+    trace_space_destroy(&space);
+    free(locals[0]);
+    free(given);
+    mesh_destroy(&mesh);
+}
+
 /* What devices do with the vertices of faces is what P does, and its transpose. */
 static void corners_are_the_same_functions(void **state) {
     (void)state;
@@ -914,6 +995,7 @@ int main(void) {
         cmocka_unit_test(levels_live_on_other_devices_and_in_single_precision),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(coarse_matrices_are_galerkin_products),
+        cmocka_unit_test(many_threads_do_what_one_does),
         cmocka_unit_test(corners_are_the_same_functions),
         cmocka_unit_test(continuous_functions_contain_the_constant),
         cmocka_unit_test(iterations_do_not_grow),

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <petscpkg_version.h>
 #include <petscsys.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,8 @@ static int find_signal(int status) {
 
 int main(int argc, char **argv) {
     int level, status;
+    signal(SIGXFSZ,
+           SIG_IGN); /* here already: the memory that ranks of a machine share is a file to the system */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) return FACET_ERROR_MACHINE;
     if (dist_comm_create(MPI_COMM_WORLD, &comm) != FACET_OK) {
         fprintf(stderr, "facet-mpi: %s\n", facet_message());

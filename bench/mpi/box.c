@@ -98,7 +98,7 @@ static double coarse_seconds(const facet_solver *solver, int box) {
     return seconds;
 }
 
-facet_status box_problem_measure(const facet_context *context, const facet_problem *problem, int degree,
+facet_status box_problem_measure(const facet_context *together, const facet_problem *problem, int degree,
                                  const struct box_solver *by, int solves, struct box_outcome *o) {
     facet_status status = FACET_OK;
     facet_solver *solver = NULL;
@@ -117,25 +117,27 @@ facet_status box_problem_measure(const facet_context *context, const facet_probl
     options.max_iterations = by->petsc != NULL ? 500 : 2000;
     TRY(facet_solver_create(problem, &options, &solver));
     o->bytes = o->most_bytes = held_bytes() - before;
-    TRY(team_reduce(context->team, TEAM_MAX, 1, &o->most_bytes));
-    TRY(team_reduce(context->team, TEAM_SUM, 1, &o->bytes));
+    TRY(team_reduce(together->team, TEAM_MAX, 1, &o->most_bytes));
+    TRY(team_reduce(together->team, TEAM_SUM, 1, &o->bytes));
     for (int i = 0; i < solves; i++) {
         const double coarse = coarse_seconds(solver, by->operator_name != NULL);
+        int64_t nothing = 0;
+        TRY(team_reduce_counts(together->team, TEAM_SUM, 1, &nothing)); /* all begin at once */
         facet_status solved = facet_solver_solve(solver, NULL, NULL);
         if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
         TRY(facet_solver_report(solver, &report));
         double most[] = {report.seconds[FACET_PHASE_SOLVE] - seconds,
                          coarse_seconds(solver, by->operator_name != NULL) - coarse};
         seconds = report.seconds[FACET_PHASE_SOLVE];
-        TRY(team_reduce(context->team, TEAM_MAX, 1, most));
-        TRY(team_reduce(context->team, TEAM_MIN, 1,
+        TRY(team_reduce(together->team, TEAM_MAX, 1, most));
+        TRY(team_reduce(together->team, TEAM_MIN, 1,
                         most + 1)); /* others wait there for those who come late */
         if (i > 0 && most[0] >= o->solve) continue;
         o->solve = most[0];
         o->coarse = most[1];
     }
     o->setup = report.seconds[FACET_PHASE_ASSEMBLE] + report.seconds[FACET_PHASE_SETUP];
-    TRY(team_reduce(context->team, TEAM_MAX, 1, &o->setup));
+    TRY(team_reduce(together->team, TEAM_MAX, 1, &o->setup));
     o->iterations = report.iterations;
     o->converged = report.converged;
     o->unknowns = report.trace_unknowns >= 0 ? report.trace_unknowns : report.volume_unknowns; /* or nodes */

@@ -37,7 +37,9 @@ struct box_outcome {
     double bytes, most_bytes; /* that the processes have more: all together, and the one that has most */
     int64_t unknowns;
 };
-facet_status box_problem_measure(const facet_context *context, const facet_problem *problem, int degree,
+/* together: the context of the problem, or one of more ranks, each of which measures a problem of its own at
+ * the same time. */
+facet_status box_problem_measure(const facet_context *together, const facet_problem *problem, int degree,
                                  const struct box_solver *by, int solves, struct box_outcome *outcome);
 
 #endif

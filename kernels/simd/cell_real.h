@@ -238,14 +238,31 @@ static void NAME(take_full)(const struct cell_plan *plan, int64_t begin, int64_t
     NAME(take_run)(plan, 1, begin, end, x, y);
 }
 
+/* A barrier keeps colours apart. Threads that share a memory are never equally fast: each has its share of
+ * the runs of a colour, in order and the same in every product, and helps the others when it is through. */
 static void NAME(all_runs)(const struct cell_plan *plan, const REAL *x, REAL *y,
                            void (*take)(const struct cell_plan *, int64_t, int64_t, const REAL *, REAL *)) {
+    struct run_share shares[MAX_SHARES];
 #pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
-    for (int colour = 0; colour < plan->n_colours; colour++) { /* a barrier keeps colours apart */
-        int64_t end = plan->colour_starts[colour + 1];
-#pragma omp for schedule(static)
-        for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
-            take(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
+    {
+        const int self = omp_get_thread_num(), team = omp_get_num_threads(),
+                  n_shares = team < MAX_SHARES ? team : MAX_SHARES;
+        for (int i = 0; i < 2 && self < n_shares; i++) atomic_init(&shares[self].taken[i], 0);
+#pragma omp barrier
+        for (int colour = 0; colour < plan->n_colours; colour++) {
+            const int64_t first = plan->colour_starts[colour], last = plan->colour_starts[colour + 1],
+                          run = plan->run, n_runs = (last - first + run - 1) / run;
+            if (self < n_shares) atomic_store(&shares[self].taken[(colour + 1) % 2], 0);
+            for (int k = 0; k < n_shares; k++) {
+                const int s = (self + k) % n_shares;
+                const int64_t begin = n_runs * s / n_shares, end = n_runs * (s + 1) / n_shares;
+                for (int64_t i; (i = next_run(&shares[s].taken[colour % 2], begin, end)) < end;) {
+                    const int64_t from = first + i * run;
+                    take(plan, from, from + run < last ? from + run : last, x, y);
+                }
+            }
+#pragma omp barrier
+        }
     }
 }
 

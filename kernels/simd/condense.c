@@ -123,7 +123,7 @@ int64_t OF(condense_affine)(const struct affine_tables *t, int64_t n_batches, co
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
     int N = t->N, n = t->n_faces * t->m, total = N + n, diagonal = t->n_groups == t->m;
     int64_t failed = INT64_MAX;
-#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+#pragma omp parallel for num_threads(base_threads()) schedule(guided) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *C = (lane *)scratch + omp_get_thread_num() * scratch_lanes(t), *inverse = C + total * total;
         lane *x = inverse + N, *O = x + total, *K_to = (lane *)K + batch * (n * (n + 1) / 2);
@@ -180,7 +180,7 @@ int64_t OF(affine_solve)(const struct affine_tables *t, int64_t n_batches, const
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
     int N = t->N, m = t->m, n = t->n_faces * m, total = N + n;
     int64_t failed = INT64_MAX;
-#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+#pragma omp parallel for num_threads(base_threads()) schedule(guided) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *C = (lane *)scratch + omp_get_thread_num() * scratch_lanes(t), *inverse = C + total * total;
         lane *trace = inverse + N, *O = trace + total, *inner = (lane *)u + batch * N;
@@ -251,7 +251,7 @@ int64_t OF(condense_sum)(const struct sum_tables *t, int64_t n_batches, const do
                          double *scratch) {
     int N = t->N, n = t->n, total = N + n;
     int64_t failed = INT64_MAX;
-#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+#pragma omp parallel for num_threads(base_threads()) schedule(guided) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *C = (lane *)scratch + omp_get_thread_num() * sum_lanes(t),
              *inverse = C + (int64_t)total * total, *x = inverse + N, *d = x + N, *sign = d + n;
@@ -275,7 +275,7 @@ int64_t OF(sum_solve)(const struct sum_tables *t, int64_t n_batches, const doubl
                       const double *uhat, double *u, double *load, double *scratch) {
     int N = t->N, n = t->n, total = N + n;
     int64_t failed = INT64_MAX, size = (int64_t)total * total;
-#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+#pragma omp parallel for num_threads(base_threads()) schedule(guided) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *C = (lane *)scratch + omp_get_thread_num() * sum_lanes(t);
         lane *inverse = C + (int64_t)(N + 1) * (N + 1), *sign = inverse + N, *x = (lane *)u + batch * N;

@@ -285,7 +285,7 @@ int64_t OF(condense_elastic)(const struct elastic_tables *t, int64_t n_batches, 
     struct frame s = frame_of(t);
     int scalar = t->Nu + s.n_face, total = s.N + s.n;
     int64_t failed = INT64_MAX, size = scratch_lanes(t, 1);
-#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+#pragma omp parallel for num_threads(base_threads()) schedule(guided) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *A = (lane *)scratch + omp_get_thread_num() * size, *C = A + (int64_t)scalar * scalar;
         lane *inverse = C + (int64_t)total * total, *d = inverse + (1 + t->dim) * t->Nu, *O = d + s.n;
@@ -406,7 +406,7 @@ int64_t OF(elastic_solve)(const struct elastic_tables *t, int64_t n_batches, con
     int m = t->m, n_runs = t->dim * t->n_faces, scalar = t->Nu + t->dim;
     int64_t failed = INT64_MAX, size = scratch_lanes(t, 0),
             n_q = (t->dim * t->dim + (t->pressure != 0)) * t->N;
-#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+#pragma omp parallel for num_threads(base_threads()) schedule(guided) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *A = (lane *)scratch + omp_get_thread_num() * size, *C = A + (int64_t)scalar * scalar;
         lane *inverse = C + (int64_t)(s.N + 1) * (s.N + 1), *trace = inverse + (1 + t->dim) * t->Nu,

@@ -1,5 +1,22 @@
 /* Products with the trace matrix read its matrices once: the floor is bytes over memory bandwidth. */
+#include <omp.h>
+#include <stdatomic.h>
+
 #include "kernels/simd/lane.h"
+
+#define MAX_SHARES 64
+
+/* How many runs of a thread's share have been taken, of one colour and of the next: in a cache line of its
+ * own. */
+struct run_share {
+    _Alignas(64) atomic_int_least64_t taken[2];
+};
+
+/* The next of the runs begin .. end - 1, or none of them. */
+static inline int64_t next_run(atomic_int_least64_t *taken, int64_t begin, int64_t end) {
+    if (begin + atomic_load_explicit(taken, memory_order_relaxed) >= end) return end;
+    return begin + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+}
 
 #define TEMPLATE "kernels/simd/cell_real.h"
 #include "kernels/twice.h"

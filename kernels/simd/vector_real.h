@@ -65,12 +65,16 @@ void NAME(add)(int64_t n, const REAL *restrict x, double *restrict y) {
 
 void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
                      const REAL *x, REAL *y) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (offsets[n_rows] > 4 * SMALL)
-    for (int64_t i = 0; i < n_rows; i++) {
-        REAL sum = 0;
-        SHORT_SUM
-        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
-        y[i] = sum;
+#pragma omp parallel num_threads(base_threads()) if (offsets[n_rows] > 4 * SMALL)
+    {
+        const int self = omp_get_thread_num(), all = omp_get_num_threads();
+        const int64_t end = row_of_share(n_rows, offsets, self + 1, all);
+        for (int64_t i = row_of_share(n_rows, offsets, self, all); i < end; i++) {
+            REAL sum = 0;
+            SHORT_SUM
+            for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
+            y[i] = sum;
+        }
     }
 }
 
@@ -160,7 +164,7 @@ void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *st
                        const REAL *x, REAL *y) {
 #define APPLY_FEW(n)  NAME(apply_few)(n, matrices + starts[k], x + first[k], y + first[k])
 #define APPLY_MANY(n) NAME(apply_many)(n, matrices + starts[k], x + first[k], y + first[k])
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (first[n_blocks] > SMALL_BLOCKS)
     for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
         int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
         BY_SIZE(APPLY_FEW, APPLY_MANY)
@@ -178,7 +182,7 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
      r + first[k], d + first[k], x + first[k])
 #define SMOOTH_FEW(n)  STEP(smooth_few, n)
 #define SMOOTH_MANY(n) STEP(smooth_many, n)
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (first[n_blocks] > SMALL_BLOCKS)
     for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
         int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
         BY_SIZE(SMOOTH_FEW, SMOOTH_MANY)

@@ -4,12 +4,14 @@
  * pipes cannot be renamed over and are written directly; a symbolic link is followed, so that the file it
  * names is replaced and not the link. Nothing waits without looking at the stop flag, neither for the reader
  * of a pipe nor for room in it. */
+#define _GNU_SOURCE /* fallocate */
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,18 +97,36 @@ struct target {
 struct file_writer {
     struct target to;
     int fd;
-    char name[PATH_MAX]; /* the target as the caller called it, for messages */
-    char part[PATH_MAX]; /* empty: written directly */
+    char name[PATH_MAX];               /* the target as the caller called it, for messages */
+    char part[PATH_MAX];               /* empty: written directly */
+    struct file_writer *volatile next; /* unfinished, too */
 };
 
-static const char *volatile unfinished; /* the part that was opened last */
+/* Those that have a part, the one that was opened last first; threads change it one at a time, so that a
+ * signal handler, which cannot wait, finds a whole list. */
+static struct file_writer *volatile unfinished;
+static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
 void file_remove_unfinished(void) {
-    const char *part = unfinished;
-    if (part) unlink(part);
+    for (const struct file_writer *w = unfinished; w; w = w->next) unlink(w->part);
 }
 
-static facet_status fail_write(const char *name, int error) {
+static void note_unfinished(struct file_writer *writer) {
+    pthread_mutex_lock(&change);
+    writer->next = unfinished;
+    unfinished = writer;
+    pthread_mutex_unlock(&change);
+}
+
+static void forget_unfinished(struct file_writer *writer) {
+    pthread_mutex_lock(&change);
+    struct file_writer *volatile *at = &unfinished;
+    while (*at && *at != writer) at = &(*at)->next;
+    if (*at) *at = writer->next;
+    pthread_mutex_unlock(&change);
+}
+
+facet_status file_cannot_write(const char *name, int error) {
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
         if (strcmp(name, streams[i].name) == 0)
             return base_fail(FACET_ERROR_MACHINE, "cannot write %s: %s", streams[i].says, strerror(error));
@@ -125,7 +145,7 @@ static const char *split_path(const char *path, char directory[PATH_MAX]) {
  * link. Only the last part of a path is looked at, the system follows the others. */
 static facet_status follow_links(const char *name, char path[PATH_MAX]) {
     char link[PATH_MAX], next[2 * PATH_MAX];
-    if (strlen(name) >= PATH_MAX) return fail_write(name, ENAMETOOLONG);
+    if (strlen(name) >= PATH_MAX) return file_cannot_write(name, ENAMETOOLONG);
     snprintf(path, PATH_MAX, "%s", name);
     for (int hops = 0;; hops++) {
         const ssize_t n = readlink(path, link, sizeof link - 1);
@@ -133,8 +153,8 @@ static facet_status follow_links(const char *name, char path[PATH_MAX]) {
         link[n] = '\0';
         const char *slash = link[0] == '/' ? NULL : strrchr(path, '/');
         snprintf(next, sizeof next, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, link);
-        if (hops == MAX_LINKS) return fail_write(name, ELOOP);
-        if (strlen(next) >= PATH_MAX) return fail_write(name, ENAMETOOLONG);
+        if (hops == MAX_LINKS) return file_cannot_write(name, ELOOP);
+        if (strlen(next) >= PATH_MAX) return file_cannot_write(name, ENAMETOOLONG);
         snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, next);
     }
 }
@@ -160,16 +180,16 @@ static facet_status find_target(const char *name, struct target *to) {
         if (strcmp(name, streams[i].name) == 0) to->stream = streams[i].fd;
     if (to->stream >= 0) {
         const int flags = fcntl(to->stream, F_GETFL);
-        return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY ? FACET_OK : fail_write(name, EBADF);
+        return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY ? FACET_OK : file_cannot_write(name, EBADF);
     }
     const facet_status followed = follow_links(name, to->path);
     if (followed != FACET_OK) return followed;
     if (stat(name, &info) != 0)
-        return errno == ENOENT ? check_directory(name, to->path) : fail_write(name, errno);
+        return errno == ENOENT ? check_directory(name, to->path) : file_cannot_write(name, errno);
     to->mode = info.st_mode;
     if (S_ISDIR(info.st_mode))
         return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': it is a directory", name);
-    if (access(name, W_OK) != 0) return fail_write(name, errno);
+    if (access(name, W_OK) != 0) return file_cannot_write(name, errno);
     if (S_ISREG(info.st_mode)) return check_directory(name, to->path);
     snprintf(to->path, sizeof to->path, "%s", name); /* what a link in /proc says of a pipe is no path */
     return FACET_OK;
@@ -200,7 +220,7 @@ static int open_part(struct file_writer *w) {
         w->part[0] = '\0';
         return errno;
     }
-    unfinished = w->part;
+    note_unfinished(w);
     return w->to.mode != 0 && fchmod(w->fd, w->to.mode & 0777) != 0 && errno != EPERM ? errno : 0;
 }
 
@@ -211,7 +231,8 @@ static facet_status open_direct(struct file_writer *w) {
         if (status != FACET_OK) return status;
         w->fd = open(w->to.path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (w->fd >= 0) return FACET_OK;
-        if (errno != EINTR && (errno != ENXIO || !S_ISFIFO(w->to.mode))) return fail_write(w->name, errno);
+        if (errno != EINTR && (errno != ENXIO || !S_ISFIFO(w->to.mode)))
+            return file_cannot_write(w->name, errno);
         poll(NULL, 0, WAIT_MS);
     }
 }
@@ -227,10 +248,10 @@ facet_status file_writer_open(const char *path, struct file_writer **writer) {
     snprintf(w->name, sizeof w->name, "%s", path);
     if (w->to.stream >= 0) {
         w->fd = w->to.stream;
-        if (w->fd == STDOUT_FILENO && fflush(stdout) != 0) TRY(fail_write(path, errno));
+        if (w->fd == STDOUT_FILENO && fflush(stdout) != 0) TRY(file_cannot_write(path, errno));
     } else if (w->to.mode == 0 || S_ISREG(w->to.mode)) {
         const int error = open_part(w);
-        if (error != 0) TRY(fail_write(path, error));
+        if (error != 0) TRY(file_cannot_write(path, error));
     } else {
         TRY(open_direct(w));
     }
@@ -242,7 +263,23 @@ done:
 }
 
 const char *file_writer_path(const struct file_writer *writer) {
-    return writer->to.stream >= 0 ? NULL : writer->part[0] ? writer->part : writer->to.path;
+    return writer->part[0] ? writer->part : NULL;
+}
+
+facet_status file_writer_reserve(struct file_writer *writer, int64_t n_bytes, int *reserved) {
+    *reserved = 0;
+#ifdef __linux__
+    while (writer->part[0] && !*reserved) {
+        const facet_status status = base_check_interrupt();
+        if (status != FACET_OK) return status;
+        *reserved = fallocate(writer->fd, 0, 0, (off_t)n_bytes) == 0;
+        if (*reserved || errno == EINTR) continue;
+        return errno == EOPNOTSUPP || errno == ENOSYS ? FACET_OK : file_cannot_write(writer->name, errno);
+    }
+#else
+    (void)writer, (void)n_bytes;
+#endif
+    return FACET_OK;
 }
 
 /* A large file takes a while; who interrupts it wants the part gone. A pipe that has room has it for
@@ -257,24 +294,33 @@ facet_status file_writer_put(struct file_writer *writer, const void *bytes, size
         if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
         const ssize_t written = write(writer->fd, at, n < most ? n : most);
         if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (written <= 0) return fail_write(writer->name, written < 0 ? errno : ENOSPC);
+        if (written <= 0) return file_cannot_write(writer->name, written < 0 ? errno : ENOSPC);
         at += written;
         n -= (size_t)written;
     }
 }
 
-facet_status file_writer_close(struct file_writer **writer) {
+facet_status file_writer_finish(struct file_writer *w) {
     facet_status status = FACET_OK;
-    struct file_writer *w = *writer;
-    if (!w || w->to.stream >= 0) goto done;
-    if (w->part[0] && fsync(w->fd) != 0 && errno != EINVAL && errno != EINTR) TRY(fail_write(w->name, errno));
+    if (w->to.stream >= 0 || w->fd < 0) goto done;
+    if (w->part[0] && fsync(w->fd) != 0 && errno != EINVAL && errno != EINTR)
+        TRY(file_cannot_write(w->name, errno));
     TRY(base_check_interrupt());
     const int closed = close(w->fd);
     w->fd = -1;
-    if (closed != 0 && errno != EINTR) TRY(fail_write(w->name, errno));
+    if (closed != 0 && errno != EINTR) TRY(file_cannot_write(w->name, errno));
+done:
+    return status;
+}
+
+facet_status file_writer_close(struct file_writer **writer) {
+    facet_status status = FACET_OK;
+    struct file_writer *w = *writer;
+    if (!w) goto done;
+    TRY(file_writer_finish(w));
     if (w->part[0]) {
-        if (rename(w->part, w->to.path) != 0) TRY(fail_write(w->name, errno));
-        unfinished = NULL;
+        if (rename(w->part, w->to.path) != 0) TRY(file_cannot_write(w->name, errno));
+        forget_unfinished(w);
         w->part[0] = '\0';
     }
 done:
@@ -288,7 +334,7 @@ void file_writer_abandon(struct file_writer **writer) {
     if (w->fd >= 0 && w->to.stream < 0) close(w->fd);
     if (w->part[0]) {
         unlink(w->part);
-        unfinished = NULL;
+        forget_unfinished(w);
     }
     base_free(writer);
 }

@@ -5,6 +5,7 @@
 #define FACET_BASE_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -23,6 +24,9 @@ facet_status file_write_whole(const char *path, const void *bytes, size_t n);
  * FACET_ERROR_INPUT. */
 facet_status file_read_whole(const char *path, char **bytes, size_t *n);
 
+/* The failure of writing a file, or a stream: errno in words. */
+facet_status file_cannot_write(const char *name, int error);
+
 /* True when two paths lead to one regular file, also one that is not there yet. */
 int file_is_same(const char *a, const char *b);
 
@@ -34,12 +38,19 @@ facet_status file_check(const char *path);
 #define FILE_NAME_BYTES 4096 /* with the NUL */
 struct file_writer;
 facet_status file_writer_open(const char *path, struct file_writer **writer);
-/* Where the bytes go until the file is whole, for those who write by other means; NULL: to a stream. */
+/* Where the bytes go until the file is whole, for those who write by other means; NULL: they go to a stream,
+ * a pipe or a device. */
 const char *file_writer_path(const struct file_writer *writer);
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n);
-facet_status file_writer_close(struct file_writer **writer); /* synchronize, check, rename */
+/* Room for the whole file, before others write to it: a full disk, or a limit, is found here. *reserved = 0:
+ * not every file system can, and then a write may still find no room. */
+facet_status file_writer_reserve(struct file_writer *writer, int64_t n_bytes, int *reserved);
+/* Synchronizes and checks. The file has its name after file_writer_close: of several that belong together
+ * none should have it before all are written. */
+facet_status file_writer_finish(struct file_writer *writer);
+facet_status file_writer_close(struct file_writer **writer); /* finish, rename */
 void file_writer_abandon(struct file_writer **writer);       /* removes the part */
-/* Removes the part that is being written, if any: for a signal handler that ends the program. */
+/* Removes the parts that are being written: for a signal handler that ends the program. */
 void file_remove_unfinished(void);
 
 #endif

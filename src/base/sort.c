@@ -48,3 +48,22 @@ facet_status base_group(int64_t n_keys, int64_t n, const int32_t *keys, int64_t 
 done:
     return status;
 }
+
+void base_sum_up(int64_t n, int64_t *offsets) {
+    enum { PIECES = 64 };
+    int64_t sums[PIECES + 1] = {offsets[0]};
+    const int n_threads = base_threads_for(n), n_pieces = n_threads > 1 ? PIECES : 1;
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int p = 0; p < n_pieces - 1; p++) {
+        int64_t sum = 0;
+        for (int64_t i = n * p / n_pieces; i < n * (p + 1) / n_pieces; i++) sum += offsets[i + 1];
+        sums[p + 1] = sum;
+    }
+    for (int p = 0; p < n_pieces - 1; p++) sums[p + 1] += sums[p];
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int p = 0; p < n_pieces; p++) {
+        int64_t sum = sums[p];
+        for (int64_t i = n * p / n_pieces; i < n * (p + 1) / n_pieces; i++)
+            offsets[i + 1] = sum += offsets[i + 1];
+    }
+}

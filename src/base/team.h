@@ -28,6 +28,14 @@ struct team_message {
     int64_t receive_bytes;
 };
 
+/* A file that all write. */
+struct team_file {
+    const char *name; /* for messages */
+    const char *path; /* where it is: rank 0 has made it */
+    int64_t n_bytes;  /* that it will have */
+    int is_reserved;  /* the system has promised the room for them */
+};
+
 struct base_team;
 struct team_calls {
     facet_status (*reduce)(struct base_team *team, enum team_reduction reduction, int n, double *values);
@@ -41,10 +49,10 @@ struct team_calls {
     facet_status (*all_to_all)(struct base_team *team, const void *send, const int64_t *send_offsets,
                                char **received, int64_t *received_offsets);
     facet_status (*first)(struct base_team *team, int n, struct base_team **first);
-    facet_status (*file_open)(struct base_team *team, const char *path, void **file);
+    facet_status (*file_open)(struct base_team *team, const struct team_file *which, void **file);
     facet_status (*file_write)(struct base_team *team, void *file, int64_t at, const void *bytes,
                                int64_t n_bytes);
-    void (*file_close)(struct base_team *team, void **file);
+    facet_status (*file_close)(struct base_team *team, void **file);
     void (*remember)(struct base_team *team, facet_status status);
     facet_status (*agree)(struct base_team *team);
     facet_status (*settle)(struct base_team *team, facet_status status);
@@ -116,16 +124,18 @@ static inline facet_status team_first(struct base_team *team, int n, struct base
 }
 /* A file that is there, written by all: each writes its bytes (none, or less than 2^31) at its place. All
  * processes make as many calls, also after one of them failed: what waits here cannot be woken. Between
- * file_open, which begins with team_agree, and file_close nothing else of the team is called. For a team. */
-static inline facet_status team_file_open(struct base_team *team, const char *path, void **file) {
-    return team->calls->file_open(team, path, file);
+ * file_open, which fails on all if one process does not see the file of rank 0, and file_close nothing else
+ * of the team is called. The strings of `which` stay the caller's until then. For a team. */
+static inline facet_status team_file_open(struct base_team *team, const struct team_file *which,
+                                          void **file) {
+    return team->calls->file_open(team, which, file);
 }
 static inline facet_status team_file_write(struct base_team *team, void *file, int64_t at, const void *bytes,
                                            int64_t n_bytes) {
     return team->calls->file_write(team, file, at, bytes, n_bytes);
 }
-static inline void team_file_close(struct base_team *team, void **file) {
-    team->calls->file_close(team, file);
+static inline facet_status team_file_close(struct base_team *team, void **file) {
+    return team->calls->file_close(team, file);
 }
 /* FACET_OK on all processes, or a failure on all (which is then on its way up to team_leave): whoever has one
  * returns it, and the others hear of it. */

@@ -357,7 +357,7 @@ done:
     return status;
 }
 
-/* By all processes alike. */
+/* By fast diagonalization. */
 static facet_status end_whole(struct boxhdg_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct operator solve = {0};
@@ -666,14 +666,17 @@ int64_t boxhdg_coarse_size(const struct boxhdg_coarse *c) {
 }
 
 facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
+    facet_status status = FACET_OK;
     struct operator solve;
     const struct box_grid *g = &c->lanes->hdg->grid;
-    if (g->part != NULL && g->separable && !c->faces &&
-        boxhdg_whole_vertices(c->lanes) <= BOXHDG_WHOLE_VERTICES)
-        return end_whole(c, mg);
+    int pays = 0;
+    if (g->part != NULL && g->separable && !c->faces) TRY(boxhdg_whole_pays(c->lanes, &pays));
+    if (pays) return end_whole(c, mg);
     if (c->diagonal == NULL) return end_assembled(c, mg);
     operator_create_diagonal_solve(c->diagonal, &solve);
-    return multigrid_end(mg, "vertices", &solve);
+    status = multigrid_end(mg, "vertices", &solve);
+done:
+    return status;
 }
 
 static void gather_faces(const struct boxhdg_coarse *c, struct vector *moments, struct vector *values) {

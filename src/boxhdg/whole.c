@@ -42,10 +42,46 @@ static const struct part_box *whole_of(const struct boxhdg_lanes *lanes) {
     return &lanes->hdg->grid.part->mesh->part->box;
 }
 
-int64_t boxhdg_whole_vertices(const struct boxhdg_lanes *lanes) {
-    int64_t n = 1;
-    for (int d = 0; d < lanes->hdg->grid.dim; d++) n *= whole_of(lanes)->cells[d] + 1;
-    return n;
+/* Axes in the order in which points become modes: those of which a block has the least part last, since there
+ * all the others are modes already. */
+static void choose_order(const int points[3], const int modes[3], int order[3]) {
+    for (int i = 0; i < 3; i++) {
+        int at = i;
+        for (; at > 0; at--) {
+            const int before = order[at - 1];
+            if ((int64_t)points[before] * modes[i] >= (int64_t)points[i] * modes[before]) break;
+            order[at] = before;
+        }
+        order[at] = i;
+    }
+}
+
+/* Up to so many vertices of the whole box there is nothing to think about, and so many operations for each
+ * vertex of a block take as long as a cycle of algebraic multigrid. Every process holds all modes: there are
+ * not more of them than MOST. */
+#define FEW        30000
+#define MOST       1000000
+#define OPERATIONS 4000.0
+
+facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays) {
+    facet_status status = FACET_OK;
+    const struct box_grid *own = &lanes->hdg->grid;
+    int points[3] = {1, 1, 1}, all[3] = {1, 1, 1}, order[3];
+    double n = 1.0, operations = 0.0, part = 1.0;
+    for (int d = 0; d < own->dim; d++) {
+        points[d] = own->cells[d] + 1;
+        all[d] = whole_of(lanes)->cells[d] + 1;
+        n *= all[d];
+    }
+    choose_order(points, all, order);
+    for (int i = 0; i < 3; i++) { /* to modes and back, a product and a sum each */
+        operations += 4.0 * part * all[order[i]];
+        part *= (double)all[order[i]] / points[order[i]];
+    }
+    TRY(team_reduce(own->part->team, TEAM_MAX, 1, &operations));
+    *pays = n <= FEW || (n <= MOST && operations <= OPERATIONS);
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------ the whole box */
@@ -80,65 +116,119 @@ done:
 
 struct whole {
     struct base_team *team;
-    int64_t n, *places; /* of the unknowns of the block in the lattice of the whole */
-    struct box_grid grid;
-    struct box_diagonal *diagonal;
-    struct operator solve;
-    struct vector b, u; /* lattices */
+    int64_t n, *places; /* of the unknowns of the block in its lattice */
+    int points[3];      /* of the lattice, axis 0 fastest */
+    int modes[3];       /* of the whole box */
+    int order[3];       /* of the axes on the way to the modes */
+    double *values[3];  /* modes x points: what modes have at points */
+    double *inverses;
+    double *work[2]; /* room for lattices of points and modes */
 };
 
 static void whole_free(void **data) {
     struct whole *w = *data;
     if (w == NULL) return;
     base_free(&w->places);
-    operator_destroy(&w->solve);
-    box_diagonal_destroy(&w->diagonal);
-    box_grid_destroy(&w->grid);
-    vector_destroy(&w->b);
-    vector_destroy(&w->u);
+    for (int axis = 0; axis < 3; axis++) base_free(&w->values[axis]);
+    base_free(&w->inverses);
+    for (int i = 0; i < 2; i++) base_free(&w->work[i]);
     base_free(data);
+}
+
+static int64_t size_of(const int n[3]) {
+    return (int64_t)n[0] * n[1] * n[2];
+}
+
+/* Points of an axis to modes, or back; n: of the lattice in work[0], which the result takes the place of. */
+static void turn(struct whole *w, int axis, int back, int n[3]) {
+    const int from = n[axis], to = back ? w->points[axis] : w->modes[axis], step = w->points[axis];
+    const double *S = w->values[axis], *in = w->work[0];
+    double *out = w->work[1];
+    int64_t inner = 1;
+    for (int a = 0; a < axis; a++) inner *= n[a];
+    const int64_t outer = size_of(n) / inner / from;
+    /* rows of the first axis, columns of the others, so many at a time */
+    const int64_t lines = axis == 0 ? outer : inner, chunks = (lines + BOX_COLUMNS - 1) / BOX_COLUMNS,
+                  parts = axis == 0 ? 1 : outer;
+#pragma omp parallel for num_threads(base_threads_for(outer *inner *to)) schedule(static)
+    for (int64_t i = 0; i < parts * chunks; i++) {
+        const int64_t part = i / chunks, first = i % chunks * BOX_COLUMNS;
+        const int count = (int)(lines - first < BOX_COLUMNS ? lines - first : BOX_COLUMNS);
+        if (axis == 0)
+            box_multiply(0, !back, count, to, from, 1.0, in + first * from, from, S, step, 0.0,
+                         out + first * to, to);
+        else
+            box_multiply(back, 0, to, count, from, 1.0, S, step, in + part * from * inner + first, inner, 0.0,
+                         out + part * to * inner + first, inner);
+    }
+    n[axis] = to;
+    w->work[1] = w->work[0];
+    w->work[0] = out;
 }
 
 static facet_status whole_apply(void *data, const double *b, double *x) {
     facet_status status = FACET_OK;
     struct whole *w = data;
-    vector_fill(&w->b, 0.0);
-    for (int64_t i = 0; i < w->n; i++) w->b.data[w->places[i]] += b[i];
-    TRY(team_reduce(w->team, TEAM_SUM, (int)w->b.n, w->b.data));
-    operator_apply(&w->solve, &w->b, &w->u);
-    for (int64_t i = 0; i < w->n; i++) x[i] = w->u.data[w->places[i]];
+    const int64_t n_modes = size_of(w->modes);
+    int n[3] = {w->points[0], w->points[1], w->points[2]};
+    memset(w->work[0], 0, (size_t)size_of(n) * sizeof *w->work[0]);
+    for (int64_t i = 0; i < w->n; i++) w->work[0][w->places[i]] += b[i];
+    for (int i = 0; i < 3; i++) turn(w, w->order[i], 0, n);
+    TRY(team_reduce(w->team, TEAM_SUM, (int)n_modes, w->work[0]));
+    for (int64_t i = 0; i < n_modes; i++) w->work[0][i] *= w->inverses[i];
+    for (int i = 2; i >= 0; i--) turn(w, w->order[i], 1, n);
+    for (int64_t i = 0; i < w->n; i++) x[i] = w->work[0][w->places[i]];
 done:
     return status;
 }
 
-static facet_status find_places(const struct boxhdg_lanes *lanes, const int size[3], const int64_t *numbers,
-                                const int sizes[3], struct whole *w) {
-    const struct part_box *whole = whole_of(lanes);
+/* size: of the lattice that numbers belong to, which may be longer than that of the block. */
+static facet_status find_places(const int size[3], const int64_t *numbers, struct whole *w) {
     facet_status status = ALLOC(w->places, w->n);
-    for (int64_t i = 0; status == FACET_OK && i < (int64_t)size[0] * size[1] * size[2]; i++) {
-        int at[3] = {(int)(i % size[0]), (int)(i / size[0] % size[1]), (int)(i / size[0] / size[1])};
-        if (numbers[i] < 0) continue;
-        for (int axis = 0; axis < 3; axis++)
-            if (lanes->direction[axis] >= 0) at[axis] += whole->first[lanes->direction[axis]];
-        w->places[numbers[i]] = ((int64_t)at[2] * sizes[1] + at[1]) * sizes[0] + at[0];
+    for (int64_t i = 0; status == FACET_OK && i < size_of(size); i++) {
+        const int64_t at[3] = {i % size[0], i / size[0] % size[1], i / size[0] / size[1]};
+        if (numbers[i] >= 0) w->places[numbers[i]] = (at[2] * w->points[1] + at[1]) * w->points[0] + at[0];
     }
     return status;
 }
 
-/* The mean over the cells of all blocks, and the inverses. */
-static facet_status set_inverses(const struct boxhdg_lanes *lanes, const double mean[8], struct whole *w) {
+/* The modes of the whole box at the points of the block. */
+static facet_status set_modes(const struct boxhdg_lanes *lanes, const struct box_diagonal *diagonal,
+                              struct whole *w) {
+    facet_status status = FACET_OK;
+    for (int axis = 0; axis < 3; axis++) {
+        const struct box_direction *x = box_diagonal_axis(diagonal, axis);
+        const int d = lanes->direction[axis], first = d >= 0 ? whole_of(lanes)->first[d] : 0,
+                  n = w->points[axis] = d >= 0 ? lanes->hdg->grid.cells[d] + 1 : 1;
+        w->modes[axis] = x->n_modes;
+        TRY(ALLOC(w->values[axis], (int64_t)x->n_modes * n));
+        for (int mode = 0; mode < x->n_modes; mode++)
+            for (int i = 0; i < n; i++)
+                w->values[axis][mode * n + i] = box_direction_value(x, first + i, mode);
+    }
+    choose_order(w->points, w->modes, w->order);
+    int n[3] = {w->points[0], w->points[1], w->points[2]};
+    int64_t room = size_of(n);
+    for (int i = 0; i < 3; i++) {
+        n[w->order[i]] = w->modes[w->order[i]];
+        if (size_of(n) > room) room = size_of(n);
+    }
+    for (int i = 0; i < 2; i++) TRY(ALLOC(w->work[i], room));
+done:
+    return status;
+}
+
+/* By the mean over the cells of all blocks. */
+static facet_status set_inverses(const struct boxhdg_lanes *lanes, const double mean[8], double n_cells,
+                                 const struct box_diagonal *diagonal, struct whole *w) {
     facet_status status = FACET_OK;
     const struct box_grid *own = &lanes->hdg->grid;
-    double all[8], *inverses = NULL;
-    int64_t total = 1;
-    for (int i = 0; i < 8; i++) all[i] = mean[i] * (double)own->n_cells / (double)w->grid.n_cells;
-    for (int axis = 0; axis < 3; axis++) total *= box_diagonal_axis(w->diagonal, axis)->n_modes;
+    double all[8];
+    for (int i = 0; i < 8; i++) all[i] = mean[i] * (double)own->n_cells / n_cells;
     TRY(team_reduce(w->team, TEAM_SUM, 8, all));
-    TRY(ALLOC(inverses, total));
-    boxhdg_invert_products(w->diagonal, all, own->singular, inverses);
-    TRY(box_diagonal_set_inverses(w->diagonal, inverses));
+    TRY(ALLOC(w->inverses, size_of(w->modes)));
+    boxhdg_invert_products(diagonal, all, own->singular, w->inverses);
 done:
-    base_free(&inverses);
     return status;
 }
 
@@ -146,27 +236,29 @@ facet_status operator_create_whole(const struct boxhdg_lanes *lanes, const doubl
                                    const int64_t *numbers, int64_t n, struct operator* M) {
     facet_status status = FACET_OK;
     struct box_element linear = {0};
+    struct box_grid grid = {0};
+    struct box_diagonal *diagonal = NULL;
     struct whole *w = NULL;
     int sizes[3];
     TRY(CALLOC(w, 1));
     w->team = lanes->hdg->grid.part->team;
     w->n = n;
-    TRY(gather_grid(lanes, &w->grid));
+    TRY(gather_grid(lanes, &grid));
     for (int axis = 0; axis < 3; axis++) {
         const int d = lanes->direction[axis];
-        sizes[axis] = d >= 0 ? w->grid.cells[d] + 1 : 1;
+        sizes[axis] = d >= 0 ? grid.cells[d] + 1 : 1;
     }
     TRY(box_element_create(1, &linear));
-    TRY(box_diagonal_create(device_host(), &w->grid, &linear, lanes->direction, sizes, 1, &w->diagonal));
-    TRY(set_inverses(lanes, mean, w));
-    operator_create_diagonal_solve(w->diagonal, &w->solve);
-    TRY(find_places(lanes, size, numbers, sizes, w));
-    TRY(vector_create(device_host(), (int64_t)sizes[0] * sizes[1] * sizes[2], &w->b));
-    TRY(vector_create(device_host(), w->b.n, &w->u));
+    TRY(box_diagonal_create(device_host(), &grid, &linear, lanes->direction, sizes, 1, &diagonal));
+    TRY(set_modes(lanes, diagonal, w));
+    TRY(set_inverses(lanes, mean, (double)grid.n_cells, diagonal, w));
+    TRY(find_places(size, numbers, w));
     status = operator_create_host(device_host(), n, "the vertices of the whole box", whole_apply, w,
                                   whole_free, M);
     w = NULL;
 done:
+    box_diagonal_destroy(&diagonal);
+    box_grid_destroy(&grid);
     box_element_destroy(&linear);
     whole_free((void **)&w);
     return status;

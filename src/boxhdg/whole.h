@@ -1,7 +1,7 @@
-/* The coarse space of a box that processes hold block by block, solved by all of them alike: with constant
- * coefficients the vertices of the whole box are few beside the unknowns of its faces, and fast
- * diagonalization (box/diagonalize.h) takes less time than messages between the grids of algebraic multigrid.
- * Private to this room. */
+/* The coarse space of a box that processes hold block by block: with constant coefficients its vertices are
+ * solved for by fast diagonalization (box/diagonalize.h). A process takes the vertices of its block to the
+ * modes of the whole box, the modes are added up over all processes, and each takes what it divides them by
+ * back to its block: no process works on more points than it has. Private to this room. */
 #ifndef FACET_BOXHDG_WHOLE_H
 #define FACET_BOXHDG_WHOLE_H
 
@@ -13,9 +13,9 @@
 void boxhdg_invert_products(const struct box_diagonal *diagonal, const double mean[8], int singular,
                             double *inverses);
 
-/* Up to so many vertices of the whole. */
-#define BOXHDG_WHOLE_VERTICES 30000
-int64_t boxhdg_whole_vertices(const struct boxhdg_lanes *lanes);
+/* Whether that takes less time than algebraic multigrid, by the operations for each vertex of a block.
+ * Collective. */
+facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays);
 /* The solve, on the host: it takes the parts of a right-hand side, whose sum over all blocks it is, and gives
  * every block its part of the solution. mean: of the cells of this block. numbers: of the lattice of the
  * block, which is so long as size says; n unknowns. Collective. */

@@ -1,6 +1,16 @@
 /* See blocks.h. */
 #include "dist/blocks.h"
 
+#include <math.h>
+#include <string.h>
+
+/* Cells along direction 0 that fill the lanes of kernels: eight cells, or eight patches of one of two
+ * colours.
+ */
+#define ROW 16
+/* A cut may leave the busiest rank so many times the work that another one would. */
+#define UNEVEN 1.05
+
 /* A block with the ranks that share it. */
 struct node {
     struct block block;
@@ -27,14 +37,9 @@ static int64_t length(const struct node *node, int whole, int d) {
     return n < 2 ? 0 : whole && d == 0 ? n : 2 * n;
 }
 
-/* Half of the ranks, and as many layers of bricks as are their share; but no side has fewer bricks than
- * ranks. Where layers are thick, that takes other halves. */
-static void split(const struct node *node, int whole, struct node sides[2]) {
-    int a = 0;
-    for (int d = 1; d < 3; d++) {
-        const int64_t longer = length(node, whole, d) - length(node, whole, a);
-        if (longer > 0 || (longer == 0 && whole && a == 0 && node->block.count[d] > 1)) a = d;
-    }
+/* Across direction a: half of the ranks, and as many layers of bricks as are their share; but no side has
+ * fewer bricks than ranks. Where layers are thick, that takes other halves. */
+static void split_across(const struct node *node, int a, struct node sides[2]) {
     const int64_t layers = node->block.count[a], ranks = node->n_ranks;
     int64_t layer = 1, lower = ranks / 2;
     for (int d = 0; d < 3; d++) layer *= d == a ? 1 : node->block.count[d];
@@ -49,6 +54,36 @@ static void split(const struct node *node, int whole, struct node sides[2]) {
     sides[1].n_ranks -= (int)lower;
     sides[1].block.first[a] += (int)at;
     sides[1].block.count[a] -= (int)at;
+}
+
+/* Bricks of a rank on the side that has more for each, as if rows along direction 0 were multiples of so
+ * many.
+ */
+static double load(const struct node sides[2], int row) {
+    double largest = 0.0;
+    for (int i = 0; i < 2; i++) {
+        const int *n = sides[i].block.count;
+        largest = fmax(largest, (double)((n[0] + row - 1) / row * row) * n[1] * n[2] / sides[i].n_ranks);
+    }
+    return largest;
+}
+
+/* Across the longest direction, unless another one shares out better and leaves no more lanes empty. */
+static void split(const struct node *node, int whole, struct node sides[2]) {
+    struct node other[2];
+    int a = 0;
+    for (int d = 1; d < 3; d++) {
+        const int64_t longer = length(node, whole, d) - length(node, whole, a);
+        if (longer > 0 || (longer == 0 && whole && a == 0 && node->block.count[d] > 1)) a = d;
+    }
+    split_across(node, a, sides);
+    for (int d = 0; d < 3; d++) {
+        if (d == a || node->block.count[d] < 2) continue;
+        split_across(node, d, other);
+        if (UNEVEN * load(other, 1) >= load(sides, 1) || (whole && load(other, ROW) > load(sides, ROW)))
+            continue;
+        memcpy(sides, other, sizeof other);
+    }
 }
 
 struct block blocks_of_rank(const struct blocks *blocks, int rank) {

@@ -1,6 +1,7 @@
 /* Blocks of bricks for ranks: a box is cut in two again and again, across its longest direction, in the
- * proportion of the ranks on both sides; where bricks are cells, direction 0, along which kernels take
- * several of them at once, counts half. Nobody needs a list of the blocks: the way to the block of a rank, or
+ * proportion of the ranks on both sides, unless that leaves one of them more work than a cut across another
+ * direction would; where bricks are cells, direction 0, along which kernels take several of them at once,
+ * counts half. Nobody needs a list of the blocks: the way to the block of a rank, or
  * of a brick, has log2(ranks) steps. */
 #ifndef FACET_DIST_BLOCKS_H
 #define FACET_DIST_BLOCKS_H

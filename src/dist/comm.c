@@ -3,14 +3,18 @@
  * Begin reading at dist_wait and settle. */
 #include "dist/comm.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "dist/file.h"
 
 /* Looks for what is rare (notices, interrupts) once in so many looks for what is waited for. */
 #define RARE 64
+/* So many looks are about 0.1 ms: who waits longer waits for someone that has no core. */
+#define PATIENT 1024
 
 facet_status dist_check(int mpi_result, const char *call) {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -79,7 +83,9 @@ facet_status dist_wait(struct dist_comm *comm, int n, MPI_Request *requests, con
     status = check(comm);
     for (unsigned tries = 1; status == FACET_OK && !done; tries++) {
         status = dist_check(MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-        if (status == FACET_OK && !done && tries % RARE == 0) status = look(comm, !comm->is_agreeing);
+        if (status != FACET_OK || done || tries % RARE != 0) continue;
+        status = look(comm, !comm->is_agreeing);
+        if (tries >= PATIENT) sched_yield(); /* what is waited for may want this core */
     }
     if (status != FACET_OK) give_up(n, requests, is_send);
     if (status != FACET_OK) remember(&comm->team, status);
@@ -478,43 +484,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------ files */
-
-struct shared_file {
-    MPI_File file;
-};
-
-static facet_status file_open(struct base_team *team, const char *path, void **file) {
-    facet_status status = FACET_OK;
-    struct shared_file *f = NULL;
-    status = CALLOC(f, 1);
-    TRY(team_agree(team, status));
-    TRY(dist_check(MPI_File_open(dist_comm_of(team)->data, path, MPI_MODE_WRONLY, MPI_INFO_NULL, &f->file),
-                   path));
-    *file = f;
-    f = NULL;
-done:
-    base_free(&f);
-    return status;
-}
-
-static facet_status file_write(struct base_team *team, void *file, int64_t at, const void *bytes,
-                               int64_t n_bytes) {
-    struct shared_file *f = file;
-    (void)team;
-    return dist_check(
-        MPI_File_write_at_all(f->file, (MPI_Offset)at, bytes, (int)n_bytes, MPI_BYTE, MPI_STATUS_IGNORE),
-        "MPI_File_write_at_all");
-}
-
-static void file_close(struct base_team *team, void **file) {
-    struct shared_file *f = *file;
-    (void)team;
-    if (f != NULL) MPI_File_close(&f->file);
-    base_free(&f);
-    *file = NULL;
-}
-
 static const struct team_calls calls = {
     .reduce = reduce,
     .reduce_counts = reduce_counts,
@@ -524,9 +493,9 @@ static const struct team_calls calls = {
     .exchange_end = exchange_end,
     .all_to_all = all_to_all,
     .first = first_ranks,
-    .file_open = file_open,
-    .file_write = file_write,
-    .file_close = file_close,
+    .file_open = dist_file_open,
+    .file_write = dist_file_write,
+    .file_close = dist_file_close,
     .remember = remember,
     .agree = agree,
     .settle = settle,

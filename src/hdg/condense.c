@@ -14,7 +14,8 @@
 #include "hdg/elastic.h"
 #include "hdg/resident.h"
 
-#define FAST_BATCHES    256       /* of one call of the affine kernel; */
+#define FAST_BATCHES    256       /* of one call of the affine kernel, at least; */
+#define FAST_SHARE      64        /* of every thread: all wait for the last one; */
 #define FAST_GPU_CELLS  (1 << 17) /* cells, where the device has memory of its own */
 #define GENERAL_BATCHES 32        /* of one tile of cells that are condensed one by one, at most */
 #define GENERAL_BYTES   (4 << 20) /* of such a tile, about */
@@ -479,7 +480,8 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
     h->data.equation->condenser(h, block, &c);
     struct tile t = {.n_K = packed_size(c.n) * lanes};
     t.n_general = general_batches(n, t.n_K);
-    t.n_fast = device_has_memory(h->device) ? FAST_GPU_CELLS / lanes : FAST_BATCHES;
+    t.n_fast = FAST_SHARE * base_threads() > FAST_BATCHES ? FAST_SHARE * base_threads() : FAST_BATCHES;
+    if (device_has_memory(h->device)) t.n_fast = FAST_GPU_CELLS / lanes;
     if (t.n_fast > n) t.n_fast = n;
     TRY(ALLOC(t.volumes, t.n_general > t.n_fast ? t.n_general : t.n_fast));
     for (int64_t begin = 0, end; begin < n; begin = end) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "hdg/elastic.h"
 
 /* K_e times a translation is zero (hdg/condense.c says why to the last bit). One translation after the
@@ -290,7 +291,7 @@ static facet_status make_correction(struct hdg *h) {
             csr->offsets[h->trace.face_free[t->face] + i + 1] =
                 is_fixed(h, h->trace.face_free[t->face] + i) ? 0 : correction_length(h, t);
     }
-    for (int64_t i = 0; i < csr->n; i++) csr->offsets[i + 1] += csr->offsets[i];
+    base_sum_up(csr->n, csr->offsets);
     TRY(ALLOC(csr->columns, csr->offsets[csr->n] + 1)); /* one more: where eliminated columns fall */
     TRY(ALLOC(csr->values, csr->offsets[csr->n] + 1));
     for (int64_t k = 0; k < e->n_tractions; k++) {

@@ -312,10 +312,11 @@ void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, 
  * the same of every component of force; in equation_gradient the flux is that of (mu H - p I) n. */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
 
-/* Values (n x components) at the points of a table of one cell, which has the degree of the field (star
- * fields, and all of equation_symmetric: k + 1) or more. */
+/* Values (n_cells x n x components) at the points of a table of some cells of a block (numbers of the mesh);
+ * the table has the degree of the field (star fields, and all of equation_symmetric: k + 1) or more. */
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
-                          int block, int32_t cell, const struct hdg_table *table, double *values);
+                          int block, int n_cells, const int32_t *cells, const struct hdg_table *table,
+                          double *values);
 /* Integrals over n faces of the numerical flux qhat.n (equation_condensed: q.n) out of the given cells, three
  * numbers each, of which one counts. Elasticity: of the numerical traction on them, dim numbers: sigma n -
  * (tau/h) (P u - uhat), in equation_gradient (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum

@@ -218,6 +218,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     for (int b = 0; b < mesh->n_blocks && job.direct[b] != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, lanes, locals, F);
+#pragma omp parallel for num_threads(base_threads_for(system.n_free)) schedule(static)
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
     for (int64_t i = 0; i < system.n_free && nothing; i++) F[i] = 0.0;
     if (equation->finish_load != NULL) equation->finish_load(h, s, F);

@@ -51,15 +51,20 @@ static facet_status evaluate(struct local *l, const struct hdg_solution *s, enum
 }
 
 facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enum hdg_field field, int block,
-                          int32_t cell, const struct hdg_table *table, double *values) {
+                          int n_cells, const int32_t *cells, const struct hdg_table *table, double *values) {
     facet_status status = FACET_OK;
-    struct local l = {.hdg = h, .block = block, .cell = cell};
+    const int64_t size =
+        (int64_t)table->n * equation_field_components(h->data.equation, h->data.mesh->dim, field);
+    struct local l = {.hdg = h, .block = block};
     struct hdg_points points = {.table = table};
     if (!equation_has_field(h->data.equation, field))
         FAIL(FACET_ERROR_INPUT, "this equation, as it is written, has no such field");
     TRY(h->data.equation->scratch_at(&l, table->n, field));
-    if (l.geometry.x != NULL) hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
-    TRY(evaluate(&l, s, field, &points, values));
+    for (int i = 0; i < n_cells; i++) {
+        l.cell = cells[i] - h->data.mesh->blocks[block].first;
+        if (l.geometry.x != NULL) hdg_cell_geometry(&h->space, block, l.cell, table, &l.geometry);
+        TRY(evaluate(&l, s, field, &points, values + i * size));
+    }
 done:
     local_destroy(&l);
     return status;

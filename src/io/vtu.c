@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/file.h"
@@ -527,46 +529,54 @@ static facet_status count_shares(struct together *t, int n_arrays, const struct 
     return team_reduce_counts(t->team, TEAM_MAX, 1, &t->n_shares);
 }
 
-/* Rank 0 makes the file beside its target, and gives it its name in the end. */
+/* Rank 0 makes the file beside its target, with room for all of it. *writer is that of rank 0. */
 static facet_status write_together(const char *path, const struct layout *layout, int n_fields,
-                                   const struct array *arrays, const struct text *head) {
+                                   const struct array *arrays, const struct text *head,
+                                   struct file_writer **writer) {
     facet_status status = FACET_OK;
     struct together t = {.layout = layout, .team = layout->grid->team};
-    struct file_writer *writer = NULL;
-    char name[FILE_NAME_BYTES] = "";
+    struct {
+        char path[FILE_NAME_BYTES];
+        int is_reserved;
+    } made = {.path = ""};
+    int64_t n_bytes = (int64_t)(head->length + sizeof tail - 1);
+    for (int i = 0; i < n_fields + N_GRID_ARRAYS; i++)
+        n_bytes += (int64_t)array_file_bytes(layout, &arrays[i]);
     if (t.team->rank == 0) {
-        TRY(file_writer_open(path, &writer));
-        if (file_writer_path(writer) == NULL)
-            FAIL(FACET_ERROR_INPUT, "many ranks cannot write to a stream: give the output a file name");
-        snprintf(name, sizeof name, "%s", file_writer_path(writer));
+        TRY(file_writer_open(path, writer));
+        if (file_writer_path(*writer) == NULL)
+            FAIL(FACET_ERROR_INPUT,
+                 "many ranks cannot write to a stream or device: give the output a file name");
+        snprintf(made.path, sizeof made.path, "%s", file_writer_path(*writer));
+        TRY(file_writer_reserve(*writer, n_bytes, &made.is_reserved));
     }
     TRY(ALLOC(t.bytes, SHARE_BYTES));
     TRY(count_shares(&t, n_fields + N_GRID_ARRAYS, arrays));
-    TRY(team_broadcast(t.team, 0, name, sizeof name));
-    TRY(team_file_open(t.team, name, &t.file));
+    TRY(team_broadcast(t.team, 0, &made, sizeof made));
+    const struct team_file which = {path, made.path, n_bytes, made.is_reserved};
+    TRY(team_file_open(t.team, &which, &t.file));
     write_text(&t, head->data, (int64_t)head->length);
     for (int on_cells = 0; on_cells <= 1; on_cells++)
         for (int i = 0; i < n_fields; i++)
             if (arrays[i].on_cells == on_cells) write_array(&t, &arrays[i]);
     for (int i = n_fields; i < n_fields + N_GRID_ARRAYS; i++) write_array(&t, &arrays[i]);
     write_text(&t, tail, sizeof tail - 1);
-    team_file_close(t.team, &t.file);
-    TRY(team_agree(t.team, t.failed));
-    TRY(file_writer_close(&writer));
+    status = team_file_close(t.team, &t.file);
+    TRY(team_agree(t.team, t.failed != FACET_OK ? t.failed : status));
+    if (*writer != NULL) TRY(file_writer_finish(*writer));
 done:
-    file_writer_abandon(&writer);
     base_free(&t.bytes);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------ by one */
 
+/* The file is whole then, but not under its name: *writer, of rank 0, is closed by the caller. */
 static facet_status write_file(const char *path, const struct vtu_grid *grid, int n_fields,
-                               const struct vtu_field *fields) {
+                               const struct vtu_field *fields, struct file_writer **writer) {
     facet_status status = FACET_OK;
     struct layout layout = {.grid = NULL};
     struct array *arrays = NULL;
-    struct file_writer *writer = NULL;
     struct text head = {.data = NULL};
     const int n_arrays = n_fields + N_GRID_ARRAYS;
 
@@ -580,16 +590,15 @@ static facet_status write_file(const char *path, const struct vtu_grid *grid, in
     put_head(&head, &layout, n_fields, arrays);
     TRY(head.status);
     if (grid->team != NULL) {
-        TRY(write_together(path, &layout, n_fields, arrays, &head));
+        TRY(write_together(path, &layout, n_fields, arrays, &head, writer));
         goto done;
     }
-    TRY(file_writer_open(path, &writer));
-    TRY(file_writer_put(writer, head.data, head.length));
-    TRY(put_arrays(arrays, n_fields, writer));
-    TRY(file_writer_put(writer, tail, sizeof tail - 1));
-    TRY(file_writer_close(&writer));
+    TRY(file_writer_open(path, writer));
+    TRY(file_writer_put(*writer, head.data, head.length));
+    TRY(put_arrays(arrays, n_fields, *writer));
+    TRY(file_writer_put(*writer, tail, sizeof tail - 1));
+    TRY(file_writer_finish(*writer));
 done:
-    file_writer_abandon(&writer);
     text_free(&head);
     for (int i = 0; arrays && i < n_arrays; i++) array_free(&arrays[i]);
     base_free(&arrays);
@@ -603,15 +612,21 @@ int vtu_n_pieces(const struct base_team *team, int pieces) {
     return pieces < 1 ? 1 : pieces < team_size(team) ? pieces : team_size(team);
 }
 
-facet_status vtu_piece_name(const char *path, int piece, char **name) {
+#define MORE_BYTES 24 /* that the name of a piece may have, with the NUL */
+
+static void put_piece_name(const char *path, int piece, size_t bytes, char *name) {
     const size_t n = strlen(path), stem = n > 4 && strcmp(path + n - 4, ".vtu") == 0 ? n - 4 : n;
-    facet_status status = ALLOC(*name, n + 24);
-    if (status != FACET_OK) return status;
     if (piece < 0)
-        snprintf(*name, n + 24, "%.*s.pvtu", (int)stem, path);
+        snprintf(name, bytes, "%.*s.pvtu", (int)stem, path);
     else
-        snprintf(*name, n + 24, "%.*s-%d.vtu", (int)stem, path, piece);
-    return FACET_OK;
+        snprintf(name, bytes, "%.*s-%d.vtu", (int)stem, path, piece);
+}
+
+facet_status vtu_piece_name(const char *path, int piece, char **name) {
+    const size_t bytes = strlen(path) + MORE_BYTES;
+    const facet_status status = ALLOC(*name, bytes);
+    if (status == FACET_OK) put_piece_name(path, piece, bytes, *name);
+    return status;
 }
 
 static void put_parallel_fields(struct text *xml, int on_cells, int n_fields, const struct array *fields) {
@@ -625,11 +640,19 @@ static void put_parallel_fields(struct text *xml, int on_cells, int n_fields, co
     text_printf(xml, "    </%s>\n", on_cells ? "PCellData" : "PPointData");
 }
 
-/* The file that names the pieces, which lie beside it. */
-static facet_status write_index(const char *path, int n_pieces, int n_fields, const struct array *fields) {
+/* The pieces lie beside the file that names them. */
+static void put_source(struct text *xml, const char *name) {
+    const char *slash = strrchr(name, '/');
+    text_printf(xml, "<Piece Source=\"");
+    put_escaped(xml, slash != NULL ? slash + 1 : name);
+    text_printf(xml, "\"/>");
+}
+
+/* The file that names the pieces. */
+static facet_status write_index(const char *path, int n_pieces, int n_fields, const struct array *fields,
+                                struct file_writer **writer) {
     facet_status status = FACET_OK;
     struct text xml = {.data = NULL};
-    struct file_writer *writer = NULL;
     char *name = NULL;
     text_printf(&xml,
                 "<?xml version=\"1.0\"?>\n"
@@ -644,27 +667,82 @@ static facet_status write_index(const char *path, int n_pieces, int n_fields, co
     for (int p = 0; p < n_pieces; p++) {
         base_free(&name);
         TRY(vtu_piece_name(path, p, &name));
-        const char *slash = strrchr(name, '/');
-        text_printf(&xml, "    <Piece Source=\"");
-        put_escaped(&xml, slash != NULL ? slash + 1 : name);
-        text_printf(&xml, "\"/>\n");
+        text_printf(&xml, "    ");
+        put_source(&xml, name);
+        text_printf(&xml, "\n");
     }
     text_printf(&xml, "  </PUnstructuredGrid>\n</VTKFile>\n");
     TRY(xml.status);
     base_free(&name);
     TRY(vtu_piece_name(path, -1, &name));
-    TRY(file_writer_open(name, &writer));
-    TRY(file_writer_put(writer, xml.data, xml.length));
-    TRY(file_writer_close(&writer));
+    TRY(file_writer_open(name, writer));
+    TRY(file_writer_put(*writer, xml.data, xml.length));
+    TRY(file_writer_finish(*writer));
 done:
-    file_writer_abandon(&writer);
     text_free(&xml);
     base_free(&name);
     return status;
 }
 
+/* How many pieces an older index names; 0 if one of them is not a piece of this file: it is another's. */
+static facet_status count_older(const char *path, const char *index, int *n_pieces) {
+    facet_status status = FACET_OK;
+    struct text source = {.data = NULL};
+    char *name = NULL, *xml = NULL;
+    size_t n_bytes;
+    *n_pieces = 0;
+    TRY(file_read_whole(index, &xml, &n_bytes));
+    for (const char *at = xml; (at = strstr(at, "<Piece ")) != NULL; at++, ++*n_pieces) {
+        base_free(&name);
+        TRY(vtu_piece_name(path, *n_pieces, &name));
+        text_free(&source);
+        put_source(&source, name);
+        TRY(source.status);
+        if (strncmp(at, source.data, source.length) == 0) continue;
+        *n_pieces = 0;
+        break;
+    }
+done:
+    text_free(&source);
+    base_free(&name);
+    base_free(&xml);
+    return status;
+}
+
+/* Pieces first .. end - 1 of an older output; `index` as it was then: what was written since is another's. */
+static void remove_older(const char *path, int first, int end, const struct stat *index) {
+    struct stat info;
+    char name[FILE_NAME_BYTES + MORE_BYTES];
+    for (int p = first; p < end; p++) {
+        put_piece_name(path, p, sizeof name, name);
+        if (lstat(name, &info) != 0 || !S_ISREG(info.st_mode)) continue;
+        const int is_newer = info.st_mtim.tv_sec != index->st_mtim.tv_sec
+                                 ? info.st_mtim.tv_sec > index->st_mtim.tv_sec
+                                 : info.st_mtim.tv_nsec > index->st_mtim.tv_nsec;
+        if (!is_newer) unlink(name);
+    }
+}
+
+/* All files have their names now, and what an older index of this output named besides goes: nobody shall
+ * take pieces of two runs for one solution. Of rank 0. */
+static facet_status name_files(const char *path, int n, struct file_writer **writers) {
+    facet_status status = FACET_OK;
+    struct stat index;
+    char name[FILE_NAME_BYTES + MORE_BYTES];
+    int n_older = 0;
+    put_piece_name(path, -1, sizeof name, name);
+    if (stat(name, &index) == 0 && S_ISREG(index.st_mode) && access(name, R_OK) == 0)
+        TRY(count_older(path, name, &n_older));
+    for (int i = 0; i < n; i++) TRY(file_writer_close(&writers[i]));
+    if (n_older == 0) goto done;
+    remove_older(path, n > 1 ? n - 1 : 0, n_older, &index);
+    if (n == 1) unlink(name);
+done:
+    return status;
+}
+
 static facet_status write_pieces(const char *path, int n, const struct vtu_grid *grid, int n_fields,
-                                 const struct vtu_field *fields) {
+                                 const struct vtu_field *fields, struct file_writer **writers) {
     facet_status status = FACET_OK;
     const struct layout layout = {.grid = grid};
     const struct base_team *team = grid->team;
@@ -677,9 +755,9 @@ static facet_status write_pieces(const char *path, int n, const struct vtu_grid 
         if ((int64_t)team->rank * n / team->size != p) piece.n_blocks = 0;
         base_free(&name);
         TRY(vtu_piece_name(path, p, &name));
-        TRY(write_file(name, &piece, n_fields, fields));
+        TRY(write_file(name, &piece, n_fields, fields, &writers[p]));
     }
-    if (team->rank == 0) TRY(write_index(path, n, n_fields, arrays));
+    if (team->rank == 0) TRY(write_index(path, n, n_fields, arrays, &writers[n]));
 done:
     base_free(&arrays);
     base_free(&name);
@@ -688,6 +766,15 @@ done:
 
 facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
                        const struct vtu_field *fields) {
-    const int n = vtu_n_pieces(grid->team, grid->pieces);
-    return n > 1 ? write_pieces(path, n, grid, n_fields, fields) : write_file(path, grid, n_fields, fields);
+    facet_status status = FACET_OK;
+    const int n = vtu_n_pieces(grid->team, grid->pieces), n_files = n > 1 ? n + 1 : 1;
+    struct file_writer **writers = NULL;
+    TRY(CALLOC(writers, n_files));
+    TRY(n > 1 ? write_pieces(path, n, grid, n_fields, fields, writers)
+              : write_file(path, grid, n_fields, fields, &writers[0]));
+    if (team_rank(grid->team) == 0) TRY(name_files(path, n_files, writers));
+done:
+    for (int i = 0; writers && i < n_files; i++) file_writer_abandon(&writers[i]);
+    base_free(&writers);
+    return status;
 }

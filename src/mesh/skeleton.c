@@ -127,29 +127,48 @@ static int32_t find_edge(const struct tuple_set *raw, int32_t from, int32_t to) 
     return tuple_set_find(raw, key);
 }
 
-/* skeleton->edges: raw numbers, and orientations of their directions. */
-static facet_status list_raw_edges(const struct facet_mesh *mesh, struct tuple_set *raw,
-                                   struct mesh_skeleton *skeleton) {
-    facet_status status = FACET_OK;
-    int64_t n = 0;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        n += (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
-    if (n > INT32_MAX) FAIL(FACET_ERROR_INPUT, "the mesh has too many edges");
-    TRY(tuple_set_init(raw, 2, n));
+/* The ends of all edges of all cells, sorted, and skeleton->orientations of their directions. */
+static void list_edge_keys(const struct facet_mesh *mesh, int32_t *keys, struct mesh_skeleton *skeleton) {
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
-        int n_edges = shape_n_entities(block->shape, 1), n_vertices = shape_n_vertices(block->shape);
+        const int n_edges = shape_n_entities(block->shape, 1), n_vertices = shape_n_vertices(block->shape);
+#pragma omp parallel for num_threads(base_threads_for((int64_t)block->count *n_edges)) schedule(static)
         for (int64_t c = 0; c < block->count; c++)
             for (int e = 0; e < n_edges; e++) {
                 const int *ids = shape_entity_vertices(block->shape, 1, e);
                 const int32_t *v = block->vertices + c * n_vertices;
-                int32_t ends[2] = {v[ids[0]], v[ids[1]]}, key[2];
-                tuple_sort(2, ends, 2, key);
-                skeleton->edges[b][c * n_edges + e] = tuple_set_add(raw, key);
+                const int32_t ends[2] = {v[ids[0]], v[ids[1]]};
+                tuple_sort(2, ends, 2, keys + 2 * (c * n_edges + e));
                 skeleton->orientations[b][c * n_edges + e] = ends[0] > ends[1];
             }
+        keys += 2 * (int64_t)block->count * n_edges;
+    }
+}
+
+/* skeleton->edges: raw numbers. */
+static facet_status number_raw_edges(const struct facet_mesh *mesh, struct tuple_set *raw,
+                                     struct mesh_skeleton *skeleton) {
+    facet_status status = FACET_OK;
+    int32_t *keys = NULL, *numbers = NULL, *firsts = NULL;
+    int64_t n = 0, first = 0;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        n += (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
+    if (n > INT32_MAX) FAIL(FACET_ERROR_INPUT, "the mesh has too many edges");
+    TRY(tuple_set_init(raw, 2, n));
+    TRY(ALLOC(keys, 2 * n));
+    TRY(ALLOC(numbers, n));
+    TRY(ALLOC(firsts, n));
+    list_edge_keys(mesh, keys, skeleton);
+    TRY(tuple_set_fill(raw, n, keys, numbers, firsts));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        n = (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
+        memcpy(skeleton->edges[b], numbers + first, (size_t)n * sizeof *numbers);
+        first += n;
     }
 done:
+    base_free(&keys);
+    base_free(&numbers);
+    base_free(&firsts);
     return status;
 }
 
@@ -183,7 +202,9 @@ static facet_status number_edges(const struct facet_mesh *mesh, struct mesh_skel
     struct tuple_set raw = {0};
     struct sets sets = {0};
     int32_t *numbers = NULL;
-    TRY(list_raw_edges(mesh, &raw, skeleton));
+    TRY(number_raw_edges(mesh, &raw, skeleton));
+    skeleton->n_edges = raw.count;
+    if (!has_periodic_faces(mesh)) goto done;
     TRY(sets_create(raw.count, &sets));
     TRY(join_edges(mesh, &raw, &sets));
     TRY(ALLOC(numbers, raw.count));

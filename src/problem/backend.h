@@ -84,8 +84,8 @@ struct backend {
     facet_status (*weights)(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
                             double *wJ);
     void (*map)(const struct facet_solver *s, int32_t cell, const struct backend_points *points, double *x);
-    facet_status (*evaluate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
-                             const struct backend_points *points, double *values);
+    facet_status (*evaluate)(const struct facet_solver *s, enum hdg_field field, int n_cells,
+                             const int32_t *cells, const struct backend_points *points, double *values);
     /* The integrals of a field over a cell, by components, and the cell's volume. NULL: they are taken by the
      * rule. */
     facet_status (*integrate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,

@@ -358,13 +358,18 @@ static facet_status need(const struct facet_solver *s, enum hdg_field field) {
 static const enum boxhdg_field names[] = {
     [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
 
-static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
-                             const struct backend_points *points, double *values) {
+static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int n_cells,
+                             const int32_t *cells, const struct backend_points *points, double *values) {
+    facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
     const struct box_places places = box_points_places(points);
-    facet_status status = boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, &places, values);
-    int apart = b->apart && (field == HDG_U || field == HDG_U_STAR);
-    for (int i = 0; status == FACET_OK && apart && i < points->n; i++) values[i] += b->constant;
+    const int apart = b->apart && (field == HDG_U || field == HDG_U_STAR);
+    const int64_t size =
+        (int64_t)points->n * (field == HDG_Q || field == HDG_Q_STAR ? s->problem->mesh->dim : 1);
+    for (int i = 0; i < n_cells; i++)
+        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], cells[i], &places, values + i * size));
+    for (int64_t i = 0; apart && i < n_cells * size; i++) values[i] += b->constant;
+done:
     return status;
 }
 

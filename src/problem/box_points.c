@@ -273,7 +273,7 @@ static facet_status face_flux(const struct facet_solver *s, int32_t cell, int lo
     TRY(box_points_face_rule(s, cell, local, &n, &xi, &wA));
     TRY(ALLOC(q, n * mesh->dim));
     TRY(box_points_prepare(s, 0, s->options.degree, n, xi, &points));
-    TRY(s->backend->evaluate(s, HDG_Q, cell, &points, q));
+    TRY(s->backend->evaluate(s, HDG_Q, 1, &cell, &points, q));
     shape_face_side(mesh->blocks[0].shape, local, &d, &side);
     *flux = 0.0;
     for (int i = 0; i < n; i++) *flux += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];

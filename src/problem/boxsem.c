@@ -345,10 +345,16 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
 
 /* ------------------------------------------------------------------------------ fields */
 
-static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
-                             const struct backend_points *points, double *values) {
+static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int n_cells,
+                             const int32_t *cells, const struct backend_points *points, double *values) {
+    facet_status status = FACET_OK;
     const struct box_places places = box_points_places(points);
-    return boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cell, &places, values);
+    const int64_t size = (int64_t)points->n * (field == HDG_Q ? s->problem->mesh->dim : 1);
+    for (int i = 0; i < n_cells; i++)
+        TRY(boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cells[i], &places,
+                            values + i * size));
+done:
+    return status;
 }
 
 static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {

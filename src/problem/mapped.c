@@ -449,8 +449,9 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
             TRY(hdg_table_create(mesh->blocks[b].shape, degree, mesh->order, table->n, table->xi, &own));
             table = &own;
         }
-        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            TRY(hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u));
+        for (int32_t i = 0; i < mesh->blocks[b].count; i++) {
+            const int32_t c = mesh->blocks[b].first + i;
+            TRY(hdg_evaluate(s->hdg, &s->solution, HDG_U, b, 1, &c, table, u));
             u += (int64_t)table->n * components;
         }
     }
@@ -551,11 +552,11 @@ static void map_points(const struct facet_solver *s, int32_t cell, const struct 
                   points->table->geo_grad, x, NULL);
 }
 
-static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
-                             const struct backend_points *points, double *values) {
-    const struct mesh_block *block = mesh_block_of(s->problem->mesh, cell);
-    return hdg_evaluate(s->hdg, &s->solution, field, (int)(block - s->problem->mesh->blocks),
-                        cell - block->first, points->table, values);
+static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int n_cells,
+                             const int32_t *cells, const struct backend_points *points, double *values) {
+    const struct mesh_block *block = mesh_block_of(s->problem->mesh, cells[0]);
+    return hdg_evaluate(s->hdg, &s->solution, field, (int)(block - s->problem->mesh->blocks), n_cells, cells,
+                        points->table, values);
 }
 
 static facet_status face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,

@@ -129,7 +129,7 @@ static facet_status evaluate_some(const struct sample_field *f, int64_t n, const
         }
         TRY(s->backend->prepare(s, block_number(mesh, cells[begin]), degree, (int)(end - begin),
                                 xi + begin * mesh->dim, &points));
-        TRY(s->backend->evaluate(s, f->field, cells[begin], &points, values + begin * f->components));
+        TRY(s->backend->evaluate(s, f->field, 1, &cells[begin], &points, values + begin * f->components));
     }
 done:
     backend_points_destroy(&points);
@@ -383,15 +383,21 @@ done:
 static facet_status over_some_cells(const struct facet_solver *s, enum hdg_field field,
                                     const struct mesh_group *group, int32_t first, int32_t end,
                                     const struct backend_points *points, int extremes, struct gathered *g) {
+    enum { TOGETHER = 32 }; /* what an evaluation needs is made once for them */
     facet_status status = FACET_OK;
+    const int64_t size = (int64_t)points->n * g->components;
     double *values = NULL, *wJ = NULL;
-    TRY(ALLOC(values, points->n * g->components));
+    TRY(ALLOC(values, TOGETHER * size));
     if (!extremes) TRY(ALLOC(wJ, points->n));
-    for (int32_t i = first; i < end; i++) {
-        int32_t cell = group != NULL ? group->ids[i] : i;
-        if (!extremes) TRY(s->backend->weights(s, cell, points, wJ));
-        TRY(s->backend->evaluate(s, field, cell, points, values));
-        gather(g, points->n, wJ, values);
+    for (int32_t begin = first, n; begin < end; begin += n) {
+        int32_t cells[TOGETHER];
+        n = end - begin < TOGETHER ? end - begin : TOGETHER;
+        for (int32_t i = 0; i < n; i++) cells[i] = group != NULL ? group->ids[begin + i] : begin + i;
+        TRY(s->backend->evaluate(s, field, n, cells, points, values));
+        for (int32_t i = 0; i < n; i++) {
+            if (!extremes) TRY(s->backend->weights(s, cells[i], points, wJ));
+            gather(g, points->n, wJ, values + i * size);
+        }
     }
 done:
     base_free(&values);
@@ -507,7 +513,7 @@ static facet_status at_points(const struct facet_solver *s, enum hdg_field field
     double *values = NULL;
     TRY(ALLOC(values, n * g->components));
     TRY(s->backend->prepare(s, block_number(mesh, cell), sample_table_degree(s, field), n, xi, &points));
-    TRY(s->backend->evaluate(s, field, cell, &points, values));
+    TRY(s->backend->evaluate(s, field, 1, &cell, &points, values));
     gather(g, n, weights, values);
 done:
     backend_points_destroy(&points);

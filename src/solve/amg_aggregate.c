@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "solve/amg_grid.h"
 
 /* A node whose couplings sum up to less than this is left to the smoother: block Jacobi alone has a condition
@@ -114,7 +115,7 @@ static facet_status graph_create(const struct amg_grid *grid, struct graph *grap
     for (int64_t i = 0; i < n; i++)
         graph->offsets[i + 1] = node_row(grid, node_of, i, positions + omp_get_thread_num() * n, NULL, NULL);
     graph->offsets[0] = 0;
-    for (int64_t i = 0; i < n; i++) graph->offsets[i + 1] += graph->offsets[i];
+    base_sum_up(n, graph->offsets);
     TRY(ALLOC(graph->columns, graph->offsets[n]));
     TRY(ALLOC(graph->weights, graph->offsets[n]));
 #pragma omp parallel for num_threads(n_threads) schedule(static)

@@ -77,7 +77,7 @@ static facet_status strength_create(const struct amg_grid *grid, double threshol
     s->offsets[0] = 0;
 #pragma omp parallel for num_threads(n_threads) schedule(static)
     for (int64_t i = 0; i < n; i++) s->offsets[i + 1] = strong_row(grid, threshold, i, NULL);
-    for (int64_t i = 0; i < n; i++) s->offsets[i + 1] += s->offsets[i];
+    base_sum_up(n, s->offsets);
     TRY(ALLOC(s->columns, s->offsets[n]));
     TRY(ALLOC(s->back, s->offsets[n]));
 #pragma omp parallel for num_threads(n_threads) schedule(static)
@@ -87,7 +87,7 @@ static facet_status strength_create(const struct amg_grid *grid, double threshol
 #pragma omp atomic
             s->back_offsets[s->columns[e] + 1]++;
     }
-    for (int64_t i = 0; i < n; i++) s->back_offsets[i + 1] += s->back_offsets[i];
+    base_sum_up(n, s->back_offsets);
     memcpy(at, s->back_offsets, (size_t)n * sizeof *at);
 #pragma omp parallel num_threads(n_threads)
     {
@@ -297,7 +297,7 @@ static facet_status make_rows(const struct amg_grid *grid, const struct strength
             P->offsets[i + 1] = r.n;
         }
     }
-    for (int64_t i = 0; i < n; i++) P->offsets[i + 1] += P->offsets[i];
+    base_sum_up(n, P->offsets);
     TRY(ALLOC(P->columns, P->offsets[n]));
     TRY(ALLOC(P->values, P->offsets[n]));
 #pragma omp parallel for num_threads(n_threads) schedule(static)
@@ -335,7 +335,6 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
     TRY(ALLOC(lists, n_threads * width));
     TRY(ALLOC(sums, n_threads * width));
     TRY(ALLOC(C->offsets, n_rows + 1));
-    memset(stamps, 0xff, (size_t)(n_threads * width) * sizeof *stamps);
     C->offsets[0] = 0;
     for (int fill = 0; fill < 2; fill++) {
 #pragma omp parallel num_threads(n_threads)
@@ -343,6 +342,7 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
             int64_t thread = omp_get_thread_num() * width, *stamp = stamps + thread;
             int32_t *list = lists + thread;
             double *sum = sums + thread;
+            if (!fill) memset(stamp, 0xff, (size_t)width * sizeof *stamp);
 #pragma omp for schedule(dynamic, rows)
             for (int64_t i = 0; i < n_rows; i++) {
                 int64_t n = 0, mark = 2 * i + fill;
@@ -368,7 +368,7 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
             }
         }
         if (fill) break;
-        for (int64_t i = 0; i < n_rows; i++) C->offsets[i + 1] += C->offsets[i];
+        base_sum_up(n_rows, C->offsets);
         TRY(ALLOC(C->columns, C->offsets[n_rows]));
         TRY(ALLOC(C->values, C->offsets[n_rows]));
     }

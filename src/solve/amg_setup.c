@@ -268,7 +268,7 @@ static facet_status galerkin(const struct csr *A, const struct mg_transfer *P, c
         for (int64_t r = nodes[g]; r < nodes[g + 1]; r++) C->offsets[r + 1] = length;
     }
     C->offsets[0] = 0;
-    for (int64_t i = 0; i < C->n; i++) C->offsets[i + 1] += C->offsets[i];
+    base_sum_up(C->n, C->offsets);
     TRY(ALLOC(C->columns, C->offsets[C->n]));
     TRY(ALLOC(C->values, C->offsets[C->n]));
 #pragma omp parallel for num_threads(n_threads) schedule(static)
@@ -347,7 +347,7 @@ static facet_status compose(struct mg_transfer *P, const struct mg_transfer *P2)
     product.offsets[0] = 0;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t i = 0; i < P->n_rows; i++) product.offsets[i + 1] = compose_row(P, P2, i, NULL, NULL);
-    for (int64_t i = 0; i < P->n_rows; i++) product.offsets[i + 1] += product.offsets[i];
+    base_sum_up(P->n_rows, product.offsets);
     TRY(ALLOC(product.columns, product.offsets[P->n_rows]));
     TRY(ALLOC(product.values, product.offsets[P->n_rows]));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)

@@ -64,6 +64,8 @@ struct cg {
     double ratio;                 /* beta over the alpha before */
     double held_alpha, held_beta; /* of a step that neither p nor x has made yet; 0: there is none */
     int fresh;                    /* p holds nothing */
+    int blank;                    /* x is zero */
+    int probed;                   /* r is SOLVE_PROBE (b - A x), with its rounding */
     double drift;                 /* |r - true residual| / |true residual| at the last update */
     double best;                  /* true residual so far, up to a half; */
     int idle;                     /* updates since then */
@@ -314,7 +316,10 @@ static const struct vector *rescale(struct cg *cg, const struct vector *x) {
 /* residual = (b - A x) / |b|; its norm. */
 static void true_residual(struct cg *cg) {
     struct vector *r = &cg->w->residual;
-    operator_apply(cg->A, cg->x, r);
+    if (cg->blank)
+        vector_fill(r, 0.0);
+    else
+        operator_apply(cg->A, cg->x, r);
     vector_axpby(1.0 / cg->scale, cg->b, -1.0 / cg->scale, r);
     solve_remove_kernel(cg->control, SOLVE_RESIDUALS, r);
     cg->norm = solve_norm(cg->A, r);
@@ -343,16 +348,42 @@ done:
     return status;
 }
 
+/* r = b - A x in double precision, and its norm. */
+static void find_residual(struct cg *cg) {
+    struct vector *r = &cg->w->r;
+    cg->probed = 0;
+    if (!cg->blank) {
+        cg->norm = solve_true_residual(cg->A, cg->b, cg->x, cg->control, r) / cg->unit;
+        return;
+    }
+    vector_axpby(1.0, cg->b, 0.0, r);
+    solve_remove_kernel(cg->control, SOLVE_RESIDUALS, r);
+    cg->norm = solve_norm(cg->A, r) / cg->unit;
+}
+
+/* The first steps have not seen the rounding of A x yet: the residual of the probe is as true as any, and if
+ * it is small enough it is what the estimate wants, which saves a product. */
+static void probe_residual(struct cg *cg) {
+    struct solve_work *w = cg->w;
+    solve_probe(cg->A, cg->b, cg->x, cg->control, &w->q, &w->r);
+    cg->norm = solve_norm(cg->A, &w->r) / SOLVE_PROBE / cg->unit;
+    cg->probed = 1;
+    if (!(cg->norm <= cg->control->rtol)) find_residual(cg);
+}
+
 /* x with all steps made, and its true residual, which becomes r. Steps in single precision that made things
- * worse are taken back. */
-static facet_status update(struct cg *cg) {
+ * worse are taken back. first: there was no other since the solve began. */
+static facet_status update(struct cg *cg, int first) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
     release(cg);
     if (cg->alpha != 0.0) vector_axpby(cg->alpha, &w->p, 1.0, cg->fast != NULL ? &w->delta : cg->x);
     cg->alpha = 0.0;
     if (cg->fast == NULL) {
-        cg->norm = solve_true_residual(cg->A, cg->b, cg->x, cg->control, &w->r) / cg->unit;
+        if (first && !cg->control->light)
+            probe_residual(cg);
+        else
+            find_residual(cg);
         return FACET_OK;
     }
     int finite = isfinite(vector_dot(&w->delta, &w->delta));
@@ -501,10 +532,13 @@ static facet_status estimate_error(struct cg *cg, double *error) {
     const struct operator* M = cg->control->judge != NULL ? cg->control->judge : cg->M;
     end_lanczos(cg);
     double least = cg->control->judge != NULL ? 1.0 : cg->least;
-    if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
-        TRY(solve_estimate(cg->A, solve_apply, (void *)M, cg->b, cg->x, cg->control, &w->p, &w->q, error));
-    } else if (cg->fast == NULL) {
+    if (cg->fast == NULL && !cg->probed)
         solve_probe(cg->A, cg->b, cg->x, cg->control, &w->p, &w->q);
+    else if (cg->fast == NULL)
+        exchange(&w->q, &w->r);
+    if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
+        TRY(solve_weigh(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
+    } else if (cg->fast == NULL) {
         *error = energy_error(cg, 1.0 / SOLVE_PROBE, least);
         goto done;
     } else {
@@ -565,14 +599,16 @@ static facet_status iterate(struct cg *cg, struct solve_report *report, int *sta
     const int mixed = cg->fast != NULL, most = mixed ? MOST_STEPS : INT_MAX;
     const double rtol = cg->control->rtol;
     const double part = mixed ? fmin(LEAST_REDUCTION, fmax(MOST_REDUCTION, ERROR_ROOM * cg->fast->error)) : 0;
-    int on = 1;
+    int on = 1, first = 1;
     TRY(prepare(cg));
     if (mixed) {
         vector_fill(&cg->w->delta, 0.0);
         vector_fill(&cg->w->r, 0.0);
         if (cg->three) vector_fill(&cg->w->before, 0.0);
     }
-    TRY(update(cg));
+    cg->blank = vector_dot(cg->x, cg->x) == 0.0;
+    TRY(update(cg, 0));
+    cg->blank = 0;
     cg->best = cg->norm;
     if (report->n_history == 0) TRY(solve_record(cg->control, report, cg->norm));
     while (on && reason == NULL &&
@@ -581,8 +617,9 @@ static facet_status iterate(struct cg *cg, struct solve_report *report, int *sta
         double before = cg->norm; /* a sweep, then the truth */
         double end = cg->norm > rtol ? rtol : fmax(LIGHT_PART * cg->norm, LIGHT_END);
         TRY(sweep(cg, fmax(end, part * cg->norm), most, report, &reason));
-        TRY(update(cg));
+        TRY(update(cg, first));
         on = goes_on(cg, before);
+        first = 0;
     }
     status = conclude(cg, reason, report, stalled);
 done:

@@ -108,7 +108,7 @@ facet_status csr_from_elements(const struct csr_elements *e, struct csr *csr) {
 #pragma omp parallel for num_threads(n_threads) schedule(static)
     for (int64_t i = 0; i < n; i++)
         csr->offsets[i + 1] = row_columns(e, &p, i, work + omp_get_thread_num() * n, i + 1, NULL);
-    for (int64_t i = 0; i < n; i++) csr->offsets[i + 1] += csr->offsets[i];
+    base_sum_up(n, csr->offsets);
     TRY(ALLOC(csr->columns, csr->offsets[n]));
     TRY(CALLOC(csr->values, csr->offsets[n]));
 #pragma omp parallel for num_threads(n_threads) schedule(static)

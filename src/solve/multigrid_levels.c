@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "device/seam.h"
 
 void mg_transfer_destroy(struct mg_transfer *P) {
@@ -23,11 +24,49 @@ static int is_injection(const struct mg_transfer *P) {
     return good;
 }
 
+#define MOST_PIECES 8 /* each has a number for every column */
+
+/* Of any P, by pieces of its rows: how many entries of each column a piece has says where it writes them. */
+static facet_status transpose(const struct mg_transfer *P, struct mg_transfer *R) {
+    facet_status status = FACET_OK;
+    const int n_threads = base_threads_for(P->offsets[P->n_rows]),
+              n_pieces = n_threads < MOST_PIECES ? n_threads : MOST_PIECES;
+    int32_t *before = NULL; /* of a column in the pieces before */
+    TRY(CALLOC(before, n_pieces * R->n_rows));
+#pragma omp parallel for num_threads(n_pieces) schedule(static, 1)
+    for (int t = 0; t < n_pieces; t++)
+        for (int64_t k = P->offsets[P->n_rows * t / n_pieces]; k < P->offsets[P->n_rows * (t + 1) / n_pieces];
+             k++)
+            before[t * R->n_rows + P->columns[k]]++;
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t c = 0; c < R->n_rows; c++) {
+        int32_t sum = 0;
+        for (int t = 0; t < n_pieces; t++) {
+            const int32_t count = before[t * R->n_rows + c];
+            before[t * R->n_rows + c] = sum;
+            sum += count;
+        }
+        R->offsets[c + 1] = sum;
+    }
+    base_sum_up(R->n_rows, R->offsets);
+#pragma omp parallel for num_threads(n_pieces) schedule(static, 1)
+    for (int t = 0; t < n_pieces; t++)
+        for (int64_t i = P->n_rows * t / n_pieces; i < P->n_rows * (t + 1) / n_pieces; i++)
+            for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+                const int64_t at = R->offsets[P->columns[k]] + before[t * R->n_rows + P->columns[k]]++;
+                R->columns[at] = (int32_t)i;
+                R->values[at] = P->values[k];
+            }
+done:
+    base_free(&before);
+    return status;
+}
+
 facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R) {
     facet_status status = FACET_OK;
     int64_t nnz = P->offsets[P->n_rows];
     *R = (struct mg_transfer){.n_rows = P->n_columns, .n_columns = P->n_rows};
-    TRY(CALLOC(R->offsets, R->n_rows + 2));
+    TRY(CALLOC(R->offsets, R->n_rows + 1));
     TRY(ALLOC(R->columns, nnz));
     TRY(ALLOC(R->values, nnz));
     if (is_injection(P)) {
@@ -40,27 +79,7 @@ facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R) {
             }
         goto done;
     }
-    int64_t *next = R->offsets + 1; /* becomes the offsets when every row has been filled */
-    const int n_threads = base_threads_for(nnz);
-#pragma omp parallel for num_threads(n_threads) schedule(static, 1)
-    for (int t = 0; t < n_threads; t++) { /* each has columns of its own, and goes through all entries */
-        const int64_t begin = R->n_rows * t / n_threads, end = R->n_rows * (t + 1) / n_threads;
-        for (int64_t k = 0; k < nnz; k++)
-            if (P->columns[k] >= begin && P->columns[k] < end && P->columns[k] + 1 < R->n_rows)
-                next[P->columns[k] + 1]++;
-    }
-    for (int64_t i = 1; i < R->n_rows; i++) next[i] += next[i - 1];
-#pragma omp parallel for num_threads(n_threads) schedule(static, 1)
-    for (int t = 0; t < n_threads; t++) {
-        const int64_t begin = R->n_rows * t / n_threads, end = R->n_rows * (t + 1) / n_threads;
-        for (int64_t i = 0; i < P->n_rows; i++)
-            for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
-                if (P->columns[k] < begin || P->columns[k] >= end) continue;
-                int64_t at = next[P->columns[k]]++;
-                R->columns[at] = (int32_t)i;
-                R->values[at] = P->values[k];
-            }
-    }
+    TRY(transpose(P, R));
 done:
     if (status != FACET_OK) mg_transfer_destroy(R);
     return status;

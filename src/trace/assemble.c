@@ -148,7 +148,7 @@ static facet_status assemble(const struct trace_space *space, const struct trace
     TRY(ALLOC(csr->offsets, csr->n + 1));
     TRY(all_faces(&a, 0, csr));
     csr->offsets[0] = 0;
-    for (int64_t i = 0; i < csr->n; i++) csr->offsets[i + 1] += csr->offsets[i];
+    base_sum_up(csr->n, csr->offsets);
     TRY(ALLOC(csr->columns, csr->offsets[csr->n]));
     TRY(ALLOC(csr->values, csr->offsets[csr->n]));
     TRY(trace_view_open(matrices, &a.view));

@@ -309,6 +309,14 @@ static facet_status mean_of_parts(const struct facet_mesh *mesh, double *stretch
     return status;
 }
 
+/* Whether some cell has a side of this shape. */
+static int has_faces_of(const struct facet_mesh *mesh, enum shape shape) {
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int f = 0; f < shape_n_faces(mesh->blocks[b].shape); f++)
+            if (shape_face_shape(mesh->blocks[b].shape, f) == shape) return 1;
+    return 0;
+}
+
 facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
                            double *stretch, double *skew) {
     facet_status status = FACET_OK;
@@ -319,21 +327,19 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     const int n_samples = choose_samples(mesh, MANY_SAMPLES, LEAST_MANY_SAMPLES), place = 3 * n_samples / 4;
     double along[MANY_SAMPLES], across[MANY_SAMPLES], *hats[SHAPE_COUNT] = {NULL};
     int32_t cells[MANY_SAMPLES];
-    struct vertex_functions P;
     for (int k = 0; k < n_samples; k++)
         cells[k] = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
     TRY(trace_summary_open(matrices, space, &summary));
     TRY(trace_picks_create(matrices, mesh, n_samples, cells, &picks));
+    for (int f = 0; f < SHAPE_COUNT; f++)
+        if (has_faces_of(mesh, (enum shape)f)) TRY(trace_hats((enum shape)f, &hats[f]));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int k = 0; k < n_samples; k++) {
         const struct mesh_block *block = mesh_block_of(mesh, cells[k]);
-        int b = (int)(block - mesh->blocks), n_faces = shape_n_faces(block->shape);
-        along[k] = face_stretch(&summary, b, cells[k] - block->first);
+        struct vertex_functions P;
+        along[k] = face_stretch(&summary, (int)(block - mesh->blocks), cells[k] - block->first);
         across[k] = 1.0;
         if (!scalar || space->degree < 1) continue;
-        for (int f = 0; f < n_faces; f++) {
-            enum shape shape = shape_face_shape(block->shape, f);
-            if (hats[shape] == NULL) TRY(trace_hats(shape, &hats[shape]));
-        }
         find_vertex_functions(space, hats, cells[k], &P);
         across[k] = skew_stretch(picks.K[k], picks.step, &P);
     }

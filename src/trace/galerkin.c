@@ -141,7 +141,7 @@ static facet_status take_cells(const struct trace_space *space, const struct cel
         struct work w;
         facet_status mine = work_create(largest_cell(space), &w);
         base_collect(&failures, -1, mine);
-#pragma omp for schedule(static)
+#pragma omp for schedule(guided)
         for (int32_t i = range->first; i < range->end; i++) {
             const int64_t c = block_first + i, at = i - range->first;
             if (mine != FACET_OK) continue;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/sort.h"
 #include "mesh/part.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
@@ -68,7 +69,7 @@ static facet_status take_columns(const struct mg_transfer *P, int64_t from, int6
         }
         if (pass == 1) break;
         part->offsets[0] = 0;
-        for (int64_t i = 0; i < P->n_rows; i++) part->offsets[i + 1] += part->offsets[i];
+        base_sum_up(P->n_rows, part->offsets);
         TRY(ALLOC(part->columns, part->offsets[P->n_rows]));
         TRY(ALLOC(part->values, part->offsets[P->n_rows]));
     }
@@ -120,7 +121,7 @@ static facet_status put_together(const struct csr *vertices, const struct csr *r
         for (int64_t i = 0; i < rows->n; i++)
             thin_row(rows, i, diagonal, first, A->offsets + first + i + (pass == 0), pass == 1 ? A : NULL);
         if (pass == 1) break;
-        for (int64_t i = first; i < A->n; i++) A->offsets[i + 1] += A->offsets[i];
+        base_sum_up(rows->n, A->offsets + first);
         TRY(ALLOC(A->columns, A->offsets[A->n]));
         TRY(ALLOC(A->values, A->offsets[A->n]));
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/nested.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
@@ -356,7 +357,7 @@ static facet_status make_rows(const struct extension *e) {
         for (int64_t i = 0; i < M; i++)
             P->offsets[first + i + 1] = count_entries(e, e->fine->free_faces[b], (int)M, (int)i);
     }
-    for (int64_t i = 0; i < P->n_rows; i++) P->offsets[i + 1] += P->offsets[i];
+    base_sum_up(P->n_rows, P->offsets);
     TRY(ALLOC(P->columns, P->offsets[P->n_rows]));
     TRY(ALLOC(P->values, P->offsets[P->n_rows]));
     write_restrictions(e);

@@ -1,9 +1,11 @@
 /* Prolongations to the trace: from a lower degree, and from the continuous functions of vertices with the row
  * modes of quads and hexes or the normals of faces. See coarse.h. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "mesh/part.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
@@ -113,6 +115,13 @@ static void find_frame(const struct facet_mesh *mesh, int32_t face, struct frame
     f->n = mesh_side_vertices(mesh, face, 0, f->vertices, f->local);
 }
 
+/* A free face: its vertices in the mesh, in the order of its frame, the nodes that stand for them (-1: a wall
+ * holds it), and where edges have columns those of a quad, -1 - edge where it runs against the edge. */
+struct face_ends {
+    int n;
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES], nodes[SHAPE_MAX_FACE_VERTICES], edges[4];
+};
+
 /* Everything that is needed to write the rows of P. Columns stand for an entity and a component: -1 when a
  * face of it is eliminated or fixed there, -2 when it is on no free face. */
 struct builder {
@@ -120,6 +129,7 @@ struct builder {
     enum trace_beside beside;
     const struct trace_pieces *pieces; /* NULL: vertices are whole */
     struct mesh_skeleton skeleton;
+    struct face_ends *ends;                                /* of free faces */
     int64_t *vertex_columns, *edge_columns, *face_columns; /* of a face with normals: one by one */
     int64_t *edge_labels;                                  /* as in trace_nodes */
     double *hats[SHAPE_COUNT]; /* of a face shape: functions of degree 1 x vertices */
@@ -127,6 +137,7 @@ struct builder {
 
 static void builder_destroy(struct builder *b) {
     mesh_skeleton_destroy(&b->skeleton);
+    base_free(&b->ends);
     base_free(&b->vertex_columns);
     base_free(&b->edge_columns);
     base_free(&b->face_columns);
@@ -172,11 +183,16 @@ static const struct {
     int from, to, along, far;
 } quad_edges[4] = {{0, 1, 0, 0}, {3, 2, 0, 1}, {0, 3, 1, 0}, {1, 2, 1, 1}};
 
-/* The number of an edge of a face, and whether the face runs along it as all cells agree it runs. */
+/* The number of an edge of a face, and whether the face runs along it as its cells agree it runs. */
 static int32_t find_edge(const struct builder *b, const struct frame *f, int edge, int *forward) {
-    const int32_t found =
-        mesh_find_edge(b->space->mesh, &b->skeleton, f->block->first + f->cell,
-                       f->local[quad_edges[edge].from], f->local[quad_edges[edge].to], forward);
+    return mesh_find_edge(b->space->mesh, &b->skeleton, f->block->first + f->cell,
+                          f->local[quad_edges[edge].from], f->local[quad_edges[edge].to], forward);
+}
+
+/* The same of a free face, as the cells of all parts agree. */
+static int32_t edge_of(const struct builder *b, const struct face_ends *ends, int edge, int *forward) {
+    const int32_t found = ends->edges[edge] < 0 ? -1 - ends->edges[edge] : ends->edges[edge];
+    *forward = ends->edges[edge] >= 0;
     if (b->edge_labels != NULL && b->edge_labels[found] % 2 == 1) *forward = !*forward;
     return found;
 }
@@ -189,7 +205,7 @@ static int quad_function(int i, int j) {
 
 /* The vertices of a face as nodes: whole ones, or the pieces that the stiffer of its cells belongs to. -1: a
  * wall holds it. */
-static void face_nodes(const struct builder *b, int32_t face, const struct frame *f, int64_t *nodes) {
+static void face_nodes(const struct builder *b, int32_t face, const struct frame *f, int32_t *nodes) {
     const struct trace_pieces *p = b->pieces;
     const struct facet_mesh *mesh = b->space->mesh;
     const int32_t *cells = mesh->face_cells + 2 * (int64_t)face;
@@ -254,61 +270,180 @@ static int has_normal(const struct trace_space *space, int32_t face, const struc
 /* The values of this component are given on all that lies on the face. */
 static void mark_face(const struct builder *b, const struct frame *f, int component) {
     int nc = b->space->n_components, forward;
-    for (int i = 0; i < f->n && b->pieces == NULL; i++) /* pieces know their walls */
-        b->vertex_columns[(int64_t)b->skeleton.vertices[f->vertices[i]] * nc + component] = -1;
-    for (int k = 0; k < 4 && b->edge_columns != NULL && f->shape == SHAPE_QUAD; k++)
-        b->edge_columns[(int64_t)find_edge(b, f, k, &forward) * nc + component] = -1;
-}
-
-/* Columns for the components of an entity that have none yet and are not given; a node if there are any. */
-static void number_entity(int64_t *columns, int nc, int32_t vertex, int32_t place,
-                          struct trace_nodes *nodes) {
-    int64_t n = nodes->offsets[nodes->n];
-    for (int c = 0; c < nc; c++) {
-        if (columns[c] != -2) continue;
-        nodes->components[n] = (uint8_t)c;
-        columns[c] = n++;
+    for (int i = 0; i < f->n && b->pieces == NULL; i++) { /* pieces know their walls */
+        int64_t *column = &b->vertex_columns[(int64_t)b->skeleton.vertices[f->vertices[i]] * nc + component];
+#pragma omp atomic write
+        *column = -1;
     }
-    if (n == nodes->offsets[nodes->n]) return;
-    nodes->vertices[nodes->n] = vertex;
-    nodes->places[nodes->n] = place;
-    nodes->offsets[++nodes->n] = n;
+    for (int k = 0; k < 4 && b->edge_columns != NULL && f->shape == SHAPE_QUAD; k++) {
+        int64_t *column = &b->edge_columns[(int64_t)find_edge(b, f, k, &forward) * nc + component];
+#pragma omp atomic write
+        *column = -1;
+    }
 }
 
 static facet_status alloc_columns(int64_t n, int nc, int64_t **columns) {
     facet_status status = ALLOC(*columns, n * nc);
-    for (int64_t i = 0; status == FACET_OK && i < n * nc; i++) (*columns)[i] = -2;
+    if (status != FACET_OK) return status;
+#pragma omp parallel for num_threads(base_threads_for(n *nc)) schedule(static)
+    for (int64_t i = 0; i < n * nc; i++) (*columns)[i] = -2;
+    return FACET_OK;
+}
+
+/* ------------------------------------------------------------------------------ numbering */
+
+/* An entity as a face meets it: the columns of its components, and what is told of its node. */
+struct visit {
+    int32_t entity; /* -1: the face's own */
+    int n;
+    int64_t *columns;
+    int32_t vertex, place;
+};
+#define MOST_VISITS 5
+
+/* What a free face meets: its vertices, or what stands beside them on it. Returns how many. */
+static int list_visits(const struct builder *b, int64_t block, int beside, struct visit *visits) {
+    const struct trace_space *space = b->space;
+    const struct face_ends *ends = &b->ends[block];
+    const int nc = space->n_components, dim = space->mesh->dim;
+    const int32_t face = space->free_faces[block];
+    const int quad = space->mesh->face_shapes[face] == SHAPE_QUAD;
+    int n = 0, forward, own = nc;
+    for (int i = 0; i < ends->n && !beside; i++)
+        if (ends->nodes[i] >= 0)
+            visits[n++] = (struct visit){ends->nodes[i], nc, b->vertex_columns + (int64_t)ends->nodes[i] * nc,
+                                         ends->vertices[i], ends->nodes[i]};
+    if (!beside) return n;
+    if (b->beside == TRACE_FLUXES || b->beside == TRACE_NORMALS) {
+        struct frame f;
+        find_frame(space->mesh, face, &f);
+        own = has_normal(space, face, &f) ? n_normals(b) : 0;
+    } else {
+        for (int i = 0; i < 4 && dim == 3 && quad; i++) {
+            const int32_t edge = edge_of(b, ends, i, &forward);
+            visits[n++] = (struct visit){edge, nc, b->edge_columns + (int64_t)edge * nc, -1, -1 - edge};
+        }
+        if (dim == 3 && (space->degree <= 1 || !quad)) own = 0;
+        if (!has_rows(space->mesh, face)) own = 0;
+    }
+    if (own > 0) visits[n++] = (struct visit){-1, own, b->face_columns + block * nc, -1, face};
+    return n;
+}
+
+static int64_t n_columns_of(const struct visit *v) {
+    int64_t n = 0;
+    for (int c = 0; c < v->n; c++) n += v->columns[c] == -2;
+    return n;
+}
+
+/* The visits of a face to what no face before it has met: those whose place is the first of their entity. */
+static int list_first_visits(const struct builder *b, int64_t block, int beside, const int64_t *first,
+                             struct visit *visits) {
+    int n = 0;
+    const int n_all = list_visits(b, block, beside, visits);
+    for (int i = 0; i < n_all; i++)
+        if (visits[i].entity < 0 || first[visits[i].entity] == block * MOST_VISITS + i)
+            visits[n++] = visits[i];
+    return n;
+}
+
+static void lower(int64_t *first, int64_t place) {
+    atomic_int_least64_t *to = (atomic_int_least64_t *)first;
+    int_least64_t before = atomic_load_explicit(to, memory_order_relaxed);
+    while (before > place && !atomic_compare_exchange_weak(to, &before, place)) continue;
+}
+
+/* Columns for the components of entities that are not given, and a node for an entity that has any, in the
+ * order in which the free faces meet them, by all threads. n: of the entities that faces share. */
+static facet_status number_entities(const struct builder *b, int64_t n, int beside,
+                                    struct trace_nodes *nodes) {
+    facet_status status = FACET_OK;
+    const int64_t n_faces = b->space->n_free_faces, n_before = nodes->n,
+                  columns_before = nodes->offsets[n_before];
+    const int n_threads = base_threads_for(n_faces);
+    int64_t *first = NULL, *n_nodes = NULL, *n_columns = NULL;
+    TRY(ALLOC(first, n));
+    TRY(CALLOC(n_nodes, n_faces + 1));
+    TRY(CALLOC(n_columns, n_faces + 1));
+#pragma omp parallel num_threads(n_threads)
+    {
+        struct visit visits[MOST_VISITS];
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++) first[i] = INT64_MAX;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < n_faces; k++)
+            for (int i = 0, all = list_visits(b, k, beside, visits); i < all; i++)
+                if (visits[i].entity >= 0) lower(&first[visits[i].entity], k * MOST_VISITS + i);
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < n_faces; k++)
+            for (int i = 0, new = list_first_visits(b, k, beside, first, visits); i < new; i++) {
+                const int64_t more = n_columns_of(&visits[i]);
+                n_nodes[k + 1] += more > 0;
+                n_columns[k + 1] += more;
+            }
+    }
+    base_sum_up(n_faces, n_nodes);
+    base_sum_up(n_faces, n_columns);
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t k = 0; k < n_faces; k++) {
+        struct visit visits[MOST_VISITS];
+        int64_t node = n_before + n_nodes[k], column = columns_before + n_columns[k];
+        for (int i = 0, new = list_first_visits(b, k, beside, first, visits); i < new; i++) {
+            const struct visit *v = &visits[i];
+            if (n_columns_of(v) == 0) continue;
+            for (int c = 0; c < v->n; c++) {
+                if (v->columns[c] != -2) continue;
+                nodes->components[column] = (uint8_t)c;
+                v->columns[c] = column++;
+            }
+            nodes->vertices[node] = v->vertex;
+            nodes->places[node] = v->place;
+            nodes->offsets[++node] = column;
+        }
+    }
+    nodes->n = n_before + n_nodes[n_faces];
+done:
+    base_free(&first);
+    base_free(&n_nodes);
+    base_free(&n_columns);
     return status;
 }
 
-/* The vertices of a face, and their nodes. */
-struct corners {
-    int n;
-    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
-    int64_t nodes[SHAPE_MAX_FACE_VERTICES];
-};
-
-/* What stands beside the vertices on a free face. */
-static void number_face(const struct builder *b, int64_t block, struct trace_nodes *nodes) {
+/* What free faces have, and where values are given. */
+static facet_status look_at_faces(struct builder *b) {
+    facet_status status = FACET_OK;
     const struct trace_space *space = b->space;
-    const int nc = space->n_components, dim = space->mesh->dim;
-    int32_t face = space->free_faces[block];
-    int forward;
-    struct frame f;
-    find_frame(space->mesh, face, &f);
-    if (b->beside == TRACE_FLUXES || b->beside == TRACE_NORMALS) {
-        if (has_normal(space, face, &f))
-            number_entity(b->face_columns + block * nc, n_normals(b), -1, face, nodes);
-        return;
+    const struct facet_mesh *mesh = space->mesh;
+    const int nc = space->n_components;
+    TRY(ALLOC(b->ends, space->n_free_faces));
+#pragma omp parallel num_threads(base_threads_for(mesh->n_faces))
+    {
+        struct frame f;
+#pragma omp for schedule(static)
+        for (int32_t face = 0; face < mesh->n_faces; face++)
+            for (int c = 0; c < nc; c++) {
+                if (!is_given(space, face, c)) continue;
+                find_frame(mesh, face, &f);
+                mark_face(b, &f, c);
+            }
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < space->n_free_faces; k++) {
+            struct face_ends *ends = &b->ends[k];
+            int forward;
+            find_frame(mesh, space->free_faces[k], &f);
+            ends->n = f.n;
+            memcpy(ends->vertices, f.vertices, sizeof f.vertices);
+            face_nodes(b, space->free_faces[k], &f, ends->nodes);
+            for (int i = 0; i < 4 && b->edge_columns != NULL && f.shape == SHAPE_QUAD; i++) {
+                const int32_t edge = find_edge(b, &f, i, &forward);
+                ends->edges[i] = forward ? edge : -1 - edge;
+            }
+            for (int c = 0; c < nc && b->beside == TRACE_ROWS; c++)
+                if (is_given(space, space->free_faces[k], c)) b->face_columns[k * nc + c] = -1;
+        }
     }
-    for (int i = 0; i < 4 && dim == 3 && f.shape == SHAPE_QUAD; i++) {
-        const int32_t edge = find_edge(b, &f, i, &forward);
-        number_entity(b->edge_columns + (int64_t)edge * nc, nc, -1, -1 - edge, nodes);
-    }
-    for (int c = 0; c < nc; c++)
-        if (is_given(space, face, c)) b->face_columns[block * nc + c] = -1;
-    if ((dim == 2 || (space->degree > 1 && f.shape == SHAPE_QUAD)) && has_rows(space->mesh, face))
-        number_entity(b->face_columns + block * nc, nc, -1, face, nodes);
+done:
+    return status;
 }
 
 /* What is given at an edge of the seam in one part is given in all. */
@@ -376,8 +511,6 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     int64_t n_vertices = b->pieces != NULL ? b->pieces->n : b->skeleton.n_vertices;
     int64_t most = n_vertices + (edges ? b->skeleton.n_edges : 0) +
                    (b->beside != TRACE_VERTICES ? space->n_free_faces : 0);
-    struct corners *all = NULL;
-    struct frame f;
     TRY(alloc_columns(n_vertices, nc, &b->vertex_columns));
     TRY(alloc_columns(space->n_free_faces, nc, &b->face_columns));
     if (edges) TRY(alloc_columns(b->skeleton.n_edges, nc, &b->edge_columns));
@@ -386,37 +519,18 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     TRY(ALLOC(nodes->places, most));
     TRY(ALLOC(nodes->components, most * nc));
     nodes->offsets[0] = 0;
-    for (int32_t face = 0; face < mesh->n_faces; face++)
-        for (int c = 0; c < nc; c++) {
-            if (!is_given(space, face, c)) continue;
-            find_frame(mesh, face, &f);
-            mark_face(b, &f, c);
-        }
+    TRY(look_at_faces(b));
     if (b->pieces == NULL) TRY(merge_given(b)); /* of parts vertices are whole */
     if (edges && mesh->part != NULL) TRY(merge_given_edges(b));
-    TRY(ALLOC(all, space->n_free_faces));
-#pragma omp parallel for num_threads(base_threads_for(space->n_free_faces)) schedule(static)
-    for (int64_t k = 0; k < space->n_free_faces; k++) {
-        struct frame frame;
-        find_frame(mesh, space->free_faces[k], &frame);
-        all[k].n = frame.n;
-        memcpy(all[k].vertices, frame.vertices, sizeof frame.vertices);
-        face_nodes(b, space->free_faces[k], &frame, all[k].nodes);
-    }
-    for (int64_t k = 0; k < space->n_free_faces; k++)
-        for (int i = 0; i < all[k].n; i++)
-            if (all[k].nodes[i] >= 0)
-                number_entity(b->vertex_columns + all[k].nodes[i] * nc, nc, all[k].vertices[i],
-                              (int32_t)all[k].nodes[i], nodes);
+    TRY(number_entities(b, n_vertices, 0, nodes));
     nodes->n_vertices = nodes->n;
-    for (int64_t k = 0; k < space->n_free_faces && b->beside != TRACE_VERTICES; k++) number_face(b, k, nodes);
+    if (b->beside != TRACE_VERTICES) TRY(number_entities(b, edges ? b->skeleton.n_edges : 0, 1, nodes));
     if (edges && mesh->part != NULL) TRY(label_edges(b, nodes));
 done:
-    base_free(&all);
     return status;
 }
 
-/* One face's rows for one component: entries (function, column, value), few of them. */
+/* One face's rows for one component: entries (function, column, value), few of them, by functions. */
 struct entries {
     int n;
     int function[64];
@@ -424,19 +538,27 @@ struct entries {
     double value[64];
 };
 
+/* Behind those of the same function. */
 static void add_entry(struct entries *e, int function, int64_t column, double value) {
+    int at = e->n;
     if (column < 0 || value == 0.0) return;
-    e->function[e->n] = function;
-    e->column[e->n] = column;
-    e->value[e->n++] = value;
+    for (; at > 0 && e->function[at - 1] > function; at--) {
+        e->function[at] = e->function[at - 1];
+        e->column[at] = e->column[at - 1];
+        e->value[at] = e->value[at - 1];
+    }
+    e->function[at] = function;
+    e->column[at] = column;
+    e->value[at] = value;
+    e->n++;
 }
 
 /* The row modes of a quad face: L_k along an edge, 1 - t or t across it, and L_k L_k. */
-static void add_quad_rows(const struct builder *b, const struct frame *f, int component, int64_t face_column,
-                          struct entries *e) {
+static void add_quad_rows(const struct builder *b, const struct face_ends *ends, int component,
+                          int64_t face_column, struct entries *e) {
     int k = b->space->degree, nc = b->space->n_components, forward;
     for (int i = 0; i < 4; i++) {
-        int64_t column = b->edge_columns[(int64_t)find_edge(b, f, i, &forward) * nc + component];
+        int64_t column = b->edge_columns[(int64_t)edge_of(b, ends, i, &forward) * nc + component];
         double sign = !forward && k % 2 == 1 ? -1.0 : 1.0;
         for (int j = 0; j < 2; j++) { /* 1 - t = 1/2 - L_1 / (2 sqrt 3) */
             double across = j == 0 ? 0.5 : (quad_edges[i].far ? 0.5 : -0.5) / sqrt(3.0);
@@ -448,29 +570,29 @@ static void add_quad_rows(const struct builder *b, const struct frame *f, int co
 }
 
 static void face_entries(const struct builder *b, int64_t block, int component, struct entries *e) {
-    int32_t face = b->space->free_faces[block];
-    int nc = b->space->n_components;
-    int64_t ends[SHAPE_MAX_FACE_VERTICES];
-    struct frame f;
+    const int32_t face = b->space->free_faces[block];
+    const struct face_ends *ends = &b->ends[block];
+    const enum shape shape = (enum shape)b->space->mesh->face_shapes[face];
+    const int nc = b->space->n_components, m = basis_size(shape, 1);
     e->n = 0;
     if (is_given(b->space, face, component)) return;
-    find_frame(b->space->mesh, face, &f);
-    face_nodes(b, face, &f, ends);
-    int m = basis_size(f.shape, 1);
     for (int i = 0; i < m; i++)
-        for (int j = 0; j < f.n; j++)
-            if (ends[j] >= 0)
-                add_entry(e, i, b->vertex_columns[ends[j] * nc + component], b->hats[f.shape][i * f.n + j]);
+        for (int j = 0; j < ends->n; j++)
+            if (ends->nodes[j] >= 0)
+                add_entry(e, i, b->vertex_columns[(int64_t)ends->nodes[j] * nc + component],
+                          b->hats[shape][i * ends->n + j]);
     if (b->beside == TRACE_FLUXES || b->beside == TRACE_NORMALS) {
+        struct frame f;
         double normal[3];
+        find_frame(b->space->mesh, face, &f);
         face_normal(b->space->mesh, &f, normal);
         for (int i = 0; i < n_normals(b); i++)
             add_entry(e, i, b->face_columns[block * nc + i], normal[component]);
     }
     if (b->beside != TRACE_ROWS) return;
-    if (f.shape == SHAPE_QUAD)
-        add_quad_rows(b, &f, component, b->face_columns[block * nc + component], e);
-    else if (f.shape == SHAPE_SEGMENT)
+    if (shape == SHAPE_QUAD)
+        add_quad_rows(b, ends, component, b->face_columns[block * nc + component], e);
+    else if (shape == SHAPE_SEGMENT)
         add_entry(e, b->space->degree, b->face_columns[block * nc + component], 1.0);
 }
 
@@ -483,16 +605,14 @@ static void write_rows(const struct builder *b, struct mg_transfer *P) {
         struct entries e;
         int64_t first = space->free_offsets[k], m = (space->free_offsets[k + 1] - first) / nc;
         for (int c = 0; c < nc; c++) {
+            int a = 0;
             face_entries(b, k, c, &e);
             for (int64_t i = 0; i < m; i++) {
                 int64_t row = first + c * m + i, at = P->columns != NULL ? P->offsets[row] : 0;
-                for (int a = 0; a < e.n; a++) {
-                    if (e.function[a] != i) continue;
-                    if (P->columns != NULL) {
-                        P->columns[at] = (int32_t)e.column[a];
-                        P->values[at] = e.value[a];
-                    }
-                    at++;
+                for (; a < e.n && e.function[a] == i; a++, at++) {
+                    if (P->columns == NULL) continue;
+                    P->columns[at] = (int32_t)e.column[a];
+                    P->values[at] = e.value[a];
                 }
                 if (P->columns == NULL) P->offsets[row + 1] = at;
             }
@@ -517,7 +637,7 @@ facet_status trace_continuous_nodes(const struct trace_space *space, enum trace_
     TRY(ALLOC(nodes->P.offsets, space->n_free + 1));
     nodes->P.offsets[0] = 0;
     write_rows(&b, &nodes->P);
-    for (int64_t i = 0; i < space->n_free; i++) nodes->P.offsets[i + 1] += nodes->P.offsets[i];
+    base_sum_up(space->n_free, nodes->P.offsets);
     TRY(ALLOC(nodes->P.columns, nodes->P.offsets[space->n_free]));
     TRY(ALLOC(nodes->P.values, nodes->P.offsets[space->n_free]));
     write_rows(&b, &nodes->P);

@@ -11,7 +11,7 @@
 #include "trace/slots.h"
 
 #define MAX_SHARED_COLOURS 64
-#define MIN_RUNS           64 /* runs of batches a block has at least, if it has so many: work for all threads */
+#define MIN_RUNS           128 /* runs of batches a block has at least, if it has so many: work for all threads */
 
 /* What an operator owns, except for the matrices of cells in double precision; pointers inside the plans are
  * device addresses, except the colours. */

@@ -334,16 +334,24 @@ void trace_scatter(const struct trace_space *space, const double *free, const do
 }
 
 void trace_assemble_vector(const struct trace_space *space, int lanes, double *const *locals, double *free) {
-    if (space->n_free == 0) return;
-    memset(free, 0, (size_t)space->n_free * sizeof *free);
-    for (int b = 0; b < space->mesh->n_blocks; b++) {
-        int64_t n = trace_cell_size(space, b), n_slots = space->n_slots[b];
-        for (int64_t cell = 0; cell < space->mesh->blocks[b].count; cell++) {
-            const double *local = locals[b] + cell / lanes * n * lanes + cell % lanes;
-            for (int64_t s = 0; s < n_slots; s++) {
-                int64_t to = space->face_free[space->faces[b][cell * n_slots + s]];
-                for (int i = space->slots[b][s]; i < space->slots[b][s + 1] && to >= 0; i++)
-                    free[to++] += local[(int64_t)i * lanes];
+    const int n_threads = base_threads_for(space->n_free);
+#pragma omp parallel for num_threads(n_threads) schedule(static, 1)
+    for (int t = 0; t < n_threads; t++) { /* each has faces of its own, and goes through all cells */
+        const int64_t begin = space->n_faces * t / n_threads, end = space->n_faces * (t + 1) / n_threads;
+        for (int64_t f = begin; f < end; f++)
+            if (space->face_free[f] >= 0)
+                memset(free + space->face_free[f], 0,
+                       (size_t)(space->face_first[f + 1] - space->face_first[f]) * sizeof *free);
+        for (int b = 0; b < space->mesh->n_blocks; b++) {
+            const int64_t n = trace_cell_size(space, b), n_slots = space->n_slots[b];
+            for (int64_t i = 0; i < space->mesh->blocks[b].count * n_slots; i++) {
+                const int64_t face = space->faces[b][i];
+                if (face < begin || face >= end) continue;
+                const int64_t cell = i / n_slots, s = i % n_slots;
+                const double *local = locals[b] + cell / lanes * n * lanes + cell % lanes;
+                int64_t to = space->face_free[face];
+                for (int k = space->slots[b][s]; k < space->slots[b][s + 1] && to >= 0; k++)
+                    free[to++] += local[(int64_t)k * lanes];
             }
         }
     }
