@@ -101,8 +101,9 @@ class Gmsh(unittest.TestCase):
                 gmsh.clear()
                 disk = gmsh.model.occ.addDisk(0, 0, 0, 1, 1)
                 gmsh.model.occ.synchronize()
-                gmsh.model.addPhysicalGroup(2, [disk], name="plate")
-                gmsh.model.addPhysicalGroup(1, [tag for _, tag in gmsh.model.getBoundary([(2, disk)])], name="rim")
+                rim = [tag for _, tag in gmsh.model.getBoundary([(2, disk)])]
+                for dim, tags, name in ((2, [disk], "plate"), (1, rim, "rim")):
+                    gmsh.model.setPhysicalName(dim, gmsh.model.addPhysicalGroup(dim, tags), name)
                 gmsh.model.mesh.generate(2)
                 gmsh.model.mesh.setOrder(order)
                 mesh = facet.from_gmsh()
