@@ -131,11 +131,12 @@ done:
     return status;
 }
 
-/* Only what elastic_evaluate needs at n points. */
+/* Only what a field needs at n points: an expansion in functions of the reference cell nothing. */
 static facet_status create_scratch_at(struct local *l, int n, enum hdg_field field) {
     facet_status status = FACET_OK;
-    (void)field;
     int Nu = l->hdg->functions[l->block].Nu;
+    if (field == HDG_U_STAR || field == HDG_P || (field == HDG_U && !l->hdg->functions[l->block].physical))
+        return FACET_OK;
     TRY(hdg_geometry_create(n, l->hdg->data.mesh->dim, &l->geometry));
     TRY(CALLOC(l->elastic, 1));
     TRY(ALLOC(l->elastic->chi, (int64_t)n * Nu));
