@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "multigrid_helpers.h"
+#include "solve/multigrid.h"
 
 /* ------------------------------------------------------------------------------------------ a chain */
 
