@@ -5,18 +5,18 @@
 #include "solid_helpers.h"
 #include "solve/internal.h"
 
-static const struct device *find(const char *name) {
+static inline const struct device *find(const char *name) {
     const struct device *device;
     ok(device_find(name, &device));
     return device;
 }
 
-static void noise(uint32_t *seed, int64_t n, double *x) {
+static inline void noise(uint32_t *seed, int64_t n, double *x) {
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(seed);
 }
 
 /* y = M x on the host's numbers. */
-static void apply(const struct operator* M, const double *x, double *y) {
+static inline void apply(const struct operator* M, const double *x, double *y) {
     struct vector in = {0}, out = {0};
     ok(vector_create(M->device, M->n, &in));
     ok(vector_create(M->device, M->n, &out));
@@ -27,14 +27,14 @@ static void apply(const struct operator* M, const double *x, double *y) {
     vector_destroy(&out);
 }
 
-static double dot(int64_t n, const double *x, const double *y) {
+static inline double dot(int64_t n, const double *x, const double *y) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
     return sum;
 }
 
 /* (x, M y) = (M x, y) and (x, M x) > 0, up to `tolerance`. */
-static void check_symmetric(const struct operator* M, double tolerance) {
+static inline void check_symmetric(const struct operator* M, double tolerance) {
     uint32_t seed = 5;
     double *x = malloc((size_t)M->n * 4 * sizeof *x), *y = x + M->n, *Mx = y + M->n, *My = Mx + M->n;
     for (int k = 0; k < 3; k++) {
@@ -47,6 +47,15 @@ static void check_symmetric(const struct operator* M, double tolerance) {
         assert_true(dot(M->n, x, Mx) > 0.0);
     }
     free(x);
+}
+
+static const char *const multigrid_shapes[4] = {"triangle", "quad", "tet", "hex"};
+
+/* Cells of many forms, none of them affine but simplices. */
+static inline void map_bent(const double *x, double *y) {
+    y[0] = x[0] + 0.06 * sin(3.1 * x[0] + 4.3 * x[1] + 1.7 * x[2]);
+    y[1] = x[1] + 0.06 * sin(2.3 * x[0] - 3.9 * x[1] + 2.9 * x[2]);
+    y[2] = x[2] + 0.06 * sin(4.1 * x[0] + 1.3 * x[1] - 3.3 * x[2]);
 }
 
 #endif

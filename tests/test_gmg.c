@@ -3,8 +3,7 @@
  * mesh, jumps, other devices and precisions, what the case says, and allocation faults. */
 #include <stdio.h>
 
-#include "solid_helpers.h"
-#include "solve/internal.h"
+#include "multigrid_helpers.h"
 #include "trace/coarse.h"
 #include "trace/gmg.h"
 #include "trace/nested.h"
@@ -13,45 +12,9 @@
  * nearly incompressible bodies lose the factor that they want. */
 #define LARGE_FACTOR 20000
 
-static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
-
-static const struct device *find(const char *name) {
-    const struct device *device;
-    ok(device_find(name, &device));
-    return device;
-}
-
-static void noise(uint32_t *seed, int64_t n, double *x) {
-    for (int64_t i = 0; i < n; i++) x[i] = random_signed(seed);
-}
-
-static double dot(int64_t n, const double *x, const double *y) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
-/* y = M x on the host's numbers. */
-static void apply(const struct operator* M, const double *x, double *y) {
-    struct vector in = {0}, out = {0};
-    ok(vector_create(M->device, M->n, &in));
-    ok(vector_create(M->device, M->n, &out));
-    ok(vector_upload(&in, x));
-    operator_apply(M, &in, &out);
-    ok(vector_download(&out, y));
-    vector_destroy(&in);
-    vector_destroy(&out);
-}
-
-static void map_bent(const double *x, double *y) {
-    y[0] = x[0] + 0.06 * sin(3.1 * x[0] + 4.3 * x[1] + 1.7 * x[2]);
-    y[1] = x[1] + 0.06 * sin(2.3 * x[0] - 3.9 * x[1] + 2.9 * x[2]);
-    y[2] = x[2] + 0.06 * sin(4.1 * x[0] + 1.3 * x[1] - 3.3 * x[2]);
-}
-
 /* A bent mesh with cells in all orientations, refined so many times. */
 static struct facet_mesh *bent(int k, int n, int times) {
-    struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, n), 1, map_bent, 11u);
+    struct facet_mesh *mesh = remake(unit_box(multigrid_shapes[k], NULL, n), 1, map_bent, 11u);
     ok(mesh_refine_keeping(mesh, times));
     return mesh;
 }
@@ -182,7 +145,7 @@ static void other_meshes_are_nested_as_well(void **state) {
                            .dim = k < 2 ? 2 : 3,
                            .upper = {1, 2, 1},
                            .cells = {8, 4, 4},
-                           .shape = shapes[k],
+                           .shape = multigrid_shapes[k],
                            .periodic = {1, 0, 0}};
             if (k == 2) b.cells[0] = 8;
             ok(mesh_create_box(&b, &mesh));
@@ -191,7 +154,7 @@ static void other_meshes_are_nested_as_well(void **state) {
             mesh = lattice(MIXED, 4, 5, 0.2);
             ok(mesh_refine_keeping(mesh, 2));
         } else {
-            mesh = remake(unit_box(shapes[k == 5 ? 0 : 1], NULL, 2), 3, map_pipe, 5u);
+            mesh = remake(unit_box(multigrid_shapes[k == 5 ? 0 : 1], NULL, 2), 3, map_pipe, 5u);
             ok(mesh_refine_keeping(mesh, 2));
         }
         make(&setup, mesh, &m);
@@ -334,12 +297,12 @@ static void iterations_do_not_grow(void **state) {
                 struct setup setup = {.degree = degree, .source = "1"};
                 boundary(&setup, level == 1 ? "neumann" : "dirichlet");
                 options = (struct gmg_options){0};
-                make(&setup, unit_box(shapes[k], NULL, (k < 2 ? 16 : 4) << level), &m);
+                make(&setup, unit_box(multigrid_shapes[k], NULL, (k < 2 ? 16 : 4) << level), &m);
                 n[level] = count(&m, &options, level == 0);
                 unmake(&m);
                 if (n[level] > (k < 2 ? 12 : 20) || n[level] > n[0] + 5)
-                    fail_msg("%s, degree %d: %d iterations on mesh %d after %d", shapes[k], degree, n[level],
-                             level, n[0]);
+                    fail_msg("%s, degree %d: %d iterations on mesh %d after %d", multigrid_shapes[k], degree,
+                             n[level], level, n[0]);
             }
         }
 }
@@ -357,9 +320,9 @@ static void jumps_do_not_matter(void **state) {
                          : "mod(floor(2*x)+floor(2*y)+floor(2*z),2) < 0.5 ? 1 : 1e4";
         boundary(&setup, "dirichlet");
         options = (struct gmg_options){0};
-        make(&setup, unit_box(shapes[k], NULL, k < 2 ? 32 : 8), &m);
+        make(&setup, unit_box(multigrid_shapes[k], NULL, k < 2 ? 32 : 8), &m);
         int n = count(&m, &options, 1);
-        if (n > 25) fail_msg("%s: %d iterations", shapes[k], n);
+        if (n > 25) fail_msg("%s: %d iterations", multigrid_shapes[k], n);
         unmake(&m);
     }
 }
@@ -381,7 +344,8 @@ static void variants_solve(void **state) {
                 if (smoother == GMG_ROWS && k != 1) continue; /* quads only */
                 int n = count(&m, &options, 1);
                 if (n > 40)
-                    fail_msg("%s, smoother %d, degrees %d: %d iterations", shapes[k], smoother, degrees, n);
+                    fail_msg("%s, smoother %d, degrees %d: %d iterations", multigrid_shapes[k], smoother,
+                             degrees, n);
             }
         unmake(&m);
     }
@@ -481,7 +445,7 @@ static void full_cycles_reach_the_discretization_error(void **state) {
             facet_errors errors = {.size = sizeof errors}, full = {.size = sizeof full};
             char why[PROBLEM_WHY_BYTES];
             struct setup setup = {.degree = degree, .exact = "exp(x)*sin(2*y+1)"};
-            make(&setup, unit_box(shapes[k], NULL, degree == 1 ? 64 : 16), &m);
+            make(&setup, unit_box(multigrid_shapes[k], NULL, degree == 1 ? 64 : 16), &m);
             facet_options_default(&options, sizeof options);
             options.degree = degree;
             options.method = "multigrid";
@@ -492,7 +456,8 @@ static void full_cycles_reach_the_discretization_error(void **state) {
             assert_string_equal(report.preconditioner, "gmg");
             assert_string_equal(report.operator_name, "mapped");
             assert_string_equal(why, "");
-            if (!(report.rate < 0.22)) fail_msg("%s, degree %d: rate %g", shapes[k], degree, report.rate);
+            if (!(report.rate < 0.22))
+                fail_msg("%s, degree %d: rate %g", multigrid_shapes[k], degree, report.rate);
             options.cycle = "full";
             options.rtol = 0.5;
             options.smoother = degree == 1 ? NULL : "fsai";
@@ -500,7 +465,7 @@ static void full_cycles_reach_the_discretization_error(void **state) {
             ok(run(m.problem, &options, &report, &full, why));
             assert_int_equal(report.iterations, 1);
             if (!(full.u_L2 < 1.5 * errors.u_L2))
-                fail_msg("%s, degree %d: %g after a full cycle, %g", shapes[k], degree, full.u_L2,
+                fail_msg("%s, degree %d: %g after a full cycle, %g", multigrid_shapes[k], degree, full.u_L2,
                          errors.u_L2);
             unmake(&m);
         }
@@ -609,7 +574,7 @@ static void elastic_bodies_are_solved(void **state) {
         for (int stiff = 0; stiff < (cholesky_reasonable_size() > LARGE_FACTOR ? 2 : 1); stiff++) {
             int dim = k < 2 ? 2 : 3;
             const char *const moduli[] = {"1", stiff ? "1e4" : "1"}, *lower = k < 2 ? "ymin" : "zmin";
-            struct facet_mesh *mesh = unit_box(shapes[k], NULL, k < 2 ? 32 : 4);
+            struct facet_mesh *mesh = unit_box(multigrid_shapes[k], NULL, k < 2 ? 32 : 4);
             facet_context *context;
             facet_problem *problem;
             facet_options options;
@@ -633,7 +598,7 @@ static void elastic_bodies_are_solved(void **state) {
             assert_string_equal(report.preconditioner, stiff ? "pmg" : "gmg");
             assert_true(stiff == (why[0] != '\0'));
             if (report.iterations > (stiff ? 80 : 25))
-                fail_msg("%s, stiff %d: %d iterations", shapes[k], stiff, report.iterations);
+                fail_msg("%s, stiff %d: %d iterations", multigrid_shapes[k], stiff, report.iterations);
             facet_problem_destroy(&problem);
             facet_context_destroy(&context);
             mesh_destroy(&mesh);

@@ -6,18 +6,9 @@
 #include "trace/coarse.h"
 #include "trace/pmg.h"
 
-static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
-
-/* Cells of many forms, none of them affine but simplices. */
-static void map_bent(const double *x, double *y) {
-    y[0] = x[0] + 0.06 * sin(3.1 * x[0] + 4.3 * x[1] + 1.7 * x[2]);
-    y[1] = x[1] + 0.06 * sin(2.3 * x[0] - 3.9 * x[1] + 2.9 * x[2]);
-    y[2] = x[2] + 0.06 * sin(4.1 * x[0] + 1.3 * x[1] - 3.3 * x[2]);
-}
-
 /* A condensed problem on a box with shaken vertices. */
 static void condensed(struct setup *setup, struct solved *s, int k, int n, int degree, const char *tau) {
-    *setup = (struct setup){.mesh = remake(unit_box(shapes[k], NULL, n), 1, map_bent, 11u),
+    *setup = (struct setup){.mesh = remake(unit_box(multigrid_shapes[k], NULL, n), 1, map_bent, 11u),
                             .degree = degree,
                             .tau = tau,
                             .exact = k < 2 ? "exp(x)*sin(2*y+1)" : "exp(x)*sin(2*y+1)*cos(z)"};
@@ -91,7 +82,7 @@ static void coarse_matrices_are_galerkin_products(void **state) {
 static void continuous_functions_contain_the_constant(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
-        struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 2), 1, map_bent, 11u);
+        struct facet_mesh *mesh = remake(unit_box(multigrid_shapes[k], NULL, 2), 1, map_bent, 11u);
         struct trace_space space;
         struct trace_nodes nodes;
         uint8_t *none = calloc((size_t)mesh->n_faces, 1);
@@ -199,7 +190,7 @@ static void corners_are_the_same_functions(void **state) {
     const struct device *device;
     ok(device_find("debug", &device));
     for (int k = 0; k < 4; k += 2) {
-        struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 3), 1, map_bent, 12u);
+        struct facet_mesh *mesh = remake(unit_box(multigrid_shapes[k], NULL, 3), 1, map_bent, 12u);
         struct trace_space space;
         struct trace_nodes nodes, others;
         struct mg_link link;
@@ -294,8 +285,8 @@ static void iterations_do_not_grow(void **state) {
                 int n = count(&s, &options, NULL);
                 if (level == 0) first = n;
                 if (!(n <= 20) || n > first + 5)
-                    fail_msg("%s, degree %d, level %d: %d iterations after %d", shapes[k], degree, level, n,
-                             first);
+                    fail_msg("%s, degree %d, level %d: %d iterations after %d", multigrid_shapes[k], degree,
+                             level, n, first);
                 release(&s);
                 facet_mesh_destroy((facet_mesh **)&setup.mesh);
             }
@@ -324,7 +315,7 @@ static void iterations_do_not_see_jumps(void **state) {
                     struct pmg_options options;
                     struct solved s;
                     jumping(kind, k < 2 ? 2 : 3, n, contrast == 0 ? "1e3" : "1e8", sizeof K, K);
-                    struct setup setup = {.mesh = unit_box(shapes[k], NULL, n),
+                    struct setup setup = {.mesh = unit_box(multigrid_shapes[k], NULL, n),
                                           .degree = degree,
                                           .n_K = 1,
                                           .K = {K},
@@ -334,7 +325,8 @@ static void iterations_do_not_see_jumps(void **state) {
                     pmg_options_default(&options);
                     options.last = COARSE_AMG;
                     int found = count_within(contrast == 0 ? 1e-9 : 1e-4, &s, &options, NULL); /* rounding */
-                    if (found > 25) fail_msg("%s, degree %d, %s: %d iterations", shapes[k], degree, K, found);
+                    if (found > 25)
+                        fail_msg("%s, degree %d, %s: %d iterations", multigrid_shapes[k], degree, K, found);
                     release(&s);
                     facet_mesh_destroy((facet_mesh **)&setup.mesh);
                 }
@@ -362,7 +354,7 @@ static void pieces_sum_up_to_the_vertices(void **state) {
         double jump;
         jumping(1, dim, n, "1e6", sizeof K, K);
         struct setup setup = {
-            .mesh = unit_box(shapes[k], NULL, n), .degree = 2, .n_K = 1, .K = {K}, .source = "1"};
+            .mesh = unit_box(multigrid_shapes[k], NULL, n), .degree = 2, .n_K = 1, .K = {K}, .source = "1"};
         setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
         solve(&setup, &s);
         const struct hdg *h = s.solver->hdg;
@@ -457,8 +449,11 @@ static void single_precision_follows_jumps(void **state) {
             struct pmg_options options;
             struct solved s;
             jumping(2, k < 2 ? 2 : 3, n, "1e8", sizeof K, K);
-            struct setup setup = {
-                .mesh = unit_box(shapes[k], NULL, n), .degree = degree, .n_K = 1, .K = {K}, .source = "1"};
+            struct setup setup = {.mesh = unit_box(multigrid_shapes[k], NULL, n),
+                                  .degree = degree,
+                                  .n_K = 1,
+                                  .K = {K},
+                                  .source = "1"};
             setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
             solve(&setup, &s);
             pmg_options_default(&options);
@@ -467,8 +462,8 @@ static void single_precision_follows_jumps(void **state) {
             options.precision = PMG_MIXED;
             int mixed = count_within(1.0, &s, &options, NULL);
             if (mixed > exact + 4)
-                fail_msg("%s, degree %d: %d iterations, %d in double precision", shapes[k], degree, mixed,
-                         exact);
+                fail_msg("%s, degree %d: %d iterations, %d in double precision", multigrid_shapes[k], degree,
+                         mixed, exact);
             release(&s);
             facet_mesh_destroy((facet_mesh **)&setup.mesh);
         }
@@ -491,8 +486,8 @@ static void row_modes_cure_small_tau(void **state) {
             condensed(&setup, &s, k, k == 1 ? 32 : 6, degree, "0.001");
             int n = count(&s, &options, NULL), plain = count(&s, &without, NULL);
             if (!(n <= 14) || (k == 1 && !(plain > 4 * n)))
-                fail_msg("%s, degree %d: %d iterations with row modes, %d without", shapes[k], degree, n,
-                         plain);
+                fail_msg("%s, degree %d: %d iterations with row modes, %d without", multigrid_shapes[k],
+                         degree, n, plain);
             release(&s);
             facet_mesh_destroy((facet_mesh **)&setup.mesh);
         }
@@ -515,8 +510,8 @@ static void variants_solve(void **state) {
                         .precision = smoother == PMG_CELLS && last == COARSE_AMG ? PMG_MIXED : PMG_DOUBLE};
                     int n = count(&s, &options, NULL);
                     if (!(n <= 40))
-                        fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", shapes[k], coarse,
-                                 smoother, last, n);
+                        fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", multigrid_shapes[k],
+                                 coarse, smoother, last, n);
                 }
         release(&s);
         facet_mesh_destroy((facet_mesh **)&setup.mesh);
@@ -557,7 +552,7 @@ static void the_fine_matrix_is_never_assembled(void **state) {
                 ok(facet_solver_errors(solver, &errors));
                 near(errors.u_L2, direct.errors.u_L2, 1e-3 * direct.errors.u_L2);
                 if (!(report.iterations <= 30))
-                    fail_msg("%s, %s, cycle %s: %d iterations", shapes[k], methods[m], cycles[c],
+                    fail_msg("%s, %s, cycle %s: %d iterations", multigrid_shapes[k], methods[m], cycles[c],
                              report.iterations);
                 assert_true(solver->assembled_bytes == 0.0);
                 assert_true(facet_solver_n_levels(solver) >= 2);
@@ -622,12 +617,13 @@ static void elastic_bodies_take_few_iterations(void **state) {
     for (int k = 2; k < 4; k++)
         for (int f = 0; f < 2; f++)
             for (int degree = 1; degree <= 2; degree++) {
-                int first = elastic_iterations(shapes[k], formulations[f], 2, degree, "1");
-                int second = elastic_iterations(shapes[k], formulations[f], 4, degree, "1");
-                int stiff = elastic_iterations(shapes[k], formulations[f], 3, degree, "1e6");
+                int first = elastic_iterations(multigrid_shapes[k], formulations[f], 2, degree, "1");
+                int second = elastic_iterations(multigrid_shapes[k], formulations[f], 4, degree, "1");
+                int stiff = elastic_iterations(multigrid_shapes[k], formulations[f], 3, degree, "1e6");
                 if (!(second <= 25 && second <= first + 5 && stiff <= 25))
-                    fail_msg("%s, %s, degree %d: %d, %d iterations, %d when incompressible", shapes[k],
-                             f == 0 ? "symmetric" : "gradient", degree, first, second, stiff);
+                    fail_msg("%s, %s, degree %d: %d, %d iterations, %d when incompressible",
+                             multigrid_shapes[k], f == 0 ? "symmetric" : "gradient", degree, first, second,
+                             stiff);
             }
 }
 
