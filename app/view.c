@@ -8,8 +8,7 @@
 #include "base/memory.h"
 
 /* Where the script lies, seen from the directory of the program: installed, and in a build directory. */
-static const char *const places[] = {"/../share/facet/view.py", "/../tools/view.py", "/../../tools/view.py",
-                                     NULL};
+static const char *const places[] = {"/../share/facet/view.py", "/tools/view.py", NULL};
 
 static facet_status find_script(char *path, size_t bytes) {
     char program[PATH_MAX];

@@ -1,9 +1,21 @@
 # The libraries facet stands on. facet_libraries links them shared; facet_static_libraries (with FACET_STATIC) takes
 # the archives, so that the program runs where none of them is installed.
-find_package(OpenMP REQUIRED COMPONENTS C)
-find_package(ZLIB REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+include(cmake/look.cmake)
+find_package(PkgConfig QUIET) # for hints only
+
+# ------------------------------------------------------------------------------------------ required
+
+set(missing "") # all of it is named at once
+macro(facet_require name why)
+  if(NOT ${why} STREQUAL "")
+    string(APPEND missing "\n  ${name}: ${${why}}")
+  endif()
+endmacro()
+
+facet_look(YAML PACKAGE libyaml-dev HEADER yaml.h LIBRARY yaml CONFIG yaml-0.1
+           CODE "int main(void) { return yaml_get_version_string() == 0; }")
+facet_require(libyaml YAML_WHY)
+
 set(FACET_SCIPY_OPENBLAS "" CACHE PATH "for wheels: the directory of the Python package scipy_openblas32")
 if(FACET_SCIPY_OPENBLAS)
   if(FACET_PROGRAM OR FACET_TESTS)
@@ -11,6 +23,7 @@ if(FACET_SCIPY_OPENBLAS)
   endif()
   # Its symbols have a prefix, so that no other BLAS of the process is meant: a header gives ours the same names.
   set(LAPACKE_INCLUDE ${FACET_SCIPY_OPENBLAS}/include)
+  set(OPENBLAS_INCLUDE "")
   set(LAPACKE_LIBRARY "")
   set(OPENBLAS_LIBRARY ${FACET_SCIPY_OPENBLAS}/lib/libscipy_openblas.so)
   set(prefixed "")
@@ -24,37 +37,78 @@ if(FACET_SCIPY_OPENBLAS)
   set(FACET_PREFIXED_NAMES ${PROJECT_BINARY_DIR}/scipy_openblas_names.h)
   file(CONFIGURE OUTPUT ${FACET_PREFIXED_NAMES} CONTENT "${prefixed}" @ONLY)
 else()
-  find_path(LAPACKE_INCLUDE lapacke.h REQUIRED)
-  find_library(LAPACKE_LIBRARY lapacke REQUIRED)
-  find_library(OPENBLAS_LIBRARY openblas REQUIRED)
+  facet_look(OPENBLAS PACKAGE libopenblas-dev HEADER cblas.h LIBRARY openblas CONFIG openblas FOLDERS openblas
+             CODE "int main(void) { double x = 0; return (int)cblas_ddot(1, &x, 1, &x, 1); }")
+  facet_require(OpenBLAS OPENBLAS_WHY)
+  if(OPENBLAS_WHY STREQUAL "")
+    facet_look(LAPACKE PACKAGE liblapacke-dev HEADER lapacke.h LIBRARY lapacke WITH ${OPENBLAS_LIBRARY} FOLDERS openblas
+               CODE "int main(void) { double a = 1; return LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', 1, &a, 1); }")
+  else()
+    set(LAPACKE_WHY "it was not looked for without a BLAS (liblapacke-dev)")
+  endif()
+  facet_require(LAPACKE LAPACKE_WHY)
+endif()
+if(missing)
+  message(FATAL_ERROR "facet cannot be built without these libraries:${missing}\n"
+          "On Debian tools/install-packages.sh installs them.")
 endif()
 
-set(FACET_HAVE_CHOLMOD OFF)
+# ------------------------------------------------------------------------------------------ optional
+
+set(why "")
 if(FACET_CHOLMOD)
-  find_path(CHOLMOD_INCLUDE cholmod.h PATH_SUFFIXES suitesparse)
-  find_library(CHOLMOD_LIBRARY cholmod)
-  if(CHOLMOD_INCLUDE AND CHOLMOD_LIBRARY)
-    set(FACET_HAVE_CHOLMOD ON)
-  else()
-    message(STATUS "CHOLMOD was not found (Debian: libsuitesparse-dev): direct solves will use dense LAPACK")
+  facet_look(CHOLMOD PACKAGE libsuitesparse-dev HEADER cholmod.h LIBRARY cholmod FOLDERS suitesparse
+             CODE "int main(void) { cholmod_common c; return !cholmod_start(&c); }")
+  set(why "${CHOLMOD_WHY}")
+endif()
+facet_decide(FACET_CHOLMOD CHOLMOD "${why}" "direct solves use LAPACK")
+
+set(why "")
+if(FACET_ZLIB)
+  facet_look(ZLIB PACKAGE zlib1g-dev HEADER zlib.h LIBRARY z CONFIG zlib
+             CODE "int main(void) { return zlibVersion() == 0; }")
+  set(why "${ZLIB_WHY}")
+endif()
+facet_decide(FACET_ZLIB zlib "${why}" "VTU files are not compressed")
+
+set(why "")
+if(FACET_OPENMP)
+  facet_try(why FLAGS -fopenmp CODE "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }")
+  if(why STREQUAL "")
+    find_package(OpenMP QUIET COMPONENTS C)
+    if(NOT OpenMP_C_FOUND)
+      set(why "CMake does not know the flags of ${CMAKE_C_COMPILER_ID}")
+    endif()
+  elseif(CMAKE_C_COMPILER_ID MATCHES Clang)
+    string(APPEND why " (libomp-dev)")
   endif()
 endif()
+facet_decide(FACET_OPENMP OpenMP "${why}" "everything runs in one thread")
 
-# Headers and OpenMP's compiler flag, for both.
+# ------------------------------------------------------------------------------------------ how they are used
+
+# Headers and OpenMP's compiler flag, for both ways of linking.
 add_library(facet_library_headers INTERFACE)
-target_include_directories(facet_library_headers SYSTEM INTERFACE ${LAPACKE_INCLUDE} ${YAML_INCLUDE_DIRS}
-                           ${ZLIB_INCLUDE_DIRS})
-target_compile_options(facet_library_headers INTERFACE $<$<COMPILE_LANGUAGE:C>:${OpenMP_C_FLAGS}>)
-if(FACET_HAVE_CHOLMOD)
-  target_include_directories(facet_library_headers SYSTEM INTERFACE ${CHOLMOD_INCLUDE})
-endif()
-
+target_include_directories(facet_library_headers SYSTEM INTERFACE ${OPENBLAS_INCLUDE} ${LAPACKE_INCLUDE}
+                           ${YAML_INCLUDE})
 add_library(facet_libraries INTERFACE)
-target_link_libraries(facet_libraries INTERFACE facet_library_headers OpenMP::OpenMP_C ZLIB::ZLIB PkgConfig::YAML
-                      ${LAPACKE_LIBRARY} ${OPENBLAS_LIBRARY} m)
-if(FACET_HAVE_CHOLMOD)
-  target_link_libraries(facet_libraries INTERFACE ${CHOLMOD_LIBRARY})
+target_link_libraries(facet_libraries INTERFACE facet_library_headers ${YAML_LIBRARY} ${LAPACKE_LIBRARY}
+                      ${OPENBLAS_LIBRARY} m)
+foreach(name CHOLMOD ZLIB)
+  if(FACET_${name}_USED)
+    target_include_directories(facet_library_headers SYSTEM INTERFACE ${${name}_INCLUDE})
+    target_link_libraries(facet_libraries INTERFACE ${${name}_LIBRARY})
+  endif()
+endforeach()
+find_package(Threads REQUIRED)
+if(FACET_OPENMP_USED)
+  target_compile_options(facet_library_headers INTERFACE $<$<COMPILE_LANGUAGE:C>:${OpenMP_C_FLAGS}>)
+  target_link_libraries(facet_libraries INTERFACE OpenMP::OpenMP_C)
+else() # an omp.h of one thread
+  target_include_directories(facet_library_headers BEFORE INTERFACE ${PROJECT_SOURCE_DIR}/src/base/one_thread)
+  target_compile_options(facet_library_headers INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-unknown-pragmas>)
 endif()
+target_link_libraries(facet_libraries INTERFACE Threads::Threads)
 
 if(NOT FACET_STATIC)
   return()
@@ -76,7 +130,7 @@ function(facet_archive name)
   set(archives ${archives} ${FACET_ARCHIVE_${name}} PARENT_SCOPE)
 endfunction()
 
-if(FACET_HAVE_CHOLMOD)
+if(FACET_CHOLMOD_USED)
   foreach(name cholmod amd camd colamd ccolamd suitesparseconfig)
     facet_archive(${name})
   endforeach()
@@ -84,15 +138,20 @@ if(FACET_HAVE_CHOLMOD)
   find_library(METIS_LIBRARY NAMES libmetis.so.5 metis REQUIRED)
   list(APPEND archives ${METIS_LIBRARY})
 endif()
-foreach(name lapacke openblas gfortran yaml z gomp)
+foreach(name lapacke openblas gfortran yaml)
   facet_archive(${name})
 endforeach()
+if(FACET_ZLIB_USED)
+  facet_archive(z)
+endif()
+if(FACET_OPENMP_USED)
+  facet_archive(gomp)
+endif()
 find_library(FACET_ARCHIVE_quadmath libquadmath.a PATHS ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # where gfortran has it
 if(FACET_ARCHIVE_quadmath)
   list(APPEND archives ${FACET_ARCHIVE_quadmath})
 endif()
 
-find_package(Threads REQUIRED)
 add_library(facet_static_libraries INTERFACE)
 # The library asks for openblas_set_num_threads weakly, and a weak name takes nothing out of an archive.
 target_link_options(facet_static_libraries INTERFACE LINKER:-u,openblas_set_num_threads -static-libgcc)
@@ -102,7 +161,7 @@ target_link_libraries(facet_static_libraries INTERFACE facet_library_headers ${a
 function(facet_carry_metis program)
   set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/facet"
                         BUILD_WITH_INSTALL_RPATH ON)
-  if(FACET_HAVE_CHOLMOD)
+  if(FACET_CHOLMOD_USED)
     get_filename_component(metis ${METIS_LIBRARY} REALPATH)
     add_custom_command(TARGET ${program} POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy ${metis}
                        $<TARGET_FILE_DIR:${program}>/libmetis.so.5 VERBATIM)

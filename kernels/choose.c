@@ -13,37 +13,57 @@ struct instructions {
     const struct kernels *(*kernels)(void);
 };
 
-static int always(void) {
-    return 1;
-}
-
-#ifdef FACET_ISAS_X86_64
-const struct kernels *kernels_x86_64_v1(void);
-const struct kernels *kernels_x86_64_v3(void);
-const struct kernels *kernels_x86_64_v4(void);
-
+/* CMake names the sets that were compiled (cmake/instructions.cmake), each a table of its own. */
+#if defined FACET_SET_x86_64_v3 || defined FACET_SET_x86_64_v4
 static int has_v3(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
 }
+#endif
+#ifdef FACET_SET_x86_64_v4
+const struct kernels *kernels_x86_64_v4(void);
 static int has_v4(void) {
     return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
-
-static const struct instructions sets[] = {{"x86-64-v4", has_v4, kernels_x86_64_v4},
-                                           {"x86-64-v3", has_v3, kernels_x86_64_v3},
-                                           {"x86-64", always, kernels_x86_64_v1}};
-#    define KNOWN "x86-64-v4, x86-64-v3, x86-64"
-#elif defined(FACET_HAVE_SIMD)
-const struct kernels *kernels_native(void);
-static const struct instructions sets[] = {{"native", always, kernels_native}};
-#    define KNOWN "native"
-#else
-static const struct instructions sets[] = {{"none", always, NULL}};
-#    define KNOWN "none"
 #endif
+#ifdef FACET_SET_x86_64_v3
+const struct kernels *kernels_x86_64_v3(void);
+#endif
+#ifdef FACET_SET_x86_64_v1
+const struct kernels *kernels_x86_64_v1(void);
+#endif
+#ifdef FACET_SET_native
+const struct kernels *kernels_native(void);
+#endif
+
+static int always(void) {
+    return 1;
+}
+
+/* No vector kernels: a library that has none for this processor runs those of ref, in batches of this size.
+ */
+static const struct kernels *kernels_none(void) {
+    static const struct kernels none = {.lanes = 8};
+    return &none;
+}
+
+/* The best first. */
+static const struct instructions sets[] = {
+#ifdef FACET_SET_x86_64_v4
+    {"x86-64-v4", has_v4, kernels_x86_64_v4},
+#endif
+#ifdef FACET_SET_x86_64_v3
+    {"x86-64-v3", has_v3, kernels_x86_64_v3},
+#endif
+#ifdef FACET_SET_x86_64_v1
+    {"x86-64", always, kernels_x86_64_v1},
+#endif
+#ifdef FACET_SET_native
+    {"native", always, kernels_native},
+#endif
+    {"none", always, kernels_none}};
 #define N_SETS ((int)(sizeof sets / sizeof sets[0]))
 
 static const struct instructions *chosen;
@@ -53,7 +73,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void choose(void) {
     const char *wanted = getenv("FACET_INSTRUCTIONS");
     int best = 0, i = 0;
-#ifdef FACET_ISAS_X86_64
+#if defined __x86_64__
     __builtin_cpu_init();
 #endif
     while (!sets[best].are_there()) best++;
@@ -78,5 +98,19 @@ const char *kernels_instructions(const char **refused) {
 }
 
 const char *kernels_instruction_sets(void) {
-    return KNOWN;
+    static const char names[] = ""
+#ifdef FACET_SET_x86_64_v4
+                                "x86-64-v4, "
+#endif
+#ifdef FACET_SET_x86_64_v3
+                                "x86-64-v3, "
+#endif
+#ifdef FACET_SET_x86_64_v1
+                                "x86-64, "
+#endif
+#ifdef FACET_SET_native
+                                "native, "
+#endif
+                                "none";
+    return names;
 }

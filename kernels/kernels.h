@@ -267,8 +267,9 @@ struct kernels {
 const struct kernels *kernels_ref(void);  /* all of them */
 const struct kernels *kernels_simd(void); /* what OpenMP and vector instructions do better */
 
-/* Which ones: "x86-64-v3", or "native" in a library for one processor. Refused is what FACET_INSTRUCTIONS
- * names in vain, or NULL. */
+/* The instruction set that is in use: "x86-64-v3", "native" in a library that was compiled for one processor,
+ * "none" where the library has no vector kernels that this processor can run. *refused becomes what the
+ * variable FACET_INSTRUCTIONS names in vain, or NULL. */
 const char *kernels_instructions(const char **refused);
 const char *kernels_instruction_sets(void); /* that this library has */
 

@@ -1,15 +1,16 @@
 #!/bin/bash
 # What `make mpi` shows: how a mesh is shared out, and the same case solved by one process and by four. Results go to
-# build/demo.
+# the folder demo of the build folder, which is the argument (default: build).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ ! -x build/facet-mpi ]; then
-    echo "demo-mpi: build/facet-mpi is not there; run 'make mpi'" >&2
+build=$(cd "${1:-build}" 2>/dev/null && pwd) || build=${1:-build}
+if [ ! -x "$build/facet-mpi" ]; then
+    echo "demo-mpi: $build/facet-mpi is not there; run 'make mpi'" >&2
     exit 1
 fi
 root=$PWD
-mkdir -p build/demo
-cd build/demo
+mkdir -p "$build/demo"
+cd "$build/demo"
 ln -sfn "$root/examples" examples
 export OMP_NUM_THREADS=1
 # Open MPI asks for this where root runs it, and where there are fewer processors than ranks.
@@ -17,7 +18,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
     OMPI_MCA_mpi_yield_when_idle=1
 run() {
     echo "\$ $*"
-    PATH="$root/build:$PATH" "$@"
+    PATH="$build:$PATH" "$@"
     echo
 }
 

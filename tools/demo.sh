@@ -1,19 +1,21 @@
 #!/bin/bash
 # What `make demo` shows a newcomer, in a few seconds: an engineering problem solved, its picture, and the proof that
-# the method has the order it should. Results go to build/demo.
+# the method has the order it should. Results go to the folder demo of the build folder, which is the argument
+# (default: build).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ ! -x build/facet ]; then
-    echo "demo: build/facet is not there; run 'make' first" >&2
+build=$(cd "${1:-build}" 2>/dev/null && pwd) || build=${1:-build}
+if [ ! -x "$build/facet" ]; then
+    echo "demo: $build/facet is not there; run 'make' first" >&2
     exit 1
 fi
 root=$PWD
-mkdir -p build/demo
-cd build/demo
+mkdir -p "$build/demo"
+cd "$build/demo"
 ln -sfn "$root/examples" examples
 run() {
     echo "\$ facet $*"
-    "$root/build/facet" "$@"
+    "$build/facet" "$@"
     echo
 }
 
@@ -24,11 +26,11 @@ echo "   'tip' is how far the free end sinks: beam theory says -0.2442. 'support
 echo "   the beam, 6.4e-4, upwards. The picture, bent as it is, coloured by the von Mises stress:"
 echo
 echo "\$ facet view beam.vtu --field von_mises --warp 1"
-if "$root/build/facet" view beam.vtu --field von_mises --warp 1; then
+if "$build/facet" view beam.vtu --field von_mises --warp 1; then
     echo
-    echo "   build/demo/beam.png: the stress is largest at the clamped end, above and below."
+    echo "   $build/demo/beam.png: the stress is largest at the clamped end, above and below."
 else
-    echo "   No picture was made (see above); ParaView opens build/demo/beam.vtu."
+    echo "   No picture was made (see above); ParaView opens $build/demo/beam.vtu."
 fi
 echo
 echo "2. Is it right? A problem with a known solution, on curved cells, at degrees 1 to 3:"

@@ -24,11 +24,7 @@ struct device {
 #define DEBUG_LANES 3 /* another number, and an odd one: nothing may rely on that of the others */
 
 static const struct device devices[] = {
-#ifdef FACET_HAVE_SIMD
     {"cpu", kernels_simd, kernels_ref, HOST, 0},
-#else
-    {"cpu", NULL, kernels_ref, HOST, REF_LANES},
-#endif
     {"ref", kernels_ref, NULL, HOST, REF_LANES},
     {"debug", NULL, kernels_ref, WALL, DEBUG_LANES},
 #ifdef FACET_HAVE_CUDA
