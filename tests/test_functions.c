@@ -18,42 +18,45 @@
 #define ROUNDS 400 /* blocks of N in each range */
 #define MOST   2.0 /* ulp */
 
-#ifdef FACET_ISAS_X86_64
-const struct kernels *kernels_x86_64_v1(void);
-const struct kernels *kernels_x86_64_v3(void);
-const struct kernels *kernels_x86_64_v4(void);
+typedef void expression_kernel(const struct expression_plan *plan, int64_t n, const double *x,
+                               const double *normals, double *work);
+/* The kernel of every instruction set, whether the library has that set or not. */
+#ifdef FACET_SETS_X86_64
+expression_kernel expression_x86_64_v1, expression_x86_64_v3, expression_x86_64_v4;
 #endif
 
 /* The kinds of code that this processor runs, ref first; exact: with fused multiply-adds. */
 struct kind {
     const char *name;
-    const struct kernels *table;
+    expression_kernel *kernel;
     int exact;
 };
 static int list_kinds(struct kind kinds[4]) {
     int n = 0;
-    kinds[n++] = (struct kind){"ref", kernels_ref(), 1};
-#ifdef FACET_ISAS_X86_64
+    kinds[n++] = (struct kind){"ref", kernels_ref()->expression[0], 1};
+#ifdef FACET_SETS_X86_64
     int v3 =
             __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"),
         v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl");
-    kinds[n++] = (struct kind){"x86-64", kernels_x86_64_v1(), 0};
-    if (v3) kinds[n++] = (struct kind){"x86-64-v3", kernels_x86_64_v3(), 1};
-    if (v4) kinds[n++] = (struct kind){"x86-64-v4", kernels_x86_64_v4(), 1};
-#elif defined FACET_HAVE_SIMD
+    kinds[n++] = (struct kind){"x86-64", expression_x86_64_v1, 0};
+    if (v3) kinds[n++] = (struct kind){"x86-64-v3", expression_x86_64_v3, 1};
+    if (v4) kinds[n++] = (struct kind){"x86-64-v4", expression_x86_64_v4, 1};
+#else
+    if (kernels_simd()->expression[0] != NULL) {
 #    if defined __FMA__ || defined __ARM_FEATURE_FMA
-    kinds[n++] = (struct kind){"native", kernels_simd(), 1};
+        kinds[n++] = (struct kind){"native", kernels_simd()->expression[0], 1};
 #    else
-    kinds[n++] = (struct kind){"native", kernels_simd(), 0};
+        kinds[n++] = (struct kind){"native", kernels_simd()->expression[0], 0};
 #    endif
+    }
 #endif
     return n;
 }
 
 /* op of n <= N numbers x[2 i] and x[2 i + 1]; rows: the jet, N numbers each. */
-static void evaluate(const struct kernels *table, enum op op, double constant, int order, int n,
+static void evaluate(expression_kernel *kernel, enum op op, double constant, int order, int n,
                      const double *x, double *rows) {
     static double work[(EXPRESSION_SCRATCH + 30) * N];
     const struct expression_node nodes[3] = {
@@ -62,7 +65,7 @@ static void evaluate(const struct kernels *table, enum op op, double constant, i
         {.op = (int)op, .argument = {0, 1}, .constant = constant, .first = 3, .second = 11, .slot = 2}};
     struct expression_plan plan = {.dim = 2, .order = order, .block = N, .n_nodes = 3, .nodes = nodes};
     for (size_t i = 0; i < sizeof work / sizeof *work; i++) work[i] = 0;
-    table->expression[0](&plan, n, x, NULL, work);
+    kernel(&plan, n, x, NULL, work);
     for (int r = 0; r < expression_jet(order); r++)
         memcpy(rows + (size_t)r * N, work + expression_row(&plan, 2, r), (size_t)n * sizeof *rows);
 }
@@ -221,7 +224,7 @@ static void every_function_is_right_to_two_ulp(void **state) {
             }
             for (int k = 0; k < n_kinds; k++) {
                 double *worst = &worst_of[f - functions][k];
-                evaluate(kinds[k].table, f->op, 0, 0, N, x, value);
+                evaluate(kinds[k].kernel, f->op, 0, 0, N, x, value);
                 for (int i = 0; i < N; i++) {
                     double error = ulp(value[i], exact[i]);
                     if (error > *worst) *worst = error;
@@ -260,10 +263,10 @@ static void all_kinds_give_the_same_bits(void **state) {
                 for (int i = 0; i < 2 * n; i++)
                     x[i] = draw(&seed, spreads[s % 2], s % 2 ? 1e-300 : -3, s % 2 ? 1e300 : 3);
                 double constant = op == OP_INTEGER_POWER ? (double)(s % 9) - 11 : 2.5;
-                evaluate(kinds[0].table, (enum op)op, constant, order, n, x, first);
+                evaluate(kinds[0].kernel, (enum op)op, constant, order, n, x, first);
                 for (int k = 1; k < n_kinds; k++) {
                     if (!kinds[k].exact) continue;
-                    evaluate(kinds[k].table, (enum op)op, constant, order, n, x, other);
+                    evaluate(kinds[k].kernel, (enum op)op, constant, order, n, x, other);
                     for (int row = 0; row < expression_jet(order); row++)
                         for (int i = 0; i < n; i++)
                             if (!same_bits(first[row * N + i], other[row * N + i]))
@@ -287,10 +290,10 @@ static void steps_do_not_flip(void **state) {
             if (k == 0)
                 for (int i = 0; i < N; i++)
                     x[2 * i] = (double)(random_bits(&seed) % 4801) / 400.0, x[2 * i + 1] = 0;
-            evaluate(kinds[k].table, OP_SIN, 0, 0, N, x, inner);
+            evaluate(kinds[k].kernel, OP_SIN, 0, 0, N, x, inner);
             double y[2 * N];
             for (int i = 0; i < N; i++) y[2 * i] = 12 * inner[i], y[2 * i + 1] = 0;
-            evaluate(kinds[k].table, OP_FLOOR, 0, 0, N, y, k == 0 ? first : other);
+            evaluate(kinds[k].kernel, OP_FLOOR, 0, 0, N, y, k == 0 ? first : other);
             for (int i = 0; k > 0 && i < N; i++) assert_true(first[i] == other[i]);
         }
 }
@@ -349,7 +352,7 @@ static void special_values_are_those_of_c(void **state) {
                 long double exact = functions[f].exact(x[0], x[1]);
                 for (int k = 0; k < n_kinds; k++) {
                     double value[N];
-                    evaluate(kinds[k].table, functions[f].op, 0, 0, 1, x, value);
+                    evaluate(kinds[k].kernel, functions[f].op, 0, 0, 1, x, value);
                     int zero = exact == 0 && !(functions[f].op == OP_FLOOR || functions[f].op == OP_CEIL);
                     if (ulp(value[0], exact) > MOST ||
                         (zero && !signbit(value[0]) != !signbit((double)exact)))
@@ -364,17 +367,17 @@ static void powers_agree(void **state) {
     (void)state;
     static double x[2 * N], first[N], other[N];
     uint64_t seed = 7;
-    const struct kernels *table = kernels_ref();
+    expression_kernel *kernel = kernels_ref()->expression[0];
     for (int round = 0; round < 50; round++) {
         double constant = random_between(&seed, 0.1, 7);
         for (int i = 0; i < N; i++) x[2 * i] = random_between(&seed, -1, 5), x[2 * i + 1] = constant;
-        evaluate(table, OP_POWER, 0, 0, N, x, first);
-        evaluate(table, OP_CONSTANT_EXPONENT, constant, 0, N, x, other);
+        evaluate(kernel, OP_POWER, 0, 0, N, x, first);
+        evaluate(kernel, OP_CONSTANT_EXPONENT, constant, 0, N, x, other);
         for (int i = 0; i < N; i++) assert_true(same_bits(first[i], other[i]));
         for (int i = 0; i < N; i++) x[2 * i + 1] = x[2 * i], x[2 * i] = constant;
-        evaluate(table, OP_POWER, 0, 0, N, x, first);
+        evaluate(kernel, OP_POWER, 0, 0, N, x, first);
         for (int i = 0; i < N; i++) x[2 * i] = x[2 * i + 1];
-        evaluate(table, OP_CONSTANT_BASE, constant, 0, N, x, other);
+        evaluate(kernel, OP_CONSTANT_BASE, constant, 0, N, x, other);
         for (int i = 0; i < N; i++) assert_true(same_bits(first[i], other[i]));
     }
 }

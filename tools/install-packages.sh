@@ -108,8 +108,10 @@ fi
 apt() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@" >&2
 }
+begin=$(date +%s)
 if ! apt update || ! apt install --no-install-recommends $missing; then
     find_missing
     say "apt-get failed (see above; is there a network?); still missing:$missing"
     [ -z "$missing" ] || go_on_without
 fi
+say "installed in $(($(date +%s) - begin)) s"

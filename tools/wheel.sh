@@ -28,7 +28,8 @@ done
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 "$folder/tools/bin/pip" wheel . --quiet --no-deps --no-build-isolation --wheel-dir "$folder/plain" \
     --config-settings=build-dir=build-vendored --config-settings="wheel.license-files=LICENSE;build-wheel/licenses/*" \
-    --config-settings=cmake.define.FACET_SCIPY_OPENBLAS="$openblas" --config-settings=cmake.define.FACET_CHOLMOD=OFF
+    --config-settings=cmake.define.FACET_SCIPY_OPENBLAS="$openblas" --config-settings=cmake.define.FACET_CHOLMOD=OFF \
+    --config-settings=cmake.define.FACET_INSTRUCTIONS=all
 LD_LIBRARY_PATH=$openblas/lib "$folder/tools/bin/auditwheel" repair --wheel-dir "$folder" "$folder"/plain/*.whl
 wheel=$(ls "$folder"/facet_hdg-*.whl)
 
