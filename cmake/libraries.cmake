@@ -123,7 +123,7 @@ function(facet_archive name)
                     OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(NOT IS_ABSOLUTE "${path}")
       message(FATAL_ERROR "FACET_STATIC needs lib${name}.a, which was not found: "
-              "tools/install-packages.sh build static installs what Debian has, and FACET_STATIC=OFF does without")
+              "tools/install-packages.sh program static installs what Debian has, and FACET_STATIC=OFF does without")
     endif()
     set(FACET_ARCHIVE_${name} ${path} CACHE FILEPATH "" FORCE)
   endif()

@@ -1,0 +1,44 @@
+# Tests under the address and undefined-behaviour sanitizers, in every run: the rooms that handle what users give
+# (texts, files, meshes, data, options) and every allocation are compiled once more with them and linked with the rest of
+# the library as it is. `make debug` has sanitizers in everything.
+if(facet_sanitizers)
+  return()
+endif()
+set(rooms base device expr mesh problem io case)
+# Chosen by the lines of these rooms that a test reaches and the ones before it do not, per second (docs/testing.md).
+set(sanitized test_base test_expr test_expr_text test_field test_gmsh test_case test_api test_api_mesh test_api_case
+    test_api_faults test_problem test_update test_run test_faces random_api)
+
+set(sources "")
+foreach(room ${rooms})
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.c)
+  list(APPEND sources ${files})
+endforeach()
+string(REPLACE ";" "|" rooms "${rooms}")
+add_library(sanitizers INTERFACE)
+target_compile_options(sanitizers INTERFACE -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined
+                       -fno-sanitize-recover=undefined)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU) # these two are guesses, and instrumented code leads gcc to wrong ones
+  target_compile_options(sanitizers INTERFACE -Wno-format-truncation -Wno-maybe-uninitialized)
+endif()
+target_link_options(sanitizers INTERFACE -fsanitize=address,undefined)
+
+add_library(sanitized_rooms OBJECT ${sources})
+target_link_libraries(sanitized_rooms PRIVATE facet_settings facet_libraries sanitizers)
+add_library(facet_sanitized STATIC $<TARGET_OBJECTS:sanitized_rooms> ${facet_kernel_objects}
+            "$<FILTER:$<TARGET_OBJECTS:facet_objects>,EXCLUDE,/src/(${rooms})/>")
+target_link_libraries(facet_sanitized PUBLIC facet_settings)
+
+foreach(name ${sanitized})
+  set(files ${name}.c)
+  set(arguments "")
+  if(name STREQUAL random_api)
+    set(files fuzz/fuzz_api.c fuzz/random.c)
+    set(arguments 1 200) # seed and sequences
+  endif()
+  add_executable(sanitized_${name} ${files})
+  target_include_directories(sanitized_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_include_directories(sanitized_${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE})
+  target_link_libraries(sanitized_${name} PRIVATE sanitizers facet_sanitized facet_libraries ${CMOCKA_LIBRARY})
+  facet_test(sanitized_${name} ${PROJECT_SOURCE_DIR} sanitized_${name} ${arguments})
+endforeach()
