@@ -153,13 +153,15 @@ def patch_parameters(patch, nodes):
 
 
 def is_twice(x):
-    """Which rows of x, about 1 in size, occur more than once, up to rounding. Two grids half a step apart: a pair that
-    one of them separates lies well inside a box of the other."""
+    """Which rows of x, between 0 and 1 or not far from it, occur more than once, up to rounding. Two grids half a step
+    apart: a pair that one of them separates lies well inside a box of the other. A box has one number of 63 bits."""
     twice = np.zeros(len(x), dtype=bool)
     for shift in (0.0, 0.5):
-        boxes = np.floor(x / 1e-6 + shift).astype(np.int64)
-        _, inverse, counts = np.unique(boxes, axis=0, return_inverse=True, return_counts=True)
-        twice |= counts[inverse.ravel()] > 1
+        box = np.clip(np.floor((x + 0.5) * 1e6 + shift), 0, (1 << 21) - 1).astype(np.int64)
+        number = (box[:, 0] << 42) | (box[:, 1] << 21) | box[:, 2]
+        order = np.argsort(number, kind="stable")
+        same = number[order[1:]] == number[order[:-1]]
+        twice[order[1:][same]] = twice[order[:-1][same]] = True
     return twice
 
 
@@ -409,7 +411,7 @@ def warp(points, on_cells, array, numbers, factor):
     move = array.copy() if array.shape[1] == 3 else np.outer(numbers, (0, 0, 1))
     largest = np.sqrt((move ** 2).sum(axis=1)).max()
     share = 0.1 if array.shape[1] == 3 else 0.3
-    size = np.ptp(points, axis=0).max()
+    size = extent_of(points).max()
     scale = (share * size / largest if largest > 0 else 0) if factor == "auto" else factor
     moved = points + scale * move
     if not np.isfinite(moved).all():
@@ -417,10 +419,20 @@ def warp(points, on_cells, array, numbers, factor):
     return moved, scale
 
 
+def bounds_of(points):
+    """By columns, since NumPy takes the least of long columns faster than that of short rows."""
+    return np.array([column.min() for column in points.T]), np.array([column.max() for column in points.T])
+
+
+def extent_of(points):
+    low, high = bounds_of(points)
+    return high - low
+
+
 def unit_size(points):
     """The points as they are drawn, moved and scaled to a box of side 1: neither tiny nor huge numbers follow."""
-    low = points.min(axis=0)
-    size = (points.max(axis=0) - low).max()
+    low, high = bounds_of(points)
+    size = (high - low).max()
     if not math.isfinite(size):
         raise Wrong("the coordinates of the points are too large")
     return (points - low) / max(size, 1e-300)
@@ -428,7 +440,7 @@ def unit_size(points):
 
 def camera(points):
     """Rows: to the right, up, towards the eye. A flat mesh is seen from above, anything else from a corner."""
-    extent = np.ptp(points, axis=0)
+    extent = extent_of(points)
     if extent[2] <= 1e-12 * max(extent.max(), 1e-300):
         return np.eye(3), True
     azimuth, height = math.radians(-60), math.radians(28)
@@ -513,9 +525,10 @@ def picture(options):
         points, factor = warp(points, on_cells_now, array, numbers, options.warp)
         caption += f", warped by {factor:.3g} {name}"
 
-    still, points = unit_size(grid.points), unit_size(points)
+    still = unit_size(grid.points)
+    points = still if points is grid.points else unit_size(points)
     axes, flat = camera(points)
-    spread = np.ptp(points @ axes.T, axis=0)
+    spread = extent_of(points @ axes.T)
     width, height = picture_size(options.size, spread[1] / max(spread[0], 1e-300))
     pieces = build_pieces(groups, points, still, (on_cells, numbers), width * height)
     k = SUPERSAMPLE

@@ -381,7 +381,7 @@ class Piece:
         return found
 
     def points(self):
-        x = self._points.values().astype(float)
+        x = self._points.values().astype(float, copy=False)
         if not np.isfinite(x).all():
             raise self.file.damaged("a coordinate of its points is not a number")
         return x
@@ -453,6 +453,11 @@ def active_names(element, sections):
 
 # ------------------------------------------------------------------------------------------ the grid
 
+def join(arrays):
+    """One array is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
 class Field:
     """A field of all pieces: name, n_components, and values() of shape (points or cells, components)."""
 
@@ -460,7 +465,7 @@ class Field:
         self.name, self.n_components, self._arrays = arrays[0].name, arrays[0].n_components, arrays
 
     def values(self):
-        return np.concatenate([array.values().astype(float) for array in self._arrays])
+        return join([array.values().astype(float, copy=False) for array in self._arrays])
 
 
 def joined_fields(pieces, fields_of):
@@ -479,12 +484,12 @@ class Grid:
     types: VTK's numbers; point_fields and cell_fields by name; active: names of fields, the foremost first."""
 
     def __init__(self, pieces, active):
-        self.points = np.concatenate([piece.points() for piece in pieces])
-        self.types = np.concatenate([piece.types for piece in pieces])
+        self.points = join([piece.points() for piece in pieces])
+        self.types = join([piece.types for piece in pieces])
         first_point = np.cumsum([0] + [piece.n_points for piece in pieces])
-        self.connectivity = np.concatenate([piece.connectivity + first for piece, first in zip(pieces, first_point)])
+        self.connectivity = join([piece.connectivity + first for piece, first in zip(pieces, first_point)])
         sizes = [np.diff(piece.offsets) for piece in pieces]
-        self.offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        self.offsets = np.concatenate([[0], np.cumsum(join(sizes))])
         self.point_fields = joined_fields(pieces, lambda piece: piece.point_fields)
         self.cell_fields = joined_fields(pieces, lambda piece: piece.cell_fields)
         self.active = [name for name in active if name in self.point_fields or name in self.cell_fields]
