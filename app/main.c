@@ -25,7 +25,8 @@ static const struct app_command commands[] = {
      "all\nof a directory, become pictures beside them, or in the directory given by --output. Needs "
      "gnuplot.\n"},
     {"view", "FILE", "a picture of a result", 0, 0, 0, NULL,
-     "Needs Python with VTK (Debian: python3-vtk9). 'facet view --help' lists the options of the viewer.\n"},
+     "Needs Python with NumPy (Debian: python3-numpy). 'facet view --help' lists the options of the "
+     "viewer.\n"},
     {"info", "", "version, devices, libraries, memory", OPTION_DEVICE | OPTION_THREADS, 0, 0, info_command,
      NULL},
     {"help", "[input]", "this text; 'facet help input' explains the case file", OPTION_MARKDOWN, 0, 1,

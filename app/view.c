@@ -40,9 +40,8 @@ facet_status view_command(int argc, char **argv) {
     for (int i = 0; i < argc; i++) arguments[2 + i] = argv[i];
     execvp(python, arguments);
     FAIL(FACET_ERROR_MACHINE,
-         "python3 could not be started: %s; 'facet view' needs Python with VTK (Debian: python3-vtk9), or "
-         "open the "
-         "file with ParaView",
+         "python3 could not be started: %s; 'facet view' needs Python with NumPy (Debian: python3-numpy), or "
+         "open the file with ParaView",
          strerror(errno));
 done:
     base_free(&arguments);

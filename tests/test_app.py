@@ -705,7 +705,7 @@ class Others(Program):
         self.run_program("solve", self.write(EXACT), "--output", "a.vtu")
         done = subprocess.run([PROGRAM, "view", "a.vtu", "--field", "u", "--output", "a.png"], capture_output=True, text=True,
                               cwd=self.place.name)
-        if done.returncode == 3 and ("VTK" in done.stderr or "beside the program" in done.stderr):
+        if done.returncode == 3 and ("NumPy" in done.stderr or "beside the program" in done.stderr):
             self.skipTest(done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(os.path.getsize(self.path("a.png")), 1000)

@@ -17,7 +17,11 @@ for file in include/facet.h share/doc/facet/LICENSE share/doc/facet/CHANGELOG.md
 done
 if [ -e "$FACET_SOURCE_DIR/tools/view.py" ]; then
     [ -x "$prefix/share/facet/view.py" ] || fail "share/facet/view.py was not installed"
-    [ -s "$prefix/share/facet/whole.py" ] || fail "share/facet/whole.py, which view.py needs, was not installed"
+    for module in vtu cells letters whole; do
+        [ -s "$prefix/share/facet/$module.py" ] || fail "share/facet/$module.py, which view.py needs, was not installed"
+    done
+    "$prefix/share/facet/view.py" --help >"$work/view" 2>&1 || grep -q NumPy "$work/view" ||
+        fail "the installed viewer does not start: $(cat "$work/view")"
 fi
 for file in "$FACET_SOURCE_DIR"/examples/*; do
     [ ! -f "$file" ] || cmp "$file" "$prefix/share/facet/examples/${file##*/}"

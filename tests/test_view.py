@@ -1,5 +1,5 @@
 """Makes pictures of the files of tests/write_vtu.c with tools/view.py and looks at their pixels. Usage: test_view.py
-[WRITE_VTU], by default tests/write_vtu in FACET_BUILD_DIR. Exit status 77: VTK is not here, nothing was tested."""
+[WRITE_VTU], by default tests/write_vtu in FACET_BUILD_DIR. Exit status 77: NumPy is not here, nothing was tested."""
 
 import collections
 import os
@@ -113,15 +113,24 @@ class Pictures(unittest.TestCase):
         damaged = self.path("damaged.vtu")
         with open(self.path("many_10.vtu"), "rb") as whole, open(damaged, "wb") as cut:
             cut.write(whole.read()[:100000])
-        quad = self.path("quad_3.vtu")
+        quad, pipe, nothing = self.path("quad_3.vtu"), self.path("pipe"), self.path("nothing.vtu")
+        os.mkfifo(pipe)
+        with open(nothing, "wb"):
+            pass
         for status, arguments in [
             (2, [self.path("none.vtu")]),
             (2, [os.path.abspath(__file__)]),
             (2, [damaged]),
+            (2, [DIRECTORY]),
+            (2, ["/dev/zero"]),
+            (2, [pipe]),
+            (2, [nothing]),
             (2, [self.path("empty_2.vtu")]),
             (2, [quad, "--field", "none"]),
             (2, [quad, "--field", "xi", "--component", "3"]),
             (2, [quad, "--size", "huge"]),
+            (2, [quad, "--warp", "nan"]),
+            (2, [quad, "--component", "\u00b2"]),
             (2, [quad, "--nonsense"]),
             (3, [quad, "--output", self.path("none/picture.png")]),
         ]:
@@ -129,13 +138,43 @@ class Pictures(unittest.TestCase):
             self.assertEqual(done.returncode, status, arguments)
             self.assertIn("facet view", done.stderr)
             self.assertNotIn("Traceback", done.stderr)
+            if "usage" not in done.stderr:
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_modules(self):
+        """Beside NumPy nothing is loaded that does not come with Python."""
+        done = subprocess.run([sys.executable, "-X", "importtime", VIEW, self.path("tet_2.vtu"), "--size", "320x240"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("numpy", done.stderr)
+        for module in ("vtk", "matplotlib", "PIL"):
+            self.assertNotIn(module, [line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines()])
+
+    def test_letters(self):
+        """Every printable letter of ASCII has strokes of its own, and leaves ink where it was put."""
+        sys.path.insert(0, os.path.dirname(VIEW))
+        import letters
+        import numpy as np
+        drawn = set()
+        for code in range(33, 127):
+            self.assertIn(chr(code), letters.LETTERS)
+            image = np.ones((30, 30, 3))
+            letters.put_text(image, chr(code), 5, 15, 13)
+            self.assertGreaterEqual((image < 0.5).sum(), 3, chr(code))
+            drawn.add(image.tobytes())
+        self.assertGreaterEqual(len(drawn), 94 - 2)  # I, l and | may look alike
+        image = np.ones((30, 30, 3))
+        letters.put_text(image, "a long text with \u00e9 and \u2207 at the edge", 20, 1, 13)
+        self.assertEqual(letters.text_width("\u00e9", 13), letters.text_width("e", 13))
+        self.assertGreater(letters.text_width("\u2207", 13), 0)
+        self.assertEqual(letters.text_width("", 13), 0)
 
 
 if __name__ == "__main__":
     try:
-        import vtkmodules.vtkIOXML  # noqa: F401
+        import numpy  # noqa: F401
     except ImportError as missing:
-        print(f"skipped: VTK for Python is not installed ({missing}); Debian: python3-vtk9")
+        print(f"skipped: NumPy is not installed ({missing}); Debian: python3-numpy")
         sys.exit(77)
     if len(sys.argv) > 1:
         program = sys.argv.pop()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """A picture of a VTU file:  view.py FILE [--field NAME] [--component C] [--warp [FACTOR]] [--output PNG]
 
-VTK reads the file and knows the shape functions of its cells; the pixels are made here, with numpy, so that neither a
-screen, nor an X server, nor OpenGL is needed. Each cell is cut into a lattice of triangles on which its own shape
-functions are evaluated, so that curved cells and high degrees look as smooth as they are. Of cells in space the outer
-faces are drawn, seen from above at an angle.
+vtu.py reads the file, cells.py knows the shape functions of its cells, letters.py draws text; the pixels are made here.
+Nothing but NumPy is needed: neither a screen, nor an X server, nor OpenGL. Each cell is cut into a lattice of triangles
+on which its own shape functions are evaluated, so that curved cells and high degrees look as smooth as they are. Of
+cells in space the outer faces are drawn, seen from above at an angle.
 
-Exit status: 0 done (the path of the picture is printed), 2 the file or an option is wrong, 3 VTK is missing or the
+Exit status: 0 done (the path of the picture is printed), 2 the file or an option is wrong, 3 NumPy is missing or the
 picture cannot be written.
 """
 import argparse
@@ -17,34 +17,25 @@ import struct
 import sys
 import zlib
 
-from whole import write_whole
-
 SYSTEM_PYTHON = "/usr/bin/python3"
 try:
     import numpy as np
-    from vtkmodules.util.numpy_support import vtk_to_numpy
-    from vtkmodules.vtkCommonCore import mutable, vtkLogger
-    from vtkmodules.vtkCommonDataModel import vtkGenericCell, vtkImageData
-    from vtkmodules.vtkIOXML import vtkXMLPUnstructuredGridReader, vtkXMLUnstructuredGridReader
-    from vtkmodules.vtkRenderingCore import vtkTextProperty, vtkTextRenderer
-    import vtkmodules.vtkRenderingFreeType  # noqa: F401  the text renderer itself
 except ImportError as missing:
-    # A Python of the user's own may stand before the distribution's, which is the one that has VTK.
+    # A Python of the user's own may stand before the distribution's, which is the one that has NumPy.
     if os.access(SYSTEM_PYTHON, os.X_OK) and not os.environ.get("FACET_VIEW_AGAIN"):
         os.environ["FACET_VIEW_AGAIN"] = "1"
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, os.path.abspath(__file__)] + sys.argv[1:])
-    print(f"facet view: VTK for Python is needed to read the file ({missing}).\n"
-          "Install it with: apt-get install python3-vtk9 python3-numpy", file=sys.stderr)
+    print(f"facet view: NumPy for Python is needed ({missing}).\nInstall it with: apt-get install python3-numpy",
+          file=sys.stderr)
     sys.exit(3)
+
+import cells as shapes
+import vtu
+from letters import put_text, text_width
+from whole import write_whole
 
 SUPERSAMPLE = 2  # the picture is made larger and averaged down, against jagged edges
 MESH_LINES_UP_TO = 5000  # cells; more would be a black picture
-# Kinds of cells by VTK's type number: linear, quadratic, Lagrange.
-KINDS = {3: "segment", 21: "segment", 35: "segment", 68: "segment",
-         5: "triangle", 22: "triangle", 34: "triangle", 69: "triangle",
-         8: "quad", 9: "quad", 23: "quad", 28: "quad", 70: "quad",
-         10: "tet", 24: "tet", 71: "tet", 11: "hex", 12: "hex", 25: "hex", 29: "hex", 72: "hex",
-         13: "prism", 26: "prism", 32: "prism", 73: "prism"}
 # The flat patches of a cell in its parametric coordinates: (is it a triangle, origin, first side, second side).
 PATCHES = {
     "triangle": [(True, (0, 0, 0), (1, 0, 0), (0, 1, 0))],
@@ -67,56 +58,35 @@ class Wrong(Exception):
 # ------------------------------------------------------------------------------------------ data
 
 class Group:
-    """Cells of one type and number of points: points x of shape (cells, points, 3), values (cells, points)."""
+    """Cells of one type and number of points: ids of shape (cells, points)."""
 
-    def __init__(self, grid, cells, kind, ids):
-        self.kind, self.cells, self.ids = kind, cells, ids
-        self.sample = vtkGenericCell()  # the shape functions of all of them
-        grid.GetCell(int(cells[0]), self.sample)
-        self.linear = ids.shape[1] == {"segment": 2, "triangle": 3, "quad": 4, "tet": 4, "hex": 8,
-                                        "prism": 6}[kind]
+    def __init__(self, vtk_type, cells, ids):
+        self.type, self.kind, self.cells, self.ids = vtk_type, shapes.KINDS[vtk_type], cells, ids
+        order = shapes.order_of(vtk_type, ids.shape[1])
+        if order is None:
+            raise Wrong(f"a cell of VTK type {vtk_type} with {ids.shape[1]} points cannot be drawn")
+        self.linear = order == 1
 
     def weights(self, parameters):
         """Shape functions at parametric points: (points, nodes)."""
-        rows = []
-        for p in parameters:
-            row = [0.0] * self.ids.shape[1]
-            self.sample.EvaluateLocation(mutable(0), [float(c) for c in p], [0.0] * 3, row)
-            rows.append(row)
-        return np.array(rows)
+        return shapes.weights(self.type, self.ids.shape[1], parameters)
 
-
-def read_grid(path):
-    if not os.path.isfile(path):
-        raise Wrong(f"there is no file '{path}'")
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # its complaints are gathered below
-    reader = (vtkXMLPUnstructuredGridReader if path.endswith(".pvtu") else vtkXMLUnstructuredGridReader)()
-    if not reader.CanReadFile(path):
-        raise Wrong(f"'{path}' is not a VTU file (an XML file of VTK with type UnstructuredGrid)")
-    complaints = []
-    for event in ("ErrorEvent", "WarningEvent"):
-        reader.AddObserver(event, lambda *_: complaints.append(1))
-    reader.SetFileName(path)
-    reader.Update()
-    grid = reader.GetOutput()
-    if complaints or grid is None or grid.GetNumberOfCells() == 0:
-        raise Wrong(f"'{path}' is damaged or has no cells")
-    return grid
+    def interpolate(self, weights, chosen, numbers):
+        """Numbers at points (points, ...) in the chosen cells: (cells, weights, ...)."""
+        at_nodes = np.moveaxis(numbers[self.ids[chosen]], 1, -1)
+        return np.moveaxis(at_nodes @ weights.T, -1, 1)
 
 
 def find_groups(grid):
-    connectivity = vtk_to_numpy(grid.GetCells().GetConnectivityArray())
-    offsets = vtk_to_numpy(grid.GetCells().GetOffsetsArray())
-    types = vtk_to_numpy(grid.GetCellTypesArray())
-    sizes = np.diff(offsets)
+    sizes = np.diff(grid.offsets)
+    key = grid.types + 256 * sizes
     groups, unknown = [], set()
-    for vtk_type, size in sorted(set(zip(types.tolist(), sizes.tolist()))):
-        if vtk_type not in KINDS:
+    for size, vtk_type in (divmod(k, 256) for k in np.unique(key).tolist()):
+        if vtk_type not in shapes.KINDS:
             unknown.add(vtk_type)
             continue
-        cells = np.nonzero((types == vtk_type) & (sizes == size))[0]
-        ids = connectivity[offsets[cells][:, None] + np.arange(size)]
-        groups.append(Group(grid, cells, KINDS[vtk_type], ids))
+        cells = np.nonzero(key == vtk_type + 256 * size)[0]
+        groups.append(Group(vtk_type, cells, grid.connectivity[grid.offsets[cells][:, None] + np.arange(size)]))
     if unknown:
         print(f"facet view: cells of VTK types {sorted(unknown)} are not drawn", file=sys.stderr)
     if not groups:
@@ -124,23 +94,16 @@ def find_groups(grid):
     return groups
 
 
-def names_of(data):
-    return [data.GetArrayName(i) for i in range(data.GetNumberOfArrays())]
-
-
 def find_field(grid, name):
     """(name, is it on cells, array of rows)."""
-    places = [(grid.GetPointData(), False), (grid.GetCellData(), True)]
-    known = [n for data, _ in places for n in names_of(data)]
+    known = [*grid.point_fields, *grid.cell_fields]
     if not known:
         raise Wrong("the file has no fields")
     if name is None:
-        active = [a for data, _ in places for a in (data.GetScalars(), data.GetVectors(), data.GetTensors()) if a]
-        name = active[0].GetName() if active else known[0]
-    for data, on_cells in places:
-        if name in names_of(data):
-            array = vtk_to_numpy(data.GetArray(name)).astype(float)
-            return name, on_cells, array.reshape(len(array), -1)
+        name = (grid.active or known)[0]
+    for fields, on_cells in ((grid.point_fields, False), (grid.cell_fields, True)):
+        if name in fields:
+            return name, on_cells, fields[name].values()
     raise Wrong(f"the file has no field '{name}'; it has {', '.join(known)}")
 
 
@@ -155,7 +118,7 @@ def take_component(name, array, component):
     if component in letters:
         index = letters.index(component)
     else:
-        index = int(component) if component.isdigit() else n
+        index = int(component) if component.isdecimal() else n
         if index >= n:
             raise Wrong(f"field '{name}' has no component '{component}'; it has magnitude, 0 .. {n - 1}"
                         + (", " + ", ".join(letters) if letters else ""))
@@ -189,18 +152,20 @@ def patch_parameters(patch, nodes):
     return origin + nodes[:, :1] * first + nodes[:, 1:] * second
 
 
-def is_twice(x, size):
-    """Which rows of x occur more than once, up to rounding. Two grids half a step apart: a pair that one of them
-    separates lies well inside a box of the other."""
+def is_twice(x):
+    """Which rows of x, between 0 and 1 or not far from it, occur more than once, up to rounding. Two grids half a step
+    apart: a pair that one of them separates lies well inside a box of the other. A box has one number of 63 bits."""
     twice = np.zeros(len(x), dtype=bool)
     for shift in (0.0, 0.5):
-        boxes = np.floor(x / (1e-6 * size) + shift).astype(np.int64)
-        _, inverse, counts = np.unique(boxes, axis=0, return_inverse=True, return_counts=True)
-        twice |= counts[inverse.ravel()] > 1
+        box = np.clip(np.floor((x + 0.5) * 1e6 + shift), 0, (1 << 21) - 1).astype(np.int64)
+        number = (box[:, 0] << 42) | (box[:, 1] << 21) | box[:, 2]
+        order = np.argsort(number, kind="stable")
+        same = number[order[1:]] == number[order[:-1]]
+        twice[order[1:][same]] = twice[order[:-1][same]] = True
     return twice
 
 
-def outer_patches(groups, points, size):
+def outer_patches(groups, points):
     """(group, patch, which cells) of everything to be drawn; a face that two cells share is inside."""
     found, centres = [], []
     for group in groups:
@@ -208,10 +173,10 @@ def outer_patches(groups, points, size):
             found.append((group, patch))
             middle = np.array([[1 / 3, 1 / 3]] if patch[0] else [[0.5, 0.5]])
             weights = group.weights(patch_parameters(patch, middle))
-            centres.append(np.einsum("qn,cnd->cqd", weights, points[group.ids])[:, 0])
+            centres.append(group.interpolate(weights, slice(None), points)[:, 0])
     if not found:
         return []
-    inner = is_twice(np.concatenate(centres), size)
+    inner = is_twice(np.concatenate(centres))
     result, begin = [], 0
     for (group, patch), centre in zip(found, centres):
         solid = group.kind in ("tet", "hex", "prism")
@@ -230,15 +195,15 @@ class Pieces:
     def add_patch(self, group, patch, chosen, s, points, values):
         nodes, pieces, outline = lattice(patch[0], s)
         weights = group.weights(patch_parameters(patch, nodes))
-        self.add(np.einsum("qn,cnd->cqd", weights, points[group.ids[chosen]]),
-                 interpolate(weights, group, chosen, values), pieces, outline)
+        self.add(group.interpolate(weights, chosen, points), interpolate(weights, group, chosen, values), pieces,
+                 outline)
 
     def add_segments(self, group, s, points, values):
         """Segments are drawn as coloured lines."""
         nodes = np.array([(i / s, 0, 0) for i in range(s + 1)])
         weights = group.weights(nodes)
         everyone = np.arange(len(group.ids))
-        self.add(np.einsum("qn,cnd->cqd", weights, points[group.ids]), interpolate(weights, group, everyone, values),
+        self.add(group.interpolate(weights, everyone, points), interpolate(weights, group, everyone, values),
                  np.zeros((0, 3), dtype=int), np.array([(i, i + 1) for i in range(s)]))
 
     def add(self, x, value, pieces, outline):
@@ -256,12 +221,12 @@ def interpolate(weights, group, chosen, values):
     on_cells, numbers = values
     if on_cells:
         return np.repeat(numbers[group.cells[chosen]][:, None], len(weights), axis=1)
-    return np.einsum("qn,cn->cq", weights, numbers[group.ids[chosen]])
+    return group.interpolate(weights, chosen, numbers)
 
 
-def build_pieces(groups, points, still, values, size, pixels):
+def build_pieces(groups, points, still, values, pixels):
     """still: the points before they were moved; a displacement that jumps between cells would part their faces."""
-    patches = outer_patches(groups, still, size)
+    patches = outer_patches(groups, still)
     n_patches = sum(len(chosen) for _, _, chosen in patches)
     side = math.sqrt(pixels / max(1, n_patches))  # of a patch, in pixels, about
     pieces = Pieces()
@@ -273,6 +238,8 @@ def build_pieces(groups, points, still, values, size, pixels):
     for group in groups:
         if group.kind == "segment":
             pieces.add_segments(group, 1 if group.linear else 12, points, values)
+    if not pieces.x:
+        raise Wrong("the cells have no outer face that could be drawn")
     pieces.close()
     return pieces
 
@@ -302,7 +269,8 @@ class Canvas:
         """Corners p (n, 3, 2) in pixels. Triangles of about one size are tested against their pixels all at once."""
         low = np.floor(p.min(axis=1)).astype(int)
         extent = (np.ceil(p.max(axis=1)).astype(int) - low).max(axis=1)
-        area = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
+        first, second = p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]
+        area = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]
         power = np.ceil(np.log2(np.maximum(extent, 1))).astype(int)
         for k in np.unique(power):
             members = np.nonzero((power == k) & (np.abs(area) > 1e-12))[0]
@@ -354,7 +322,7 @@ class Canvas:
                      value[segment, 0] * (1 - at) + value[segment, 1] * at, np.ones(len(pixel)))
 
 
-# ------------------------------------------------------------------------------------------ colours, text, PNG
+# ------------------------------------------------------------------------------------------ colours, scale, PNG
 
 def oklab_to_rgb(lightness, a, b):
     """Oklab to sRGB in 0..1, cut at the ends of the gamut."""
@@ -382,38 +350,18 @@ def colour_map(name, n=256):
     return oklab_to_rgb(np.linspace(0.28, 0.93, n), chroma * np.cos(hue), chroma * np.sin(hue))
 
 
-def put_text(image, text, x, y, size, align="left", colour=(0.1, 0.1, 0.1)):
-    """Draws text with its middle at height y; VTK's FreeType renders it without any window. Returns its width."""
-    style = vtkTextProperty()
-    style.SetFontFamilyToArial()
-    style.SetFontSize(size)
-    style.SetColor(1, 1, 1)
-    raster, extent = vtkImageData(), [0, 0]
-    backend = vtkTextRenderer.FreeType
-    if not text or not vtkTextRenderer.GetInstance().RenderString(style, text, raster, extent, 72, backend):
-        return 0
-    columns, rows, _ = raster.GetDimensions()
-    alpha = vtk_to_numpy(raster.GetPointData().GetScalars()).reshape(rows, columns, -1)[::-1, :, -1] / 255.0
-    used_rows, used_columns = np.nonzero(alpha.any(axis=1))[0], np.nonzero(alpha.any(axis=0))[0]
-    if len(used_rows) == 0:
-        return 0
-    alpha = alpha[used_rows[0]:used_rows[-1] + 1, used_columns[0]:used_columns[-1] + 1]
-    height, width = alpha.shape
-    left = int(x - {"left": 0, "middle": width / 2, "right": width}[align])
-    top = int(y - height / 2)
-    y0, y1 = max(0, top), min(image.shape[0], top + height)
-    x0, x1 = max(0, left), min(image.shape[1], left + width)
-    if y0 < y1 and x0 < x1:
-        part = alpha[y0 - top:y1 - top, x0 - left:x1 - left, None]
-        image[y0:y1, x0:x1] = image[y0:y1, x0:x1] * (1 - part) + np.array(colour) * part
-    return width
-
-
 def ticks(low, high):
-    step = (high - low) / 5
+    step = high / 5 - low / 5
+    if not 0 < step < math.inf:
+        return []
     power = 10.0 ** math.floor(math.log10(step))
     step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / step)))
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def title_size(name, room):
+    """Large, or as small as it must be to fit, in pixels."""
+    return next((size for size in range(18, 9, -1) if text_width(name, size) <= room), 9)
 
 
 def put_scale(image, box, name, bounds, extremes, colours):
@@ -425,10 +373,10 @@ def put_scale(image, box, name, bounds, extremes, colours):
     index = ((bottom - 1 - rows) / max(1, bottom - top - 1) * (len(colours) - 1)).astype(int)
     image[top - 1:bottom + 1, left - 1:right + 1] = 0.2
     image[top:bottom, left:right] = colours[index][:, None, :]
-    put_text(image, name, left, top - 40, 20)
+    put_text(image, name, left, top - 40, title_size(name, image.shape[1] - left - 6))
     put_text(image, f"max {extremes[1]:.4g}", left, top - 14, 13)
     put_text(image, f"min {extremes[0]:.4g}", left, bottom + 14, 13)
-    if high > low:
+    if math.isfinite(high - low):
         for value in ticks(low, high):
             y = bottom - 1 - (value - low) / (high - low) * (bottom - top - 1)
             image[int(y), right:right + 5] = 0.2
@@ -452,26 +400,47 @@ def png_bytes(image):
 
 def find_displacement(grid):
     """The vector u of a deformed body, or None."""
-    array = grid.GetPointData().GetArray("u")
-    if array is None or array.GetNumberOfComponents() != 3:
-        return None
-    return vtk_to_numpy(array).astype(float)
+    field = grid.point_fields.get("u")
+    return field.values() if field is not None and field.n_components == 3 else None
 
 
-def warp(points, on_cells, array, numbers, factor, size):
+def warp(points, on_cells, array, numbers, factor):
     """A vector moves the points by itself; a number lifts them by its value. 'auto' makes the largest move visible."""
     if on_cells:
         raise Wrong("a field on cells cannot warp the mesh; choose a field on points with --field")
     move = array.copy() if array.shape[1] == 3 else np.outer(numbers, (0, 0, 1))
     largest = np.sqrt((move ** 2).sum(axis=1)).max()
     share = 0.1 if array.shape[1] == 3 else 0.3
+    size = extent_of(points).max()
     scale = (share * size / largest if largest > 0 else 0) if factor == "auto" else factor
-    return points + scale * move, scale
+    moved = points + scale * move
+    if not np.isfinite(moved).all():
+        raise Wrong("the mesh cannot be warped: the field or the factor is not a number, or too large")
+    return moved, scale
+
+
+def bounds_of(points):
+    """By columns, since NumPy takes the least of long columns faster than that of short rows."""
+    return np.array([column.min() for column in points.T]), np.array([column.max() for column in points.T])
+
+
+def extent_of(points):
+    low, high = bounds_of(points)
+    return high - low
+
+
+def unit_size(points):
+    """The points as they are drawn, moved and scaled to a box of side 1: neither tiny nor huge numbers follow."""
+    low, high = bounds_of(points)
+    size = (high - low).max()
+    if not math.isfinite(size):
+        raise Wrong("the coordinates of the points are too large")
+    return (points - low) / max(size, 1e-300)
 
 
 def camera(points):
     """Rows: to the right, up, towards the eye. A flat mesh is seen from above, anything else from a corner."""
-    extent = np.ptp(points, axis=0)
+    extent = extent_of(points)
     if extent[2] <= 1e-12 * max(extent.max(), 1e-300):
         return np.eye(3), True
     azimuth, height = math.radians(-60), math.radians(28)
@@ -541,29 +510,30 @@ def colour(canvas, low, high, colours):
 
 
 def picture(options):
-    grid = read_grid(options.file)
+    grid = vtu.read(options.file)
     groups = find_groups(grid)
-    points = vtk_to_numpy(grid.GetPoints().GetData()).astype(float)
+    points = grid.points
     name, on_cells, array = find_field(grid, options.field)
     title, numbers = take_component(name, array, options.component)
-    size, still = max(np.ptp(points, axis=0).max(), 1e-300), points
-    caption = f"{os.path.basename(options.file)}: {grid.GetNumberOfCells()} cells"
+    caption = f"{os.path.basename(options.file)}: {len(grid.types)} cells"
     if options.warp is not None:
         moved = find_displacement(grid)  # of a body, whose other fields are shown in its deformed shape
         if moved is not None:
             on_cells_now, array, name = False, moved, "u"
         else:
             on_cells_now = on_cells
-        points, factor = warp(points, on_cells_now, array, numbers, options.warp, size)
+        points, factor = warp(points, on_cells_now, array, numbers, options.warp)
         caption += f", warped by {factor:.3g} {name}"
 
+    still = unit_size(grid.points)
+    points = still if points is grid.points else unit_size(points)
     axes, flat = camera(points)
-    spread = np.ptp(points @ axes.T, axis=0)
+    spread = extent_of(points @ axes.T)
     width, height = picture_size(options.size, spread[1] / max(spread[0], 1e-300))
-    pieces = build_pieces(groups, points, still, (on_cells, numbers), size, width * height)
+    pieces = build_pieces(groups, points, still, (on_cells, numbers), width * height)
     k = SUPERSAMPLE
     canvas = Canvas(width * k, height * k)
-    draw(pieces, axes, flat, canvas, (30 * k, 30 * k, 180 * k, 45 * k), grid.GetNumberOfCells())
+    draw(pieces, axes, flat, canvas, (30 * k, 30 * k, 180 * k, 45 * k), len(grid.types))
 
     finite = numbers[np.isfinite(numbers)]
     extremes = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
@@ -609,10 +579,11 @@ def stop(number, _frame):
 def main():
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
+    np.seterr(all="ignore")  # fields may have values that are no numbers
     options = parse(sys.argv[1:])
     try:
         write_whole(options.output, png_bytes(picture(options)))
-    except Wrong as wrong:
+    except (Wrong, vtu.Refused) as wrong:
         print(f"facet view: {wrong}", file=sys.stderr)
         return 2
     except OSError as error:
