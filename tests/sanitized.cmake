@@ -6,8 +6,9 @@ if(facet_sanitizers)
 endif()
 set(rooms base device expr mesh problem io case)
 # Chosen by the lines of these rooms that a test reaches and the ones before it do not, per second (docs/testing.md).
-set(sanitized test_base test_expr test_expr_text test_field test_gmsh test_case test_api test_api_mesh test_api_case
-    test_api_faults test_problem test_update test_run test_faces random_api)
+set(sanitized test_api_case test_api test_api_mesh test_api_system test_gmsh test_expr_text test_case test_solid_meshes
+    test_io random_api test_base test_mesh test_field test_run test_expr_grid test_expr test_api_fields test_faces
+    test_api_faults corpus_gmsh corpus_case corpus_expr)
 
 set(sources "")
 foreach(room ${rooms})
@@ -35,10 +36,16 @@ foreach(name ${sanitized})
   if(name STREQUAL random_api)
     set(files fuzz/fuzz_api.c fuzz/random.c)
     set(arguments 1 200) # seed and sequences
+  elseif(name MATCHES "^corpus_(.*)")
+    set(files fuzz/fuzz_${CMAKE_MATCH_1}.c fuzz/replay.c)
+    set(arguments tests/fuzz/corpus/${CMAKE_MATCH_1})
   endif()
   add_executable(sanitized_${name} ${files})
   target_include_directories(sanitized_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_include_directories(sanitized_${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE})
   target_link_libraries(sanitized_${name} PRIVATE sanitizers facet_sanitized facet_libraries ${CMOCKA_LIBRARY})
+  list(APPEND sanitized_tests sanitized_${name})
   facet_test(sanitized_${name} ${PROJECT_SOURCE_DIR} sanitized_${name} ${arguments})
 endforeach()
+# What they find is there with one thread too.
+set_tests_properties(${sanitized_tests} PROPERTIES ENVIRONMENT "${environment};OMP_NUM_THREADS=1")
