@@ -95,6 +95,10 @@ typedef enum facet_status {
 /* What went wrong in the calling thread's last failing call; valid until its next call. */
 FACET_API const char *facet_message(void);
 FACET_API const char *facet_version(void);
+/* The commit of the sources that the library was built from, as git abbreviates it (5ccc179b), with "-dirty"
+ * after it when files that git tracks had been changed; "unknown" when the sources came without git and
+ * without a note. */
+FACET_API const char *facet_commit(void);
 
 /* Asks the running calls of all contexts to stop, solves at their next iteration; may be called from a signal
  * handler. Calls that notice return FACET_INTERRUPTED. Where a context has no call under way, the next one
