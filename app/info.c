@@ -48,7 +48,7 @@ facet_status info_command(const struct app_options *options) {
     struct text out = {0};
     double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     TRY(app_context(options, &context));
-    text_printf(&out, "facet      %s\n", facet_version());
+    text_printf(&out, "facet      %s (commit %s)\n", facet_version(), facet_commit());
     text_printf(&out, "build      %s, %s, kernels for %s\n", COMPILER, build_type(),
                 kernels_instructions(NULL));
     text_printf(&out, "devices    %s; in use: %s\n", device_list(), facet_context_device(context));

@@ -165,7 +165,7 @@ static facet_status run_command(int argc, char **argv) {
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) return print_overview();
     if (!strcmp(name, "--version")) {
         struct text out = {0};
-        text_printf(&out, "%s %s\n", launch->program, facet_version());
+        text_printf(&out, "%s %s (commit %s)\n", launch->program, facet_version(), facet_commit());
         return put(&out);
     }
     const struct app_command *command = find_command(name);

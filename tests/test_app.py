@@ -63,8 +63,8 @@ class Program(unittest.TestCase):
 class Solve(Program):
     def test_names_of_the_json(self):
         out = self.solve(EXACT + "values: [{name: middle, field: u_star, at: [0.5, 0.5]}]\noutput: {file: a.vtu}\n")
-        self.assertEqual(set(out), {"facet", "case", "device", "threads", "dimension", "method", "equation", "degree",
-                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "memory",
+        self.assertEqual(set(out), {"facet", "commit", "case", "device", "threads", "dimension", "method", "equation",
+                                    "degree", "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "memory",
                                     "balance",
                                     "files"})
         self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
@@ -644,6 +644,15 @@ class Others(Program):
         self.refused(case % "neumann", "2 unconnected pieces", command="check")
         for word in ("pieces", "overlap", "of no part"):
             self.assertNotIn(word, self.run_program("check", self.write(EXACT)).stdout)
+
+    def test_commit(self):
+        """The program says the same commit everywhere; test_commit.py compares with git."""
+        version, commit = re.fullmatch(r"facet (\S+) \(commit (\S+)\)\n", self.run_program("--version").stdout).groups()
+        self.assertIn(f"facet      {version} (commit {commit})\n", self.run_program("info").stdout)
+        out = self.solve(EXACT)
+        self.assertEqual((out["facet"], out["commit"]), (version, commit))
+        self.run_program("converge", self.write(EXACT), "--refine", "0:1", "--json", "rows.json")
+        self.assertEqual({row["commit"] for row in json.loads(self.read("rows.json"))["rows"]}, {commit})
 
     def test_help(self):
         for arguments in ([], ["--help"], ["help"], ["solve", "--help"], ["help", "solve"], ["--version"], ["info"],
