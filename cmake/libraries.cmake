@@ -1,7 +1,11 @@
 # The libraries facet stands on. facet_libraries links them shared; facet_static_libraries (with FACET_STATIC) takes
 # the archives, so that the program runs where none of them is installed.
 find_package(OpenMP REQUIRED COMPONENTS C)
-find_package(ZLIB REQUIRED)
+set(FACET_HAVE_ZLIB OFF)
+if(FACET_ZLIB)
+  find_package(ZLIB)
+  set(FACET_HAVE_ZLIB ${ZLIB_FOUND})
+endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 set(FACET_SCIPY_OPENBLAS "" CACHE PATH "for wheels: the directory of the Python package scipy_openblas32")
@@ -50,7 +54,7 @@ if(FACET_HAVE_CHOLMOD)
 endif()
 
 add_library(facet_libraries INTERFACE)
-target_link_libraries(facet_libraries INTERFACE facet_library_headers OpenMP::OpenMP_C ZLIB::ZLIB PkgConfig::YAML
+target_link_libraries(facet_libraries INTERFACE facet_library_headers OpenMP::OpenMP_C $<TARGET_NAME_IF_EXISTS:ZLIB::ZLIB> PkgConfig::YAML
                       ${LAPACKE_LIBRARY} ${OPENBLAS_LIBRARY} m)
 if(FACET_HAVE_CHOLMOD)
   target_link_libraries(facet_libraries INTERFACE ${CHOLMOD_LIBRARY})
@@ -84,9 +88,12 @@ if(FACET_HAVE_CHOLMOD)
   find_library(METIS_LIBRARY NAMES libmetis.so.5 metis REQUIRED)
   list(APPEND archives ${METIS_LIBRARY})
 endif()
-foreach(name lapacke openblas gfortran yaml z gomp)
+foreach(name lapacke openblas gfortran yaml gomp)
   facet_archive(${name})
 endforeach()
+if(FACET_HAVE_ZLIB)
+  facet_archive(z)
+endif()
 find_library(FACET_ARCHIVE_quadmath libquadmath.a PATHS ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # where gfortran has it
 if(FACET_ARCHIVE_quadmath)
   list(APPEND archives ${FACET_ARCHIVE_quadmath})
