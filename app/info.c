@@ -1,10 +1,10 @@
 /* facet info: what this program is made of and what it runs on. */
 #include <unistd.h>
 #include <yaml.h>
-#include <zlib.h>
 
 #include "app/app.h"
 #include "base/memory.h"
+#include "io/compress.h"
 
 /* OpenBLAS exports it; another BLAS may not. */
 extern char *openblas_get_config(void) __attribute__((weak));
@@ -58,7 +58,8 @@ facet_status info_command(const struct app_options *options) {
                 report_bytes(base_available_bytes()).text);
     text_printf(&out, "direct     %s\n", cholesky_library());
     text_printf(&out, "BLAS       %s\n", openblas_get_config ? openblas_get_config() : "not OpenBLAS");
-    text_printf(&out, "zlib       %s\n", zlibVersion());
+    text_printf(&out, "zlib       %s\n",
+                compress_version() != NULL ? compress_version() : "not used: VTU files are not compressed");
     text_printf(&out, "libyaml    %s\n", yaml_get_version_string());
     app_put_libraries(&out);
     put_kernels(&out);
