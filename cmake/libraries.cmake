@@ -1,6 +1,12 @@
 # The libraries facet stands on. facet_libraries links them shared; facet_static_libraries (with FACET_STATIC) takes
 # the archives, so that the program runs where none of them is installed.
-find_package(OpenMP REQUIRED COMPONENTS C)
+if(FACET_OPENMP)
+  find_package(OpenMP REQUIRED COMPONENTS C)
+else()
+  find_package(Threads REQUIRED)
+  # What only a pragma uses is unused here.
+  set(OpenMP_C_FLAGS -fopenmp-simd -Wno-unknown-pragmas -Wno-unused -Wno-unused-parameter)
+endif()
 set(FACET_HAVE_ZLIB OFF)
 if(FACET_ZLIB)
   find_package(ZLIB)
@@ -48,13 +54,17 @@ endif()
 add_library(facet_library_headers INTERFACE)
 target_include_directories(facet_library_headers SYSTEM INTERFACE ${LAPACKE_INCLUDE} ${YAML_INCLUDE_DIRS}
                            ${ZLIB_INCLUDE_DIRS})
-target_compile_options(facet_library_headers INTERFACE $<$<COMPILE_LANGUAGE:C>:${OpenMP_C_FLAGS}>)
+target_compile_options(facet_library_headers INTERFACE "$<$<COMPILE_LANGUAGE:C>:${OpenMP_C_FLAGS}>")
+if(NOT FACET_OPENMP) # an omp.h of ours
+  target_include_directories(facet_library_headers BEFORE INTERFACE ${PROJECT_SOURCE_DIR}/src/base/serial)
+endif()
 if(FACET_HAVE_CHOLMOD)
   target_include_directories(facet_library_headers SYSTEM INTERFACE ${CHOLMOD_INCLUDE})
 endif()
 
 add_library(facet_libraries INTERFACE)
-target_link_libraries(facet_libraries INTERFACE facet_library_headers OpenMP::OpenMP_C $<TARGET_NAME_IF_EXISTS:ZLIB::ZLIB> PkgConfig::YAML
+target_link_libraries(facet_libraries INTERFACE facet_library_headers $<IF:$<BOOL:${FACET_OPENMP}>,OpenMP::OpenMP_C,Threads::Threads>
+                      $<TARGET_NAME_IF_EXISTS:ZLIB::ZLIB> PkgConfig::YAML
                       ${LAPACKE_LIBRARY} ${OPENBLAS_LIBRARY} m)
 if(FACET_HAVE_CHOLMOD)
   target_link_libraries(facet_libraries INTERFACE ${CHOLMOD_LIBRARY})
