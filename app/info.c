@@ -1,10 +1,10 @@
 /* facet info: what this program is made of and what it runs on. */
 #include <unistd.h>
 #include <yaml.h>
-#include <zlib.h>
 
 #include "app/app.h"
 #include "base/memory.h"
+#include "io/compress.h"
 
 /* OpenBLAS exports it; another BLAS may not. */
 extern char *openblas_get_config(void) __attribute__((weak));
@@ -48,17 +48,21 @@ facet_status info_command(const struct app_options *options) {
     struct text out = {0};
     double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     TRY(app_context(options, &context));
-    text_printf(&out, "facet      %s\n", facet_version());
+    text_printf(&out, "facet      %s (commit %s)\n", facet_version(), facet_commit());
     text_printf(&out, "build      %s, %s, kernels for %s\n", COMPILER, build_type(),
                 kernels_instructions(NULL));
     text_printf(&out, "devices    %s; in use: %s\n", device_list(), facet_context_device(context));
-    text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
-                sysconf(_SC_NPROCESSORS_ONLN));
+    if (BASE_HAS_OPENMP)
+        text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
+                    sysconf(_SC_NPROCESSORS_ONLN));
+    else
+        text_printf(&out, "threads    1 (built without OpenMP)\n");
     text_printf(&out, "memory     %s, %s available\n", report_bytes(total).text,
                 report_bytes(base_available_bytes()).text);
     text_printf(&out, "direct     %s\n", cholesky_library());
     text_printf(&out, "BLAS       %s\n", openblas_get_config ? openblas_get_config() : "not OpenBLAS");
-    text_printf(&out, "zlib       %s\n", zlibVersion());
+    text_printf(&out, "zlib       %s\n",
+                compress_version() != NULL ? compress_version() : "not used: VTU files are not compressed");
     text_printf(&out, "libyaml    %s\n", yaml_get_version_string());
     app_put_libraries(&out);
     put_kernels(&out);

@@ -42,31 +42,20 @@ done:
     return base_wrap(status, "--output");
 }
 
-/* The commit of the source tree around the current folder, or "unknown". */
-static void find_commit(char *text, size_t bytes) {
-    snprintf(text, bytes, "unknown");
-    FILE *pipe = popen("git describe --always --dirty 2>/dev/null", "r");
-    if (pipe == NULL) return;
-    char line[128];
-    if (fgets(line, sizeof line, pipe) != NULL) snprintf(text, bytes, "%.*s", (int)strcspn(line, "\n"), line);
-    pclose(pipe);
-}
-
 static facet_status record(const struct bench_options *options, const char *name, const char *title,
                            const struct table *table) {
     struct text out = {0};
-    char path[4096], commit[128], date[32], what[160] = "";
+    char path[4096], date[32], what[160] = "";
     const struct device *device;
     time_t now = time(NULL);
     struct tm tm;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &tm));
-    find_commit(commit, sizeof commit);
     if (device_find(options->device, &device) == FACET_OK && device_describe(device)[0] != '\0')
         snprintf(what, sizeof what, " (%s)", device_describe(device));
     text_printf(
         &out,
         "# %s\n\n%s\n\n- command: `%s`\n- date: %s, commit: %s\n- device: %s%s, %d threads, facet %s\n\n",
-        name, title, options->command, date, commit, options->device, what, options->threads,
+        name, title, options->command, date, facet_commit(), options->device, what, options->threads,
         facet_version());
     facet_status status = table_render(table, TABLE_MARKDOWN, &out);
     if (status == FACET_OK) status = out.status;

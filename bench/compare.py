@@ -175,6 +175,11 @@ def parse():
     return parser.parse_args()
 
 
+def version(program):
+    """The version and the commit that a program was built from."""
+    return subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip() or "unknown"
+
+
 def main():
     arguments = parse()
     cases = [case for case in list_cases() if re.search(arguments.only, case[0])]
@@ -199,6 +204,7 @@ def main():
     text = "\n".join(
         [f"Whole solves by two programs in turn, {arguments.threads} threads, best of {arguments.rounds} rounds; "
          "processor seconds of all runs of a round.", "",
+         f"- old: {version(arguments.old)}", f"- new: {version(arguments.new)}", "",
          "| case | runs | old s | new s | new/old | wall new/old | iterations old / new |", "|---" * 7 + "|", *rows, "",
          worst, "", "Seconds by phases of a run of the best round, wall clock:", "",
          "| case | program | " + " | ".join(PHASES + ["total"]) + " |", "|---" * (len(PHASES) + 3) + "|", *phases, ""])

@@ -110,7 +110,8 @@ def main():
         "One smoothing step of 128 x 128 x 2 cells (four colours), f64, by hardware counters (cui2024, Table 5; there Q_3: "
         "FP64 19, 21, 24 %, conflicts 113, 163, 0 for basic, linear, conflict-free). "
         "Wavefronts and conflicts are those of shared memory.\n\n"
-        "- command: `python3 bench/profile.py build/facet bench/results/h200`\n\n")
+        "- command: `python3 bench/profile.py build/facet bench/results/h200`\n- program: "
+        + subprocess.run([sys.argv[1], "--version"], capture_output=True, text=True, check=True).stdout + "\n")
     text += table(measure(sys.argv[1])) + "\n"
     write_whole(os.path.join(sys.argv[2], "cui2024-gpu-profile.md"), text.encode())
     print(text)

@@ -104,9 +104,10 @@ find_package(Threads REQUIRED)
 if(FACET_OPENMP_USED)
   target_compile_options(facet_library_headers INTERFACE $<$<COMPILE_LANGUAGE:C>:${OpenMP_C_FLAGS}>)
   target_link_libraries(facet_libraries INTERFACE OpenMP::OpenMP_C)
-else() # an omp.h of one thread
-  target_include_directories(facet_library_headers BEFORE INTERFACE ${PROJECT_SOURCE_DIR}/src/base/one_thread)
-  target_compile_options(facet_library_headers INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-unknown-pragmas>)
+else() # an omp.h of one thread; what only a pragma uses is unused here
+  target_include_directories(facet_library_headers BEFORE INTERFACE ${PROJECT_SOURCE_DIR}/src/base/serial)
+  target_compile_options(facet_library_headers INTERFACE
+                         "$<$<COMPILE_LANGUAGE:C>:-fopenmp-simd;-Wno-unknown-pragmas;-Wno-unused;-Wno-unused-parameter>")
 endif()
 target_link_libraries(facet_libraries INTERFACE Threads::Threads)
 

@@ -95,6 +95,10 @@ typedef enum facet_status {
 /* What went wrong in the calling thread's last failing call; valid until its next call. */
 FACET_API const char *facet_message(void);
 FACET_API const char *facet_version(void);
+/* The commit of the sources that the library was built from, as git abbreviates it (5ccc179b), with "-dirty"
+ * after it when files that git tracks had been changed; "unknown" when the sources came without git and
+ * without a note. */
+FACET_API const char *facet_commit(void);
 
 /* Asks the running calls of all contexts to stop, solves at their next iteration; may be called from a signal
  * handler. Calls that notice return FACET_INTERRUPTED. Where a context has no call under way, the next one
@@ -169,7 +173,8 @@ typedef void (*facet_monitor)(void *user, const facet_event *event);
 FACET_API facet_status facet_context_create(const char *device, facet_context **context);
 FACET_API void facet_context_destroy(facet_context **context);
 /* Of the calls that begin later with this context, its meshes and its problems; a solver keeps the number it
- * was made with. 0 (as after facet_context_create): as many as the process may use. */
+ * was made with. 0 (as after facet_context_create): as many as the process may use. A library that was built
+ * without OpenMP has one thread, whatever is asked for. */
 FACET_API facet_status facet_context_set_threads(facet_context *context, int n);
 FACET_API int facet_context_threads(const facet_context *context);
 /* As facet_interrupt(), for the calls of one context, from any thread or signal handler. */

@@ -26,7 +26,7 @@ target_link_options(sanitizers INTERFACE -fsanitize=address,undefined)
 
 add_library(sanitized_rooms OBJECT ${sources})
 target_link_libraries(sanitized_rooms PRIVATE facet_settings facet_libraries sanitizers)
-add_library(facet_sanitized STATIC $<TARGET_OBJECTS:sanitized_rooms> ${facet_kernel_objects}
+add_library(facet_sanitized STATIC $<TARGET_OBJECTS:sanitized_rooms> $<TARGET_OBJECTS:facet_commit> ${facet_kernel_objects}
             "$<FILTER:$<TARGET_OBJECTS:facet_objects>,EXCLUDE,/src/(${rooms})/>")
 target_link_libraries(facet_sanitized PUBLIC facet_settings)
 

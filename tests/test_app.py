@@ -63,8 +63,8 @@ class Program(unittest.TestCase):
 class Solve(Program):
     def test_names_of_the_json(self):
         out = self.solve(EXACT + "values: [{name: middle, field: u_star, at: [0.5, 0.5]}]\noutput: {file: a.vtu}\n")
-        self.assertEqual(set(out), {"facet", "case", "device", "threads", "dimension", "method", "equation", "degree",
-                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "memory",
+        self.assertEqual(set(out), {"facet", "commit", "case", "device", "threads", "dimension", "method", "equation",
+                                    "degree", "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "memory",
                                     "balance",
                                     "files"})
         self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
@@ -568,6 +568,14 @@ class Machine(Program):
             # the BLAS has started some before main
             self.assertEqual(counts[len(counts)//2:], [1]*(len(counts) - len(counts)//2), method)
 
+    def test_threads_that_are_there(self):
+        """A program without OpenMP has one thread, and says so."""
+        case, several = self.write(EXACT), "built without OpenMP" not in self.run_program("info").stdout
+        done = self.run_program("solve", case, "--threads", "3", "--json", "out.json")
+        self.assertEqual(json.loads(self.read("out.json"))["threads"], 3 if several else 1)
+        self.assertEqual("--threads 3: built without OpenMP, this program works with one thread" in done.stderr,
+                         not several)
+
     def test_interrupt(self):
         """Ctrl-C in the middle of an iteration that would take forever: 130, soon, and the old files are whole."""
         case = self.write(EXACT + "output: {file: old.vtu}\nsolver: {method: cg, preconditioner: none, rtol: 1e-15, "
@@ -644,6 +652,15 @@ class Others(Program):
         self.refused(case % "neumann", "2 unconnected pieces", command="check")
         for word in ("pieces", "overlap", "of no part"):
             self.assertNotIn(word, self.run_program("check", self.write(EXACT)).stdout)
+
+    def test_commit(self):
+        """The program says the same commit everywhere; test_commit.py compares with git."""
+        version, commit = re.fullmatch(r"facet (\S+) \(commit (\S+)\)\n", self.run_program("--version").stdout).groups()
+        self.assertIn(f"facet      {version} (commit {commit})\n", self.run_program("info").stdout)
+        out = self.solve(EXACT)
+        self.assertEqual((out["facet"], out["commit"]), (version, commit))
+        self.run_program("converge", self.write(EXACT), "--refine", "0:1", "--json", "rows.json")
+        self.assertEqual({row["commit"] for row in json.loads(self.read("rows.json"))["rows"]}, {commit})
 
     def test_help(self):
         for arguments in ([], ["--help"], ["help"], ["solve", "--help"], ["help", "solve"], ["--version"], ["info"],

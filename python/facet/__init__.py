@@ -9,7 +9,7 @@
 
 docs/python.md describes all of it; facet.h and docs/input.md say what every name means.
 """
-from . import _declarations
+from . import _declarations, _library
 from ._arrays import DeviceArray
 from ._case import Case, Result, solve
 from ._context import Context, Event
@@ -21,6 +21,7 @@ from ._problem import Diffusion, Elasticity, Problem
 from ._solver import Field, Report, Sample, Solution, Solver, options
 
 __version__: str = _declarations.FACET_VERSION
+__commit__: str = _library.commit()
 __all__ = ["Block", "Case", "Context", "DeviceArray", "Diffusion", "Elasticity", "Error", "Event", "Field", "Group",
            "InputError", "Interrupted", "MachineError", "Members", "Mesh", "NotConverged", "Problem", "Quadrature",
            "Report", "Result", "Sample", "Solution", "Solver", "box", "from_gmsh", "from_meshio", "interrupt",

@@ -282,6 +282,7 @@ class facet_value(Structure):
 FUNCTIONS = {
     "facet_message": (c_char_p, []),
     "facet_version": (c_char_p, []),
+    "facet_commit": (c_char_p, []),
     "facet_interrupt": (None, []),
     "facet_interrupt_clear": (None, []),
     "facet_share_processors": (None, []),

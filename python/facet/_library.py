@@ -305,6 +305,11 @@ def version() -> str:
     return bytes(lib.facet_version()).decode()
 
 
+def commit() -> str:
+    """The commit that the library was built from (facet_commit)."""
+    return bytes(lib.facet_commit()).decode()
+
+
 # ---------------------------------------------------------------------------------------------- ownership
 
 _lock = threading.RLock()

@@ -297,6 +297,7 @@ class Costs(unittest.TestCase):
         """What is left of facet.h for those who share processors: it may be called at any time."""
         facet.share_processors()
         self.assertEqual(facet.version(), facet.__version__)
+        self.assertRegex(facet.__commit__, r"^(unknown|[0-9a-f]{4,40}(-dirty)?)$")
 
 
 if __name__ == "__main__":

@@ -188,6 +188,7 @@ static void write_files(struct json *json, const struct run *run) {
 void run_write_json(const struct run *run, const facet_errors *rates, struct json *json) {
     json_object_begin(json, NULL);
     json_string(json, "facet", facet_version());
+    json_string(json, "commit", facet_commit());
     json_string(json, "case", run->file->path);
     if (run->file->name != NULL) json_string(json, "name", run->file->name);
     json_string(json, "device", facet_context_device(run->context));

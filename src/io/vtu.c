@@ -1,8 +1,14 @@
 /* VTU files (see vtu.h). A file is an XML head that lists the arrays, and after it the arrays themselves, one
- * after the other, each as
+ * after the other. A compressed array is
  *
- *     n_blocks, block_bytes, last_block_bytes (0: the last block is full), compressed bytes of each block
- * UInt64 the blocks, each a zlib stream
+ *     n_blocks, block_bytes, last_block_bytes (0: the last block is full)      UInt64
+ *     the compressed bytes of each block                                       UInt64
+ *     the blocks, each a zlib stream
+ *
+ * and one that is not compressed, in a build without zlib or in a file by many ranks, is
+ *
+ *     n_bytes                                                                  UInt64
+ *     the bytes
  *
  * The head gives the place of every array, so all of them are compressed before anything is written. The
  * blocks of an array are independent: a thread makes the raw bytes of its block from the caller's values
@@ -13,11 +19,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
+#include "io/compress.h"
 #include "poly/shape.h"
 
 enum {
@@ -33,6 +39,7 @@ struct layout {
     int64_t n_points, n_cells;       /* here */
     int64_t first_point, first_cell; /* of those in the file, */
     int64_t all_points, all_cells;   /* which are so many */
+    int is_compressed;
     int n_nodes[SHAPE_COUNT];
     int *map[SHAPE_COUNT]; /* VTK's point p is lattice node map[p] */
 };
@@ -51,7 +58,7 @@ struct array {
     fill_function *fill;
     int64_t n_tuples;
     size_t tuple_bytes;
-    /* compressed */
+    /* packed: compressed, if the file is */
     size_t block_bytes, last_bytes;
     int64_t n_blocks;
     int level; /* of zlib */
@@ -171,16 +178,13 @@ static facet_status pack_block(const struct layout *layout, struct array *array,
     facet_status status = FACET_OK;
     const int64_t per_block = (int64_t)(array->block_bytes / array->tuple_bytes), first = b * per_block;
     const int64_t n = array->n_tuples - first < per_block ? array->n_tuples - first : per_block;
-    uLongf bytes = packed_bytes;
 
     array->fill(layout, array, first, n, raw);
-    const int result = compress2(packed, &bytes, raw, (uLong)((size_t)n * array->tuple_bytes), array->level);
-    if (result != Z_OK) {
-        FAIL(FACET_ERROR_MACHINE, "the array '%s' could not be compressed: %s", array->name, zError(result));
-    }
-    TRY(ALLOC(array->blocks[b], bytes));
-    memcpy(array->blocks[b], packed, bytes);
-    array->sizes[b] = bytes;
+    TRY(base_wrap(compress_bytes(array->level, (size_t)n * array->tuple_bytes, raw, &packed_bytes, packed),
+                  "the array '%s' of a VTU file", array->name));
+    TRY(ALLOC(array->blocks[b], packed_bytes));
+    memcpy(array->blocks[b], packed, packed_bytes);
+    array->sizes[b] = packed_bytes;
 done:
     return status;
 }
@@ -192,7 +196,7 @@ static facet_status choose_level(const struct layout *layout, struct array *arra
     unsigned char *raw = NULL, *packed = NULL;
     const int64_t middle = array->n_blocks / 2;
     array->level = ZLIB_LEVEL;
-    if (array->n_blocks < 2) goto done;
+    if (array->n_blocks < 2 || !layout->is_compressed) goto done;
     TRY(base_alloc(&raw, array->block_bytes, 1));
     TRY(base_alloc(&packed, packed_bytes, 1));
     TRY(pack_block(layout, array, middle, raw, packed, packed_bytes));
@@ -212,7 +216,7 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
     array->block_bytes = (size_t)per_block * array->tuple_bytes;
     array->last_bytes = (size_t)(array->n_tuples % per_block) * array->tuple_bytes;
     const int64_t n_blocks = (array->n_tuples + per_block - 1) / per_block;
-    const size_t packed_bytes = compressBound((uLong)array->block_bytes);
+    const size_t packed_bytes = compress_bound(array->block_bytes);
     TRY(CALLOC(array->blocks, n_blocks));
     array->n_blocks = n_blocks;
     TRY(CALLOC(array->sizes, n_blocks));
@@ -249,7 +253,7 @@ static void array_free(struct array *array) {
 }
 
 static uint64_t array_file_bytes(const struct layout *layout, const struct array *array) {
-    if (layout->grid->team != NULL)
+    if (!layout->is_compressed)
         return sizeof(uint64_t) +
                (uint64_t)(array->per_cell ? layout->all_cells : layout->all_points) * array->tuple_bytes;
     uint64_t bytes = (3 + (uint64_t)array->n_blocks) * sizeof(uint64_t);
@@ -257,12 +261,18 @@ static uint64_t array_file_bytes(const struct layout *layout, const struct array
     return bytes;
 }
 
-static facet_status put_array(const struct array *array, struct file_writer *writer) {
+static facet_status put_array(const struct layout *layout, const struct array *array,
+                              struct file_writer *writer) {
     facet_status status = FACET_OK;
     const uint64_t head[3] = {(uint64_t)array->n_blocks, array->block_bytes, array->last_bytes};
+    const uint64_t n_bytes = array_file_bytes(layout, array) - sizeof n_bytes;
 
-    TRY(file_writer_put(writer, head, sizeof head));
-    TRY(file_writer_put(writer, array->sizes, (size_t)array->n_blocks * sizeof *array->sizes));
+    if (layout->is_compressed) {
+        TRY(file_writer_put(writer, head, sizeof head));
+        TRY(file_writer_put(writer, array->sizes, (size_t)array->n_blocks * sizeof *array->sizes));
+    } else {
+        TRY(file_writer_put(writer, &n_bytes, sizeof n_bytes));
+    }
     for (int64_t b = 0; b < array->n_blocks; b++) {
         TRY(file_writer_put(writer, array->blocks[b], array->sizes[b]));
     }
@@ -331,7 +341,7 @@ static void put_head(struct text *xml, const struct layout *layout, int n_fields
                 "  <UnstructuredGrid>\n"
                 "    <Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
                 __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian",
-                layout->grid->team == NULL ? " compressor=\"vtkZLibDataCompressor\"" : "",
+                layout->is_compressed ? " compressor=\"vtkZLibDataCompressor\"" : "",
                 (long long)layout->all_points, (long long)layout->all_cells);
     put_fields(xml, layout, 0, n_fields, arrays, &offset);
     put_fields(xml, layout, 1, n_fields, arrays, &offset);
@@ -390,6 +400,7 @@ static facet_status layout_init(struct layout *layout, const struct vtu_grid *gr
     facet_status status = FACET_OK;
 
     layout->grid = grid;
+    layout->is_compressed = grid->team == NULL && compress_version() != NULL;
     for (int b = 0; b < grid->n_blocks; b++) {
         const enum shape shape = grid->blocks[b].shape;
         const int n_nodes = shape_n_nodes(shape, grid->order);
@@ -465,14 +476,15 @@ static void describe_grid(const struct layout *layout, struct array *arrays) {
 }
 
 /* In the order of the head: fields on points, fields on cells, the grid. */
-static facet_status put_arrays(struct array *arrays, int n_fields, struct file_writer *writer) {
+static facet_status put_arrays(const struct layout *layout, struct array *arrays, int n_fields,
+                               struct file_writer *writer) {
     facet_status status = FACET_OK;
     for (int on_cells = 0; on_cells <= 1; on_cells++) {
         for (int i = 0; i < n_fields; i++) {
-            if (arrays[i].on_cells == on_cells) TRY(put_array(&arrays[i], writer));
+            if (arrays[i].on_cells == on_cells) TRY(put_array(layout, &arrays[i], writer));
         }
     }
-    for (int i = n_fields; i < n_fields + N_GRID_ARRAYS; i++) TRY(put_array(&arrays[i], writer));
+    for (int i = n_fields; i < n_fields + N_GRID_ARRAYS; i++) TRY(put_array(layout, &arrays[i], writer));
 done:
     return status;
 }
@@ -595,7 +607,7 @@ static facet_status write_file(const char *path, const struct vtu_grid *grid, in
     }
     TRY(file_writer_open(path, writer));
     TRY(file_writer_put(*writer, head.data, head.length));
-    TRY(put_arrays(arrays, n_fields, *writer));
+    TRY(put_arrays(&layout, arrays, n_fields, *writer));
     TRY(file_writer_put(*writer, tail, sizeof tail - 1));
     TRY(file_writer_finish(*writer));
 done:

@@ -1,5 +1,5 @@
-/* VTU files with Lagrange cells: appended raw binary, zlib-compressed, points not shared between cells, file
- * version 1.0, which VTK and meshio read.
+/* VTU files with Lagrange cells: appended raw binary, compressed if facet has zlib, points not shared between
+ * cells, file version 1.0, which VTK and meshio read.
  *
  * The caller gives every cell's points at the lattice of shape_nodes(shape, order) of poly/shape.h; the
  * writer reorders them to VTK's numbering. order 1 writes linear cells (VTK_TRIANGLE, ...), order 2..10

@@ -175,7 +175,6 @@ def main():
     processor = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                      "?")
     only = f" --only '{arguments.only}'" if arguments.only else ""
-    versions = run.versions() if arguments.ngsolve else "NGSolve: not there"
     text = f"""# Work against precision
 
 Seconds of the fastest run that reaches an error in L2 (facet: u* of degree p + 1), over the meshes and degrees of
@@ -186,7 +185,7 @@ exp(z). Ratio: facet, on such cells, to the other.
 - command: `python3 bench/peers/ngsolve/precision.py FOLDER --seconds {arguments.seconds:g} --threads {arguments.threads}{only}`
 - date: {datetime.date.today()}, processor: {processor}, {os.cpu_count()} cores, {arguments.threads} threads; load when
   it ended {os.getloadavg()[0]:.1f}, {time.time() - begin:.0f} s in all
-- {versions}; deal.II: {"there" if os.path.exists(DEALII) else "not there"}
+- {run.versions(arguments.ngsolve)}; deal.II: {"there" if os.path.exists(DEALII) else "not there"}
 
 | family | error | program | seconds | ratio |
 |---|---|---|---|---|

@@ -240,13 +240,13 @@ def row(name, best):
             f"{'' if agree(ours, peer) else ' **differ**'} |")
 
 
-def versions():
+def versions(with_peer=True):
+    """Of the programs that ran, with facet's commit."""
     def said(*command):
-        return (subprocess.run(command, capture_output=True, text=True).stdout.split() or ["?"])[-1]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "?"
 
-    commit = said("git", "-C", ROOT, "rev-parse", "--short", "HEAD")
-    peer = said(python(), "-c", "import ngsolve; print(ngsolve.__version__)")
-    return f"facet {said(FACET, '--version')} ({commit}), NGSolve {peer}"
+    peer = said(python(), "-c", "import ngsolve; print(ngsolve.__version__)") if with_peer else "not there"
+    return f"{said(FACET, '--version')}, NGSolve: {peer}"
 
 
 def main():
