@@ -52,8 +52,11 @@ facet_status info_command(const struct app_options *options) {
     text_printf(&out, "build      %s, %s, kernels for %s\n", COMPILER, build_type(),
                 kernels_instructions(NULL));
     text_printf(&out, "devices    %s; in use: %s\n", device_list(), facet_context_device(context));
-    text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
-                sysconf(_SC_NPROCESSORS_ONLN));
+    if (BASE_HAS_OPENMP)
+        text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
+                    sysconf(_SC_NPROCESSORS_ONLN));
+    else
+        text_printf(&out, "threads    1 (built without OpenMP)\n");
     text_printf(&out, "memory     %s, %s available\n", report_bytes(total).text,
                 report_bytes(base_available_bytes()).text);
     text_printf(&out, "direct     %s\n", cholesky_library());

@@ -147,6 +147,9 @@ facet_status app_context(const struct app_options *options, facet_context **cont
     facet_status status = FACET_OK;
     TRY(launch->create_context(options->device, context));
     base_set_threads(options->threads); /* of the whole process: much of a run is no call of facet.h */
+    if (options->threads > 1 && !BASE_HAS_OPENMP && team_rank(launch->team) == 0)
+        fprintf(stderr, "%s: --threads %d: built without OpenMP, this program works with one thread\n",
+                launch->program, options->threads);
     TRY(app_prepare_blas());
 done:
     return status;

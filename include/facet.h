@@ -173,7 +173,8 @@ typedef void (*facet_monitor)(void *user, const facet_event *event);
 FACET_API facet_status facet_context_create(const char *device, facet_context **context);
 FACET_API void facet_context_destroy(facet_context **context);
 /* Of the calls that begin later with this context, its meshes and its problems; a solver keeps the number it
- * was made with. 0 (as after facet_context_create): as many as the process may use. */
+ * was made with. 0 (as after facet_context_create): as many as the process may use. A library that was built
+ * without OpenMP has one thread, whatever is asked for. */
 FACET_API facet_status facet_context_set_threads(facet_context *context, int n);
 FACET_API int facet_context_threads(const facet_context *context);
 /* As facet_interrupt(), for the calls of one context, from any thread or signal handler. */

@@ -568,6 +568,14 @@ class Machine(Program):
             # the BLAS has started some before main
             self.assertEqual(counts[len(counts)//2:], [1]*(len(counts) - len(counts)//2), method)
 
+    def test_threads_that_are_there(self):
+        """A program without OpenMP has one thread, and says so."""
+        case, several = self.write(EXACT), "built without OpenMP" not in self.run_program("info").stdout
+        done = self.run_program("solve", case, "--threads", "3", "--json", "out.json")
+        self.assertEqual(json.loads(self.read("out.json"))["threads"], 3 if several else 1)
+        self.assertEqual("--threads 3: built without OpenMP, this program works with one thread" in done.stderr,
+                         not several)
+
     def test_interrupt(self):
         """Ctrl-C in the middle of an iteration that would take forever: 130, soon, and the old files are whole."""
         case = self.write(EXACT + "output: {file: old.vtu}\nsolver: {method: cg, preconditioner: none, rtol: 1e-15, "

@@ -2,9 +2,7 @@
  * (a batch of patches), brick_residual_real.h (residuals from cells) and brick_sweep_real.h (the steps). */
 #include "kernels/brick.h"
 
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
+#include <omp.h>
 #include <stddef.h>
 
 #include "kernels/simd/lane.h"

@@ -2,9 +2,7 @@
  * bodies stand in brick_cells_real.h and brick_point_real.h. */
 #include "kernels/brick.h"
 
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
+#include <omp.h>
 #include <stddef.h>
 
 #include "kernels/simd/lane.h"

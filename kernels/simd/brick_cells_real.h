@@ -261,11 +261,7 @@ void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, dou
     const int layers = v.cells[2], all = base_threads(), threads = all < layers ? all : layers;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-#ifdef _OPENMP
         const int self = omp_get_thread_num(), crew = omp_get_num_threads();
-#else
-        const int self = 0, crew = 1;
-#endif
         struct NAME(cells) t;
         NAME(cells_begin)(&v, scratch + self * own, &t);
         const int begin = (int)((int64_t)layers * self / crew),

@@ -237,11 +237,7 @@ void NAME(point_sweep)(const struct brick_cells *c, int backward, const REAL *b,
     const int single = v.periodic[d] && layers > 1 && layers % 2 == 1, threads = base_threads();
 #pragma omp parallel num_threads(threads) if (threads > 1 && layers > 3)
     {
-#ifdef _OPENMP
         const int self = omp_get_thread_num();
-#else
-        const int self = 0;
-#endif
         struct NAME(row) t;
         NAME(row_begin)(&v, scratch + self * point_numbers(&v), &t);
         for (int step = 0; step < 3; step++) {

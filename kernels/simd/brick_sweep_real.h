@@ -76,11 +76,7 @@ static void NAME(sweep_pipelined)(const struct brick_patches *p, int backward, e
 #pragma omp parallel num_threads(threads) if (threads > 1 && ay->n_columns > 3)
     {
         struct NAME(batch) t;
-#ifdef _OPENMP
         const int self = omp_get_thread_num(), crew = omp_get_num_threads();
-#else
-        const int self = 0, crew = 1;
-#endif
         NAME(batch_begin)(p, m, (LANE *)scratch + self * own, &t);
         for (int k = 0; k < az->n_columns; k++) {
             const int z = az->order[backward ? az->n_columns - 1 - k : k];
@@ -111,11 +107,7 @@ static void NAME(work_colour)(const struct brick_patches *p, const int step[3], 
 #pragma omp parallel num_threads(threads) if (threads > 1 && n > 3)
     {
         struct NAME(batch) t;
-#ifdef _OPENMP
         const int self = omp_get_thread_num();
-#else
-        const int self = 0;
-#endif
         NAME(batch_begin)(p, m, (LANE *)scratch + self * own, &t);
 #pragma omp for schedule(static)
         for (int i = 0; i < n; i++) {

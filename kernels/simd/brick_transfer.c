@@ -2,9 +2,7 @@
  * bodies stand in brick_transfer_real.h. */
 #include "kernels/brick.h"
 
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
+#include <omp.h>
 #include <stddef.h>
 
 #include "kernels/simd/lane.h"

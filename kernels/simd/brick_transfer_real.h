@@ -206,11 +206,7 @@ void NAME(brick_prolong)(const struct brick_transfer *transfer, const REAL *coar
     const int64_t own = transfer_numbers(&v);
 #pragma omp parallel num_threads(threads) if (threads > 1 && n2 > 1)
     {
-#ifdef _OPENMP
         const int self = omp_get_thread_num();
-#else
-        const int self = 0;
-#endif
         struct NAME(transfer) t;
         NAME(transfer_begin)(&v, scratch + self * own, &t);
 #pragma omp for schedule(static)
@@ -278,11 +274,7 @@ void NAME(brick_restrict)(const struct brick_transfer *transfer, const REAL *fin
     const int64_t own = transfer_numbers(&v), plane = (int64_t)v.axis[0].n_coarse * v.axis[1].n_coarse;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-#ifdef _OPENMP
         const int self = omp_get_thread_num(), crew = omp_get_num_threads();
-#else
-        const int self = 0, crew = 1;
-#endif
         struct NAME(transfer) t;
         NAME(transfer_begin)(&v, scratch + self * own, &t);
         const int begin = (int)((int64_t)n2 * self / crew), end = (int)((int64_t)n2 * (self + 1) / crew);

@@ -17,6 +17,7 @@ static _Thread_local struct base_call *here;
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 int base_threads(void) {
+    if (!BASE_HAS_OPENMP) return 1;
     int n = here != NULL && here->threads > 0 ? here->threads : atomic_load(&n_threads);
     if (n > 0) return n;
     n = omp_get_max_threads();

@@ -11,6 +11,12 @@ int base_threads(void);
  * threads would wait for each other longer than they work, most of all on a machine that others use too. */
 int base_threads_for(int64_t points);
 #define BASE_MAX_THREADS 4096 /* that can be asked for */
+/* A build without OpenMP has one thread, whatever is asked for. */
+#ifdef _OPENMP
+#    define BASE_HAS_OPENMP 1
+#else
+#    define BASE_HAS_OPENMP 0
+#endif
 /* Of the process; 0: as many as it may use. */
 void base_set_threads(int n);
 

@@ -32,7 +32,7 @@ facet_status facet_context_set_threads(facet_context *context, int n) {
 }
 
 int facet_context_threads(const facet_context *context) {
-    int n = context != NULL ? atomic_load(&context->owner.threads) : 0;
+    int n = context != NULL && BASE_HAS_OPENMP ? atomic_load(&context->owner.threads) : 0;
     return n > 0 ? n : base_threads();
 }
 
