@@ -30,15 +30,18 @@ static inline void omp_set_num_threads(int n) {
 }
 
 /* CHOLMOD may have OpenMP all the same. Its runtime is in the process then, and is told. */
-extern int runtime_get_levels(void) __asm__("omp_get_max_active_levels") __attribute__((weak));
-extern void runtime_set_levels(int n) __asm__("omp_set_max_active_levels") __attribute__((weak));
+extern int omp_get_max_active_levels(void) __attribute__((weak));
+extern void omp_set_max_active_levels(int n) __attribute__((weak));
 
-static inline int omp_get_max_active_levels(void) {
-    return runtime_get_levels != NULL ? runtime_get_levels() : 1;
+static inline int serial_get_levels(void) {
+    return omp_get_max_active_levels != NULL ? omp_get_max_active_levels() : 1;
 }
 
-static inline void omp_set_max_active_levels(int n) {
-    if (runtime_set_levels != NULL) runtime_set_levels(n);
+static inline void serial_set_levels(int n) {
+    if (omp_set_max_active_levels != NULL) omp_set_max_active_levels(n);
 }
+
+#define omp_get_max_active_levels serial_get_levels
+#define omp_set_max_active_levels serial_set_levels
 
 #endif
