@@ -187,17 +187,18 @@ struct fault_run {
     char path[64], vtu[64], csv[64], settings[5][256];
 };
 
+static const char *const fault_meshes[] = {"annulus_2_41.msh", "periodic_41.msh"};
+
 static inline int fault_set_up(void **state) {
     (void)state;
     char *bytes = NULL, path[64];
     size_t n;
     if (mkdtemp(fault_directory) == NULL) return -1;
-    static const char *const meshes[] = {"annulus_2_41.msh", "periodic_41.msh"};
     facet_status status = FACET_OK;
     for (int i = 0; i < 2 && status == FACET_OK; i++) {
         char from[64];
-        snprintf(path, sizeof path, "%s/%s", fault_directory, meshes[i]);
-        snprintf(from, sizeof from, "tests/meshes/%s", meshes[i]);
+        snprintf(path, sizeof path, "%s/%s", fault_directory, fault_meshes[i]);
+        snprintf(from, sizeof from, "tests/meshes/%s", fault_meshes[i]);
         if (file_read_whole(from, &bytes, &n) != FACET_OK) return -1;
         status = file_write_whole(path, bytes, n);
         base_free(&bytes);
@@ -208,8 +209,10 @@ static inline int fault_set_up(void **state) {
 static inline int fault_tear_down(void **state) {
     (void)state;
     char path[64];
-    snprintf(path, sizeof path, "%s/annulus_2_41.msh", fault_directory);
-    unlink(path);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", fault_directory, fault_meshes[i]);
+        unlink(path);
+    }
     return rmdir(fault_directory); /* fails when a part of a file was left */
 }
 

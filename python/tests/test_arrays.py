@@ -11,7 +11,7 @@ import unittest.mock
 import facet
 import numpy as np
 from facet import _declarations as c
-from facet._library import lib, message
+from facet._library import commit, lib, message
 
 ROOT = os.environ["FACET_SOURCE_DIR"]
 
@@ -297,6 +297,7 @@ class Costs(unittest.TestCase):
         """What is left of facet.h for those who share processors: it may be called at any time."""
         facet.share_processors()
         self.assertEqual(facet.version(), facet.__version__)
+        self.assertEqual(commit(), facet.__commit__)
         self.assertRegex(facet.__commit__, r"^(unknown|[0-9a-f]{4,40}(-dirty)?)$")
 
 
