@@ -1,6 +1,9 @@
 /* Which instruction set the kernels of the host run with: the best that the library has and the processor
  * too. The variable FACET_INSTRUCTIONS names a lesser one. Chosen once, because a sum may differ in its last
  * bits between them. */
+#if defined __x86_64__
+#    include <cpuid.h>
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +18,14 @@ struct instructions {
 
 /* CMake names the sets that were compiled (cmake/instructions.cmake), each a table of its own. */
 #if defined FACET_SET_x86_64_v3 || defined FACET_SET_x86_64_v4
+/* Asked of the processor itself: clang has no name for it before version 17. */
+static int has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
 static int has_v3(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+           __builtin_cpu_supports("bmi2") && has_f16c();
 }
 #endif
 #ifdef FACET_SET_x86_64_v4
