@@ -1,6 +1,7 @@
 /* The memory of the debug device: one range of addresses, inaccessible unless a kernel or a copy runs. All
  * arrays lie in it, page by page, so that opening and shutting the wall is one call of the system each,
- * however many arrays there are. */
+ * however many arrays there are. The price of such a call is that of the pages inside: they are large ones
+ * where the system has them. */
 #include "device/wall.h"
 
 #include <pthread.h>
@@ -13,6 +14,9 @@
 
 /* Addresses only: memory is taken by the pages that are touched. */
 #define RANGE_BYTES ((size_t)1 << 38)
+#define HUGE_PAGE   ((size_t)1 << 21)
+/* A gap of fewer bytes keeps its pages: to clear a large page anew costs more than a small array does. */
+#define KEPT_BYTES (32 * HUGE_PAGE)
 
 /* One allocation. The record itself is ordinary memory, so that leaks and allocation faults are counted. */
 struct region {
@@ -27,8 +31,13 @@ static char *range; /* NULL before the first allocation */
 static size_t used; /* where the last region ends */
 static int depth;
 
+static size_t round_up(size_t bytes, size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Whole large pages: the system would break one that is opened in part. */
 static void protect_all(int protection) {
-    if (used > 0) mprotect(range, used, protection);
+    if (used > 0) mprotect(range, round_up(used, HUGE_PAGE), protection);
 }
 
 void wall_open(void) {
@@ -46,9 +55,13 @@ void wall_shut(void) {
 /* Gives a region the first gap that is large enough; 0 when there is none. The mutex is held. */
 static int place(struct region *r) {
     if (range == NULL) {
-        void *found = mmap(NULL, RANGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *found = mmap(NULL, RANGE_BYTES + HUGE_PAGE, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (found == MAP_FAILED) return 0;
-        range = found;
+        range = (char *)round_up((uintptr_t)found, HUGE_PAGE);
+#ifdef MADV_HUGEPAGE
+        madvise(range, RANGE_BYTES, MADV_HUGEPAGE);
+#endif
     }
     char *at = range;
     struct region **link = &regions;
@@ -57,11 +70,11 @@ static int place(struct region *r) {
         link = &(*link)->next;
     }
     if (RANGE_BYTES - (size_t)(at - range) < r->bytes) return 0;
-    if (depth > 0 && mprotect(at, r->bytes, PROT_READ | PROT_WRITE) != 0) return 0;
     r->pages = at;
     r->next = *link;
     *link = r;
     if ((size_t)(at - range) + r->bytes > used) used = (size_t)(at - range) + r->bytes;
+    if (depth > 0) protect_all(PROT_READ | PROT_WRITE);
     return 1;
 }
 
@@ -76,7 +89,7 @@ facet_status wall_alloc(void *pointer, size_t count, size_t size) {
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", count,
                          size);
     TRY(ALLOC(r, 1));
-    r->bytes = (bytes + page - 1) / page * page;
+    r->bytes = round_up(bytes, page);
     pthread_mutex_lock(&mutex);
     int placed = place(r);
     pthread_mutex_unlock(&mutex);
@@ -109,6 +122,18 @@ int wall_holds(const void *address, size_t bytes) {
     return holds;
 }
 
+/* A region is gone, and `before` is the one in front of the gap: the system gets large pages of it back, and
+ * beyond the last region all is shut. The mutex is held. */
+static void release_gap(const struct region *before, const struct region *next) {
+    const size_t begin = before != NULL ? (size_t)(before->pages - range) + before->bytes : 0;
+    const size_t end = next != NULL ? (size_t)(next->pages - range) : round_up(used, HUGE_PAGE);
+    const size_t first = round_up(begin, HUGE_PAGE), last = end / HUGE_PAGE * HUGE_PAGE;
+    if (last >= first + KEPT_BYTES) madvise(range + first, last - first, MADV_DONTNEED);
+    if (next != NULL) return;
+    used = begin;
+    if (last > first) mprotect(range + first, last - first, PROT_NONE);
+}
+
 void wall_free(void *pointer) {
     char *pages;
     struct region *r;
@@ -118,13 +143,14 @@ void wall_free(void *pointer) {
     struct region *before = NULL;
     for (r = regions; r != NULL && r->pages != pages; r = r->next) before = r;
     if (r != NULL) {
+        if (depth == 0) protect_all(PROT_READ | PROT_WRITE);
+        memset(r->pages, 0xff, r->bytes); /* what is read afterwards is seen */
+        if (depth == 0) protect_all(PROT_NONE);
         if (before != NULL)
             before->next = r->next;
         else
             regions = r->next;
-        if (r->next == NULL) used = before != NULL ? (size_t)(before->pages - range) + before->bytes : 0;
-        mprotect(r->pages, r->bytes, PROT_NONE);
-        madvise(r->pages, r->bytes, MADV_DONTNEED);
+        release_gap(before, r->next);
     }
     pthread_mutex_unlock(&mutex);
     base_free(&r);
