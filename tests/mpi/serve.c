@@ -1,12 +1,8 @@
-/* Runs command lines of facet-mpi one after the other, so that tests start MPI once and not for every case.
- * Each rank reads them from its own pipe, since a rank that waits in a call of MPI would spin.
- * tests/mpi_ranks.py is the other end.
- *
- *     mpiexec -n N mpi_serve PLACE
- *
- * PLACE/commands.<rank>  a line for each command: the directory to run in and the arguments, with tabs
- * between them PLACE/errors           what rank 0 says on standard error during a command PLACE/answers rank
- * 0 writes the exit status of each command, a line each */
+/* Runs command lines of facet-mpi one after the other, so that tests start MPI once and not for every case:
+ * mpiexec -n N mpi_serve PLACE. tests/mpi_ranks.py is the other end. Each rank reads from a pipe of its own,
+ * PLACE/commands.<rank>, since a rank that waits in a call of MPI would spin: a line holds the directory to
+ * run in and the arguments, with tabs between them. Rank 0 writes the exit status of each command to
+ * PLACE/answers, a line each, and what it says on standard error during a command to PLACE/errors. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
