@@ -169,5 +169,6 @@ static void all_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(all_fail)};
+    base_pretend_available(16e9); /* the machine is not asked thousands of times */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
