@@ -12,8 +12,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from mpi_ranks import ENVIRONMENT, MPI, RUNNER  # noqa: E402
 from test_app import SOURCE, Program  # noqa: E402
-from test_mpi_solve import MPI, SAME  # noqa: E402
+from test_mpi_solve import SAME  # noqa: E402
 
 try:
     from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -22,9 +23,6 @@ try:
 except ImportError:
     vtkXMLUnstructuredGridReader = None
 
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
-RUNNER = ["mpiexec", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl_vader_single_copy_mechanism",
-          "none", "--mca", "odls_base_sigkill_timeout", "0"]
 CASE = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [8, 4], shape: triangle}}
 equation: diffusion
 exact: sin(x)*cos(2*y)

@@ -126,9 +126,11 @@ class Mpi(Program):
             self.assertAlmostEqual(a, b, delta=SAME * max(size, 1e-3), msg=message)
 
     def compare(self, case, ranks, iterations=None, device="cpu"):
-        """iterations: how many more or fewer there may be."""
+        """iterations: how many more or fewer there may be. Of several numbers of ranks the default run leaves out those
+        above five: ranks that wait take the processors of those that work."""
         one = self.solve(case)
-        for n in ranks:
+        few = [n for n in ranks if n <= 5 or "FACET_LONG" in os.environ]
+        for n in few or ranks[:1]:
             out = self.mpi(n, case, "--device", device)
             name = f"{n} ranks of {case.splitlines()[0]}"
             for key in ("mesh", "unknowns"):
