@@ -95,15 +95,16 @@ void report_header(const struct run *run, struct text *out) {
     if (run_note(run, RUN_NOTE_HIDDEN, note)) text_printf(out, "note      %s\n", note);
 }
 
-static void put_solver(const facet_report *r, struct text *out) {
+static void put_solver(const struct run *run, struct text *out) {
+    const facet_report *r = &run->report;
     int direct = options_find(OPTION_METHOD, r->method) == METHOD_DIRECT;
     text_printf(out, "solve     %s%s%s: %s\n", r->method, direct ? "" : " with preconditioner ",
                 direct ? "" : r->preconditioner, r->converged ? r->reason : "NOT CONVERGED");
     if (!r->converged) text_printf(out, "          %s\n", r->reason);
     text_printf(out, "          %d %s%s, residual %.2e", r->iterations, direct ? "solve" : "iteration",
                 r->iterations == 1 ? "" : "s", r->residual);
-    if (!direct && r->iterations > 0) text_printf(out, ", rate %.3f", r->rate);
-    if (r->error >= 0.0) text_printf(out, ", error about %.1e", r->error);
+    if (run->watched && !direct && r->iterations > 0) text_printf(out, ", rate %.3f", r->rate);
+    if (r->error >= 0.0) text_printf(out, ", algebraic error about %.1e", r->error);
     text_printf(out, "\n");
 }
 
@@ -220,6 +221,14 @@ static void put_ranks(const struct run *run, struct text *out) {
     }
 }
 
+static void put_speed(const struct run *run, struct text *out) {
+    const int64_t trace = run->report.trace_unknowns;
+    const int64_t unknowns = trace < 0 ? run->report.volume_unknowns : trace;
+    text_printf(out, "speed     %.3g %sunknowns per second of the whole run\n",
+                run->total_seconds > 0.0 ? (double)unknowns / run->total_seconds : 0.0,
+                trace < 0 ? "" : "trace ");
+}
+
 static void put_times(const struct run *run, struct text *out) {
     int n = 0;
     text_printf(out, "time      %s", report_seconds(run->total_seconds).text);
@@ -229,10 +238,8 @@ static void put_times(const struct run *run, struct text *out) {
         text_printf(out, "%s%s %s", n++ % 4 == 0 ? "\n          " : ", ",
                     facet_phase_name((facet_phase)phase), report_seconds(seconds).text);
     }
-    int64_t trace = run->report.trace_unknowns, unknowns = trace < 0 ? run->report.volume_unknowns : trace;
-    text_printf(out, "\nspeed     %.3g %sunknowns per second of the whole run\n",
-                run->total_seconds > 0.0 ? (double)unknowns / run->total_seconds : 0.0,
-                trace < 0 ? "" : "trace ");
+    text_printf(out, "\n");
+    if (run->watched) put_speed(run, out);
     text_printf(out, "memory    %s at its peak", report_bytes((double)base_peak_resident_bytes()).text);
     int phase = peak_phase(run);
     if (phase >= 0) text_printf(out, " (%s)", facet_phase_name((facet_phase)phase));
@@ -249,7 +256,7 @@ void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
 
 void report_results(const struct run *run, struct text *out) {
     char note[RUN_NOTE_BYTES];
-    put_solver(&run->report, out);
+    put_solver(run, out);
     if (run_note(run, RUN_NOTE_PETSC, note)) text_printf(out, "note      %s\n", note);
     put_levels(run, out);
     if (run->report.converged) {
