@@ -64,51 +64,10 @@ static size_t block_bytes(const void *p) {
 #define HEAP      (256 * HUGE_PAGE)
 #define SLOW      1e-3 /* seconds of one huge page */
 
-/* The heap of a program: where its next huge page would be, and where it ends; 0: none is asked for. */
-static atomic_uintptr_t heap_next;
-static uintptr_t heap_end;
-static atomic_flag heap_busy = ATOMIC_FLAG_INIT;
-
-#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-/* Seconds of this thread that the page at an address took, whose numbers stay. */
-static double touch(uintptr_t address) {
-    struct timespec begin, end;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    madvise((void *)address, HUGE_PAGE, MADV_HUGEPAGE);
-    atomic_fetch_or((atomic_char *)address, 0);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
-}
-
-/* Huge pages, as far as the heap is in use. They cost fewer faults and fewer address look-ups than small
- * ones; but a virtual machine may have given them back to its host, and fetches each again in 512 pieces:
- * some milliseconds, longer than everything that is done with it. So the first that is slow is the last. */
-static void grow_heap(const char *block, size_t bytes) {
-    uintptr_t next = atomic_load_explicit(&heap_next, memory_order_relaxed), end = (uintptr_t)block + bytes;
-    if (next == 0 || end <= next || end > heap_end || atomic_flag_test_and_set(&heap_busy)) return;
-    for (next = atomic_load(&heap_next); next != 0 && next < end; next += HUGE_PAGE)
-        if (next + HUGE_PAGE > heap_end || touch(next) > SLOW) {
-            next = 0;
-            break;
-        }
-    atomic_store(&heap_next, next);
-    atomic_flag_clear(&heap_busy);
-}
-#else
-static void grow_heap(const char *block, size_t bytes) {
-    (void)block;
-    (void)bytes;
-}
-#endif
-
 /* Large arrays are streamed through: they begin on a huge page and ask for such. Where the advice is not
  * taken nothing changes. */
 static char *allocate(size_t bytes) {
-    if (bytes < LARGE) {
-        char *block = aligned_alloc(BASE_ALIGNMENT, bytes);
-        if (block != NULL) grow_heap(block, bytes);
-        return block;
-    }
+    if (bytes < LARGE) return aligned_alloc(BASE_ALIGNMENT, bytes);
     void *block;
     if (posix_memalign(&block, HUGE_PAGE, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
@@ -117,18 +76,34 @@ static char *allocate(size_t bytes) {
     return block;
 }
 
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+/* Seconds of this thread that the first touch of the page at an address took. */
+static double touch(char *page) {
+    struct timespec begin, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    *(volatile char *)page = 0;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+}
+#endif
+
+/* Huge pages cost fewer faults and fewer address look-ups than small ones. A block of the size that the heap
+ * may reach is advised as long as it is ours; then the heap keeps it, with the advice, and an allocator of
+ * another kind forgets both. A virtual machine may have given huge pages back to its host and fetches each
+ * again in 512 pieces, which takes longer than everything that is done with it: the first one tells. */
 void base_memory_prepare(void) {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
     if (base_is_limited() || base_available_bytes() < 8.0 * (double)HEAP) return;
     mallopt(M_TRIM_THRESHOLD, (int)(HEAP + HEAP / 2));
     mallopt(M_MMAP_THRESHOLD, (int)(HEAP + HEAP / 2));
     char *block = malloc(HEAP);
-    uintptr_t begin = (uintptr_t)block;
-    free(block); /* the heap keeps it */
     mallopt(M_MMAP_THRESHOLD, (int)LARGE);
-    if (begin == 0 || begin + HEAP > (uintptr_t)sbrk(0)) return; /* another allocator */
-    heap_end = begin + HEAP;
-    atomic_store(&heap_next, begin + HUGE_PAGE - begin % HUGE_PAGE);
+    if (block == NULL) return;
+    char *first = block + HUGE_PAGE - (uintptr_t)block % HUGE_PAGE;
+    const size_t bytes = HEAP - HUGE_PAGE;
+    if (madvise(first, bytes, MADV_HUGEPAGE) == 0 && touch(first) > SLOW)
+        madvise(first, bytes, MADV_NOHUGEPAGE);
+    free(block);
 #endif
 }
 

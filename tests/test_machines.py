@@ -1,0 +1,33 @@
+"""Machines that are set up in another way: allocators that give memory back, stacks without limit. FACET_PROGRAM says
+where the program is, FACET_UNMAP where the allocator of tests/unmap.c is."""
+
+import os
+import resource
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_app import PROGRAM, SOURCE, Program  # noqa: E402
+
+
+def unlimited_stack():
+    """As clusters have it: addresses are then laid out in another order."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))
+
+
+class Machines(Program):
+    @unittest.skipUnless(os.environ.get("FACET_UNMAP"), "a program with sanitizers has an allocator of its own")
+    def test_what_is_freed_is_not_touched(self):
+        for case in ("poisson.yaml", "beam.yaml"):
+            for prepare in (None, unlimited_stack):
+                with self.subTest(case=case, prepare=prepare):
+                    done = subprocess.run([PROGRAM, "solve", os.path.join(SOURCE, "examples", case), "--quiet"], cwd=self.place.name,
+                                          env={**os.environ, "LD_PRELOAD": os.environ["FACET_UNMAP"]},
+                                          preexec_fn=prepare, capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
