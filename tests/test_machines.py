@@ -1,4 +1,4 @@
-"""Machines that are set up in another way: allocators that give memory back, stacks without limit. FACET_PROGRAM says
+"""Machines that are set up in another way: allocators that give memory back, stacks without limit, files that are none. FACET_PROGRAM says
 where the program is, FACET_UNMAP where the allocator of tests/unmap.c is."""
 
 import os
@@ -27,6 +27,19 @@ class Machines(Program):
                                           env={**os.environ, "LD_PRELOAD": os.environ["FACET_UNMAP"]},
                                           preexec_fn=prepare, capture_output=True, text=True)
                     self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_devices_and_pipes_are_no_files(self):
+        """Refused at once: neither read without end nor waited for."""
+        os.mkfifo(self.path("pipe"))
+        for name, what in (("/dev/zero", "a device"), (self.path("pipe"), "a pipe"), (self.path("."), "a directory")):
+            with self.subTest(what):
+                self.assertIn(f"it is {what}, not a file", self.run_program("check", name, status=2).stderr)
+                self.refused(f"mesh: {{file: {name}}}\nequation: diffusion\nexact: x\n", f"is {what}, not a file")
+
+    def test_size_of_a_case(self):
+        with open(self.path("large.yaml"), "wb") as file:
+            file.truncate(100 << 20)
+        self.assertIn("no case is larger", self.run_program("solve", "large.yaml", status=2).stderr)
 
 
 if __name__ == "__main__":

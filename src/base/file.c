@@ -359,7 +359,16 @@ static facet_status fail_read(const char *path, int error) {
                      error == ENOENT ? "there is no such file" : strerror(error));
 }
 
-/* Reads to the end and not to a size asked for beforehand, so that pipes work too. */
+const char *file_what(int mode) {
+    return S_ISREG(mode)    ? NULL
+           : S_ISDIR(mode)  ? "a directory"
+           : S_ISFIFO(mode) ? "a pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+/* A pipe is refused before it is opened, which would wait for somebody to write. Reads to the end and not to
+ * a size asked for beforehand: some files of the system do not know theirs. */
 facet_status file_read_whole(const char *path, char **bytes, size_t *n) {
     facet_status status = FACET_OK;
     struct stat info;
@@ -368,13 +377,15 @@ facet_status file_read_whole(const char *path, char **bytes, size_t *n) {
 
     *bytes = NULL;
     *n = 0;
-    FILE *stream = fopen(path, "rb");
+    FILE *stream = NULL;
+    if (stat(path, &info) == 0 && file_what((int)info.st_mode) != NULL)
+        FAIL(FACET_ERROR_INPUT, "cannot read '%s': it is %s, not a file", path, file_what((int)info.st_mode));
+    stream = fopen(path, "rb");
     if (!stream || fstat(fileno(stream), &info) != 0) {
         status = fail_read(path, errno);
         goto done;
     }
-    if (S_ISDIR(info.st_mode)) FAIL(FACET_ERROR_INPUT, "cannot read '%s': it is a directory", path);
-    if (S_ISREG(info.st_mode) && info.st_size > 0) capacity = (size_t)info.st_size + 2;
+    if (info.st_size > 0) capacity = (size_t)info.st_size + 2;
     if (capacity < 4096) capacity = 4096;
     TRY(base_alloc(&data, capacity, 1));
     while ((got = fread(data + length, 1, capacity - length - 1, stream)) > 0) {

@@ -20,8 +20,10 @@ void text_free(struct text *text);
 
 /* Failure (no permission, disk full) is FACET_ERROR_MACHINE with the path and the reason. */
 facet_status file_write_whole(const char *path, const void *bytes, size_t n);
-/* Reads a whole file; *bytes is NUL-terminated for convenience and freed with base_free. A missing file is
- * FACET_ERROR_INPUT. */
+/* What a path of this st_mode leads to if it is no regular file: "a pipe", "a device"; NULL for a file. */
+const char *file_what(int mode);
+/* Reads a whole file; *bytes is NUL-terminated for convenience and freed with base_free. A missing file, and
+ * what is no regular file, is FACET_ERROR_INPUT. */
 facet_status file_read_whole(const char *path, char **bytes, size_t *n);
 
 /* The failure of writing a file, or a stream: errno in words. */

@@ -249,12 +249,13 @@ static facet_status read_file(struct reader *r, const struct tree_node *node) {
     if (stat(path.data, &info) != 0)
         issues_add(r->issues, node, "mesh.file: there is no file \"%s\" (relative to the case file)",
                    issues_word(node->text).text);
-    else if (S_ISDIR(info.st_mode))
-        issues_add(r->issues, node, "mesh.file: \"%s\" is a directory", issues_word(node->text).text);
+    else if (file_what((int)info.st_mode) != NULL)
+        issues_add(r->issues, node, "mesh.file: \"%s\" is %s, not a file", issues_word(node->text).text,
+                   file_what((int)info.st_mode));
     else if (access(path.data, R_OK) != 0)
         issues_add(r->issues, node, "mesh.file: \"%s\" may not be read: no permission",
                    issues_word(node->text).text);
-    else if (S_ISREG(info.st_mode))
+    else
         check_contents(r, node, path.data);
 done:
     text_free(&path);
@@ -490,13 +491,23 @@ done:
     return status;
 }
 
+#define MOST_BYTES ((off_t)64 << 20) /* of a case, which a person or a program wrote */
+
+static facet_status read_text(const char *path, char **bytes, size_t *n) {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > MOST_BYTES)
+        return base_fail(FACET_ERROR_INPUT, "%s: the file has %.3g MB; no case is larger than 64 MB", path,
+                         1e-6 * (double)info.st_size);
+    return file_read_whole(path, bytes, n);
+}
+
 facet_status case_read(const char *path, struct base_team *team, int n_settings, const char *const *settings,
                        struct case_file **file) {
     facet_status status = FACET_OK;
     char *bytes = NULL;
     size_t n_bytes = 0;
     *file = NULL;
-    if (team_rank(team) == 0) TRY(file_read_whole(path, &bytes, &n_bytes));
+    if (team_rank(team) == 0) TRY(read_text(path, &bytes, &n_bytes));
     TRY(team_broadcast(team, 0, &n_bytes, sizeof n_bytes));
     if (team_rank(team) > 0) TRY(base_calloc(&bytes, n_bytes + 1, 1));
     TRY(team_broadcast(team, 0, bytes, (int64_t)n_bytes));
