@@ -1,5 +1,5 @@
-"""Machines that are set up in another way: allocators that give memory back, stacks without limit, files that are none. FACET_PROGRAM says
-where the program is, FACET_UNMAP where the allocator of tests/unmap.c is."""
+"""Machines that are set up in another way: allocators that give memory back, stacks without limit, files that are no
+files. FACET_PROGRAM says where the program is, FACET_UNMAP where the allocator of tests/unmap.c is."""
 
 import os
 import resource
