@@ -72,4 +72,5 @@ lint:
 	    --enable=warning,performance,portability --std=c11 -Iinclude -Isrc -I. $(ROOMS)
 
 clean:
-	rm -rf build build-debug build-thread build-cuda build-fuzz build-python build-vendored build-wheel
+	@[ ! -f "$(BUILD)/CMakeCache.txt" ] || rm -rf "$(BUILD)"
+	rm -rf build-debug build-thread build-cuda build-fuzz build-python build-vendored build-wheel

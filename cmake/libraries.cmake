@@ -1,6 +1,5 @@
 # The libraries facet stands on. facet_libraries links them shared; facet_static_libraries (with FACET_STATIC) takes
 # the archives, so that the program runs where none of them is installed.
-include(cmake/look.cmake)
 find_package(PkgConfig QUIET) # for hints only
 
 # ------------------------------------------------------------------------------------------ required

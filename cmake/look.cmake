@@ -2,10 +2,11 @@
 # What is optional never ends a configuration (docs/dependencies.md): it is AUTO, ON or OFF. What is half there is
 # named in one line and left out; ON makes that line an error.
 
-# The first line of a compiler's output that tells what is wrong, short enough to be read.
+# The first line of a compiler's output that tells what is wrong, short enough to be read; not its last one, which is
+# "error: ld returned 1 exit status".
 function(facet_first_error text result)
   string(REPLACE ";" "," text "${text}")
-  string(REGEX MATCH "[^\n]*(error: |undefined reference|cannot find | not found|fatal)[^\n]*" line "${text}")
+  string(REGEX MATCH "[^\n]*(error: [^l]|undefined reference|cannot find | not found|fatal|attempted)[^\n]*" line "${text}")
   if(line STREQUAL "")
     string(STRIP "${text}" line)
     string(REGEX REPLACE "\n.*" "" line "${line}")
@@ -13,6 +14,20 @@ function(facet_first_error text result)
   string(REGEX REPLACE "^.*/CMakeFiles/trial/[^ ]*: " "" line "${line}") # where our own few lines lie
   string(SUBSTRING "${line}" 0 200 line)
   string(STRIP "${line}" line)
+  set(${result} "${line}" PARENT_SCOPE)
+endfunction()
+
+# Runs a program: facet_run(RESULT program argument...). RESULT is "" where it ends with 0, and otherwise what it says.
+function(facet_run result)
+  execute_process(COMMAND ${ARGN} TIMEOUT 60 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status EQUAL 0)
+    set(${result} "" PARENT_SCOPE)
+    return()
+  endif()
+  facet_first_error("${output}" line)
+  if(line STREQUAL "")
+    set(line "it says nothing and ends with '${status}'")
+  endif()
   set(${result} "${line}" PARENT_SCOPE)
 endfunction()
 
@@ -44,6 +59,11 @@ endfunction()
 # [CONFIG pkg-config-name] [BEFORE "#include lines that the header wants"] [WITH library...]). Sets PREFIX_INCLUDE, PREFIX_LIBRARY, and PREFIX_WHY: "" where the library can be used.
 function(facet_look prefix)
   cmake_parse_arguments(PARSE_ARGV 1 look "" "PACKAGE;HEADER;LIBRARY;CODE;CONFIG;BEFORE" "FOLDERS;WITH")
+  foreach(kind INCLUDE LIBRARY) # what was there the last time may be gone
+    if(${prefix}_${kind} AND NOT EXISTS "${${prefix}_${kind}}")
+      unset(${prefix}_${kind} CACHE)
+    endif()
+  endforeach()
   if(look_CONFIG AND PKG_CONFIG_FOUND) # a hint where to look, and no more
     pkg_check_modules(${prefix}_HINT QUIET ${look_CONFIG})
   endif()
@@ -69,6 +89,19 @@ function(facet_look prefix)
     unset(${prefix}_LIBRARY CACHE)
   endif()
   set(${prefix}_WHY "${why}" PARENT_SCOPE)
+endfunction()
+
+# Holds an option to AUTO, ON and OFF, however they are written.
+function(facet_check_option option)
+  string(TOUPPER "${${option}}" value)
+  if(value MATCHES "^(1|YES|TRUE|Y)$")
+    set(value ON)
+  elseif(value MATCHES "^(0|NO|FALSE|N)$")
+    set(value OFF)
+  elseif(NOT value MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "${option}=${${option}}: it is AUTO, ON or OFF")
+  endif()
+  set(${option} ${value} PARENT_SCOPE)
 endfunction()
 
 # Whether an option asks for what is not there. facet_decide(OPTION "its name" "why it cannot be used, or nothing" "what

@@ -93,6 +93,20 @@ class Impostors(unittest.TestCase):
         self.put("bin/nvcc", "#!/bin/sh\necho 'nvcc fatal : unsupported GNU version! error' >&2\nexit 1\n", 0o755)
         self.hold("FACET_CUDA", "CUDA", "unsupported GNU version")
 
+    def test_nvcc_does_nothing(self):
+        self.put("bin/nvcc", "#!/bin/sh\nexit 0\n", 0o755)
+        self.hold("FACET_CUDA", "CUDA", "a project of CMake with")
+
+    def test_mpicc_does_nothing(self):
+        self.put("bin/mpicc", "#!/bin/sh\nexit 0\n", 0o755)
+        self.hold("FACET_MPI", "facet-mpi", "it says nothing and makes no program")
+
+    def test_words_of_options(self):
+        for option, words in (("FACET_MPI=MAYBE", "AUTO, ON or OFF"), ("FACET_INSTRUCTIONS=fast", "'fast' is no such set")):
+            status, output = self.configure("-DFACET_MPI=OFF", "-D" + option)
+            self.assertNotEqual(status, 0)
+            self.assertIn(words, " ".join(output.split()))
+
     def test_compiler_without_openmp(self):
         self.put("bin/no_openmp", "#!/bin/sh\nfor word; do [ \"$word\" != -fopenmp ] || { echo 'error: no OpenMP' >&2; exit 1; }"
                  "; done\nexec cc \"$@\"\n", 0o755)

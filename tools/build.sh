@@ -17,9 +17,20 @@ stop() {
     exit 1
 }
 
+case $PWD$folder in
+    *[]:\;\"\\#[]*) stop "CMake and make do not take all of : ; \" \\ # [ ] in the path $PWD; move the tree" ;;
+esac
+[ -n "$folder" ] || stop "BUILD is empty; it names the folder to build in"
 command -v cmake >/dev/null 2>&1 || stop "cmake is missing (Debian: cmake)"
 mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ] ||
     stop "the folder $folder cannot be written; build elsewhere: make BUILD=/tmp/facet ..."
+if [ -f "$folder/CMakeCache.txt" ]; then
+    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$folder/CMakeCache.txt")
+    [ -z "$home" ] || [ "$home" -ef . ] ||
+        stop "the folder $folder was made for the sources in $home; remove it first (make clean), or give another: make BUILD=DIR"
+elif [ ! -f "$folder/configure.log" ] && [ -n "$(ls -A "$folder")" ]; then
+    stop "the folder $folder has other files in it; build in one of its own: make BUILD=DIR"
+fi
 free=$(df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1024) }')
 [ "${free:-1000}" -ge 200 ] ||
     stop "the disk of $folder has only $free MB left; a build takes 200 to 500. Build elsewhere: make BUILD=/tmp/facet ..."

@@ -168,7 +168,7 @@ trial_user-required() {
 }
 
 trial_offline() {
-    said=("apt-get failed" "nothing can be built without gcc")
+    said=("could not be installed" "nothing can be built without gcc")
     expected="not 0"
     copy_system offline
     rm -rf "$folder/offline/var/lib/apt/lists"/*
@@ -191,8 +191,8 @@ trial_full-disk() {
 trial_spaces() {
     said=("tip +-0.2418" "beam.png")
     with_packages spaces program picture
-    mv "$folder/spaces/home/engineer/facet" "$folder/spaces/home/engineer/my facet (new)"
-    inside spaces engineer <<<'cd ~/"my facet (new)" && make demo'
+    mv "$folder/spaces/home/engineer/facet" "$folder/spaces/home/engineer/my \$facet, (new)"
+    inside spaces engineer <<<'cd ~/"my \$facet, (new)" && make demo && make -s install PREFIX=/tmp/prefix && /tmp/prefix/bin/facet info'
 }
 trial_old-cmake() {
     said=("cmake version 3.22" "tip +-0.2418")

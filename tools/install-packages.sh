@@ -45,6 +45,10 @@ for list in "${@:-program}"; do
         lint) wanted="$wanted $lint" ;;
         static) wanted="$wanted $static" ;;
         wheel) wanted="$wanted $wheel" ;;
+        --help)
+            sed -n '2,7s/^# \?//p' "$0"
+            exit 0
+            ;;
         *)
             say "unknown list '$list'; the lists are program, picture, mpi, test, lint, static and wheel"
             exit 2
@@ -111,7 +115,7 @@ apt() {
 begin=$(date +%s)
 if ! apt update || ! apt install --no-install-recommends $missing; then
     find_missing
-    say "apt-get failed (see above; is there a network?); still missing:$missing"
+    say "the packages could not be installed (see above: no network, or no rights?); still missing:$missing"
     [ -z "$missing" ] || go_on_without
 fi
 say "installed in $(($(date +%s) - begin)) s"
