@@ -91,8 +91,11 @@ def main():
     library = {}
     for top in ("src", "kernels"):
         library.update(objects_of(build, root, "facet_objects", top))
-    for place in sorted((build / "CMakeFiles").glob("facet_*.dir/kernels/simd")):  # once for each instruction set
-        target = place.parents[1].name[:-len(".dir")]
+    # The vector kernels, once for each instruction set, and what chooses among them.
+    for place in sorted((build / "CMakeFiles").glob("facet_*.dir/kernels")):
+        target = place.parent.name[:-len(".dir")]
+        if target == "facet_objects":
+            continue
         for source, (gives, takes) in objects_of(build, root, target, "kernels").items():
             all_gives, all_takes = library.setdefault(source, (set(), set()))
             all_gives.update(gives)

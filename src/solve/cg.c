@@ -483,7 +483,8 @@ done:
 #define ROUNDING         1e-14
 #define ROUGH_TOLERANCE  1e-12
 #define LARGEST_RESIDUAL 1e-2
-const char solve_rounding_reason[] = "converged to rounding: the residual is as small as numbers of this size allow";
+const char solve_rounding_reason[] =
+    "converged to rounding: the residual is as small as numbers of this size allow";
 
 /* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
 static double largest_eigenvalue(const struct operator* A, struct vector *r, struct vector *d) {
