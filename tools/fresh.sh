@@ -55,8 +55,9 @@ if [ ! -e "$base/complete" ]; then
     useradd --root "$base" --uid $user_id --create-home --shell /bin/bash engineer
     touch "$base/complete"
 fi
-# Names and certificates of this network.
+# Names and certificates of this network; the machine knows its own name, as every machine does.
 cp -L /etc/resolv.conf "$base/etc/resolv.conf" 2>/dev/null
+printf '127.0.0.1 localhost %s\n' "$(hostname)" >"$base/etc/hosts"
 cp -L /etc/ssl/certs/ca-certificates.crt "$base/etc/ssl/certs/ca-certificates.crt" 2>/dev/null
 chown -R root:root "$base/etc/ssl"
 
@@ -79,7 +80,7 @@ inside() {
         LANG=C.UTF-8 TERM=dumb USER="$user" SYSTEM="$folder/$name" ARCHIVES="$folder/archives" \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
         unshare --mount --pid --fork $flag bash -c '
-            mount -t proc proc "$SYSTEM/proc" && mount --rbind /dev "$SYSTEM/dev" &&
+            mount -t proc proc "$SYSTEM/proc" && mount --rbind /dev "$SYSTEM/dev" && mount --rbind /sys "$SYSTEM/sys" &&
             mount --bind "$ARCHIVES" "$SYSTEM/var/cache/apt/archives" || exit 99
             [ ! -x "$SYSTEM/prepare.sh" ] || "$SYSTEM/prepare.sh"
             exec chroot --userspec="$USER" "$SYSTEM" bash -e /trial.sh'
