@@ -132,6 +132,7 @@ class Pictures(unittest.TestCase):
             (2, [quad, "--warp", "nan"]),
             (2, [quad, "--component", "\u00b2"]),
             (2, [quad, "--nonsense"]),
+            (2, [quad, "--output", self.path("picture.jpg")]),
             (3, [quad, "--output", self.path("none/picture.png")]),
         ]:
             done = view(*arguments)

@@ -258,6 +258,12 @@ class Damaged(unittest.TestCase):
         self.refuse(write("wrong.vtu", degrees), "HigherOrderDegrees", "not supported")
         self.refuse(write("wrong.vtu", file.replace(b'"raw"', b'"hex"')), "hex", "not supported")
 
+    def test_field_without_numbers(self):
+        """Extremes of such a field would be made up."""
+        path = write("nan.vtu", Form().file(u=(float("nan"),) * 6))
+        with self.assertRaisesRegex(view.Wrong, "no value that is a number"):
+            view.picture(view.parse([path, "--field", "u"]))
+
     def test_numbers(self):
         square = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (2, 0, 0)]
         for form in ({}, {"form": "binary"}, {"form": "appended"}, {"form": "appended", "packed": True}):

@@ -536,7 +536,9 @@ def picture(options):
     draw(pieces, axes, flat, canvas, (30 * k, 30 * k, 180 * k, 45 * k), len(grid.types))
 
     finite = numbers[np.isfinite(numbers)]
-    extremes = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    if len(finite) == 0:
+        raise Wrong(f"the field '{title}' has no value that is a number")
+    extremes = finite.min(), finite.max()
     low, high = extremes
     if options.map == "diverging":  # zero has the colour of the middle
         high = np.abs(extremes).max()
@@ -569,6 +571,9 @@ def parse(arguments):
             parser.error(f"--warp takes a number, not '{options.warp}' (with FILE after it: --warp auto FILE)")
     if options.output is None:
         options.output = os.path.splitext(options.file)[0] + ".png"
+    kind = os.path.splitext(options.output)[1].lower()
+    if kind not in ("", ".png"):
+        parser.error(f"--output {options.output}: the picture is a PNG file, not one of kind '{kind}'")
     return options
 
 
