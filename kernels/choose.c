@@ -76,6 +76,7 @@ static const struct instructions sets[] = {
 
 static const struct instructions *chosen;
 static const char *not_there; /* what FACET_INSTRUCTIONS names in vain */
+static char names[64];        /* of all sets, with commas between them */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void choose(void) {
@@ -84,6 +85,10 @@ static void choose(void) {
 #if defined __x86_64__
     __builtin_cpu_init();
 #endif
+    for (int s = 0; s < N_SETS; s++) {
+        if (s > 0) strcat(names, ", ");
+        strcat(names, sets[s].name);
+    }
     while (!sets[best].are_there()) best++;
     chosen = &sets[best];
     if (wanted == NULL || *wanted == '\0') return;
@@ -106,19 +111,6 @@ const char *kernels_instructions(const char **refused) {
 }
 
 const char *kernels_instruction_sets(void) {
-    static const char names[] = ""
-#ifdef FACET_SET_x86_64_v4
-                                "x86-64-v4, "
-#endif
-#ifdef FACET_SET_x86_64_v3
-                                "x86-64-v3, "
-#endif
-#ifdef FACET_SET_x86_64_v1
-                                "x86-64, "
-#endif
-#ifdef FACET_SET_native
-                                "native, "
-#endif
-                                "none";
+    pthread_once(&once, choose);
     return names;
 }
