@@ -6,9 +6,10 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 import zlib
+
+from written import run_tests
 
 VIEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "view.py")
 
@@ -177,10 +178,4 @@ if __name__ == "__main__":
     except ImportError as missing:
         print(f"skipped: NumPy is not installed ({missing}); Debian: python3-numpy")
         sys.exit(77)
-    if len(sys.argv) > 1:
-        program = sys.argv.pop()
-    else:
-        program = os.path.join(os.environ.get("FACET_BUILD_DIR", "build"), "tests", "write_vtu")
-    with tempfile.TemporaryDirectory() as DIRECTORY:
-        subprocess.run([program, DIRECTORY], check=True)
-        unittest.main(verbosity=1)
+    run_tests()

@@ -8,12 +8,12 @@ import glob
 import os
 import random
 import re
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import zlib
+
+from written import run_tests
 
 try:
     import numpy as np
@@ -369,10 +369,4 @@ class Random(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        program = sys.argv.pop()
-    else:
-        program = os.path.join(os.environ.get("FACET_BUILD_DIR", "build"), "tests", "write_vtu")
-    with tempfile.TemporaryDirectory() as DIRECTORY:
-        subprocess.run([program, DIRECTORY], check=True)
-        unittest.main(verbosity=1)
+    run_tests()

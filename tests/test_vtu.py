@@ -9,10 +9,10 @@ import math
 import os
 import re
 import struct
-import subprocess
 import sys
-import tempfile
 import unittest
+
+from written import run_tests
 
 try:
     import numpy as np
@@ -204,10 +204,4 @@ class Files(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        program = sys.argv.pop()
-    else:
-        program = os.path.join(os.environ.get("FACET_BUILD_DIR", "build"), "tests", "write_vtu")
-    with tempfile.TemporaryDirectory() as DIRECTORY:
-        subprocess.run([program, DIRECTORY], check=True)
-        unittest.main(verbosity=1)
+    run_tests()
