@@ -1,0 +1,1 @@
+"""Random problems with known answers: what tools/try.py draws, solves and judges."""
