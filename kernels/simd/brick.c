@@ -27,11 +27,18 @@ static int64_t whole_lanes(int64_t n) {
     return (n + L - 1) / L * L;
 }
 
-#define SIZES(F)                                                                                             \
-    F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(11) F(13) F(15) F(17) F(19) F(21) F(23) F(25) F(27) F(29)
-
+/* Sizes that have code of their own; the others take the general one. FACET_FEW_SIZES: a few of them, where
+ * compiling is dear (tests/sanitized.cmake). */
+#ifdef FACET_FEW_SIZES
+#    define SIZES(F)     F(1) F(2) F(3) F(7)
+#    define ROW_SIZES(F) F(3) F(7)
+#else
+#    define SIZES(F)                                                                                         \
+        F(1)                                                                                                 \
+        F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(11) F(13) F(15) F(17) F(19) F(21) F(23) F(25) F(27) F(29)
 /* Lengths of rows that go between vectors and modes without a stop in memory. */
-#define ROW_SIZES(F) F(3) F(5) F(7) F(9) F(11) F(13) F(15)
+#    define ROW_SIZES(F) F(3) F(5) F(7) F(9) F(11) F(13) F(15)
+#endif
 
 #define TABLE    PICK(table, single)
 #define SCALE    PICK(scale, scale_single)

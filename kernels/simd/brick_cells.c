@@ -113,7 +113,11 @@ void OF(brick_scale)(const struct brick_cells *c, const double *nodes, double *v
     }
 }
 
-#define ROW_SIZES(F) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
-#define TABLE        PICK(table, single)
-#define TEMPLATE     "kernels/simd/brick_point_real.h"
+#ifdef FACET_FEW_SIZES /* as in brick.c */
+#    define ROW_SIZES(F) F(2) F(4)
+#else
+#    define ROW_SIZES(F) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
+#endif
+#define TABLE    PICK(table, single)
+#define TEMPLATE "kernels/simd/brick_point_real.h"
 #include "kernels/twice.h"

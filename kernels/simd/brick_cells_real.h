@@ -207,7 +207,14 @@ static void NAME(any_row)(ROW_PARAMETERS) {
         ROW_SIZES(CELL_ROW)
 #undef CELL_ROW
     };
-    bodies[t->v->n[0]][t->v->n[2] == 1 ? 0 : t->v->n[1] == 1 ? 1 : 2](ROW_ARGUMENTS);
+    const int64_t n = t->v->n[0];
+#ifdef FACET_FEW_SIZES
+    if (n >= (int64_t)(sizeof bodies / sizeof *bodies) || bodies[n][0] == NULL) {
+        NAME(cell_row)((int)n, (int)t->v->n[1], (int)t->v->n[2], ROW_ARGUMENTS);
+        return;
+    }
+#endif
+    bodies[n][t->v->n[2] == 1 ? 0 : t->v->n[1] == 1 ? 1 : 2](ROW_ARGUMENTS);
 }
 #undef ROW_PARAMETERS
 #undef ROW_ARGUMENTS

@@ -23,11 +23,23 @@ def draw(seed, index, share, families, many):
         own = random.Random(f"{seed} {index} {family}")
         p = FAMILIES[family][1](own, index, own.random() < share, f"problem {index} of seed {seed}, {family}")
         p["device"] = rng.choice(("cpu",)*6 + ("ref", "debug"))
-        p["ranks"] = rng.choice((1, 1, 1, 2, 3, 4, 5)) if many else 1
+        p["ranks"] = rng.choice((1, 1, 1, 2, 3, 4, 5)) if many and p["data"] != "gradient" else 1
+        if p["ranks"] > 1:
+            distribute(rng, p)
         if family not in ("chain", "mean") and rng.random() < 0.15:
             write_files(rng, p)
     p["family"] = family
     return p
+
+
+def distribute(rng, p):
+    """A solver that ranks have."""
+    solver = {key: value for key, value in p["case"].get("solver", {}).items() if key in ("rtol",)}
+    solver["method"] = rng.choice(("auto", "cg", "cg", "fgmres"))
+    if solver["method"] != "auto":
+        solver["preconditioner"] = "block" if p["method"] == "condensed" else rng.choice(("block", "pmg", "pmg", "gmg"))
+    for case in p["case"].get("cases", [p["case"]]):
+        case["solver"] = solver
 
 
 def write_files(rng, p):

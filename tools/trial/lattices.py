@@ -85,10 +85,11 @@ def lateral(p):
     return [s for s in p["sides"] if s[0] != AXES[p["axis"]]]
 
 
-def want(p, kind, answer, scale, name=None, **item):
-    """A value with its answer and the size by which its error is judged; `item` is its entry in the case."""
+def want(p, kind, answer, scale, name=None, sees=0.0, **item):
+    """A value with its answer and the size by which its error is judged; `item` is its entry in the case. sees: of
+    fluxes and stresses, what a difference of the largest |u| across a cell would make of it."""
     name = name or f"{kind}{len(p['expect'])}"
-    p["expect"].append({"name": name, "kind": kind, "want": float(answer), "scale": abs(float(scale))})
+    p["expect"].append({"name": name, "kind": kind, "want": float(answer), "scale": abs(float(scale)), "sees": float(sees)})
     if item:
         p["case"].setdefault("values", []).append({"name": name, **item})
 

@@ -64,6 +64,7 @@ def draw_flow(rng, index, extreme, title):
     if p["spin"]:
         g[0] = 0.0  # a cone at the axis is no solution
     constant = level*rng.choice((0.0, 1.0, rng.choice((1.0, 1e3, 1e6)) if extreme else 2.0))
+    p["stiff"] = max(abs(v) for row in K for v in row)
     text = linear_text(axes, g, constant)
     flux = [-dot(row, g) for row in K]
     p["method"] = "condensed" if p["shape"] in ("triangle", "quad", "tet", "hex") and not p["spin"] and rng.random() < 0.25 \
@@ -91,21 +92,27 @@ def corner_extremes(p, g, constant):
     return low, high
 
 
+def finest(p):
+    """One over the least width of a cell."""
+    return 1/min(b - a for line in p["lines"] for a, b in zip(line, line[1:]))
+
+
 def flow_values(rng, p, g, constant, flux):
     low, high = corner_extremes(p, g, constant)
     size, through = max(abs(low), abs(high)), max(map(abs, flux))
+    sees = size*finest(p)*p["stiff"]
     for _ in range(2):
         x = inside(rng, p)
         want(p, "u", constant + dot(g, x), size, field="u", at=x)
         d = rng.randrange(p["dim"])
-        want(p, "q", flux[d], through, field="q", component=AXES[d], at=x)
+        want(p, "q", flux[d], through, sees=sees, field="q", component=AXES[d], at=x)
     if p["method"] == "hdg":
         want(p, "u_star", constant + dot(g, x), size, field="u_star", at=x)
-        want(p, "q_star", flux[0], through, field="q_star", component="x", at=x)
+        want(p, "q_star", flux[0], through, sees=sees, field="q_star", component="x", at=x)
     want(p, "extreme", high, size, field="u", take="max")
     want(p, "extreme", low, size, field="u", take="min")
     if p["spin"]:
-        want(p, "flux", flux[1]*area(p, 1), through*area(p, 1), field="flux", take="integral", on="ymax")
+        want(p, "flux", flux[1]*area(p, 1), through*area(p, 1), sees=sees*area(p, 1), field="flux", take="integral", on="ymax")
         return
     middle = [a + n/2 for a, n in zip(p["low"], p["length"])]
     want(p, "mean", constant + dot(g, middle), size, field="u", take="mean")
@@ -114,7 +121,7 @@ def flow_values(rng, p, g, constant, flux):
     for s in p["sides"]:
         d, sign = AXES.index(s[0]), 1 if s.endswith("max") else -1
         most = max(abs(f)*area(p, e) for e, f in enumerate(flux))
-        want(p, "flux", sign*flux[d]*area(p, d), most, field="flux", take="integral", on=s)
+        want(p, "flux", sign*flux[d]*area(p, d), most, sees=sees*area(p, d), field="flux", take="integral", on=s)
 
 
 # Elasticity
@@ -157,9 +164,10 @@ def orthotropic(p, E, nu, G, R):
 def draw_material(rng, p):
     """Sets the case's material; returns its law."""
     extreme, case, dim = p["extreme"], p["case"], p["dim"]
-    mu = p["k"] = power(rng, -6, 11) if extreme and rng.random() < 0.5 else power(rng, 0, 1)
+    mu = p["k"] = p["stiff"] = power(rng, -6, 11) if extreme and rng.random() < 0.5 else power(rng, 0, 1)
     if p["formulation"] == "gradient" or p["spin"] or rng.random() < 0.6:
         ratio = p["ratio"] = power(rng, 0, 5) if extreme and rng.random() < 0.5 else power(rng, -1, 1)
+        p["stiff"] *= 2 + ratio
         if rng.random() < 0.5:
             case["material"] = {"mu": mu, "lambda": ratio*mu}
             return isotropic(p, mu, ratio*mu)
@@ -170,7 +178,7 @@ def draw_material(rng, p):
     E = [mu*power(rng, -span, span) for _ in range(3)]
     nu = [round(rng.uniform(0, 0.2)*min(1.0, math.sqrt(E[i]/E[j])), 4) for i, j in ((0, 1), (0, 2), (1, 2))]
     G = [mu*power(rng, -span, span) for _ in range(3)]
-    p["data"] = "orthotropic"
+    p["data"], p["stiff"] = "orthotropic", 2*max(E + G)
     R = rotation(rng, dim)
     axes = {"E": E, "nu": nu, "G": G}
     if p["plane"] == "stress" and rng.random() < 0.5:
@@ -252,23 +260,27 @@ def stress_values(rng, p, G, move, stress):
     dim = p["dim"]
     size = max(max(map(abs, corner_extremes(p, G[i], move[i]))) for i in range(dim))
     most = max(abs(v) for row in stress for v in row)
+    slope = size*finest(p)
+    sees = p["stiff"]*slope
     for _ in range(2):
         x, i, j = inside(rng, p), rng.randrange(dim), rng.randrange(dim)
         want(p, "u", move[i] + dot(G[i], x), size, field="u", component=AXES[i], at=x)
-        want(p, "stress", stress[i][j], most, field="stress", component=AXES[i] + AXES[j], at=x)
-    want(p, "strain", (G[i][j] + G[j][i])/2, max(abs(v) for row in G for v in row), field="strain",
+        want(p, "stress", stress[i][j], most, sees=sees, field="stress", component=AXES[i] + AXES[j], at=x)
+    want(p, "strain", (G[i][j] + G[j][i])/2, max(abs(v) for row in G for v in row), sees=slope, field="strain",
          component=AXES[i] + AXES[j], at=x)
-    want(p, "stress", stress[0][0], most, field="stress", component="xx", take="mean")
-    want(p, "von Mises", von_mises(stress), most, field="von_mises", at=x)
+    want(p, "stress", stress[0][0], most, sees=sees, field="stress", component="xx", take="mean")
+    want(p, "von Mises", von_mises(stress), most, sees=sees, field="von_mises", at=x)
     if dim == 2:
-        want(p, "stress", stress[2][2], most, field="stress_across", at=x)
+        want(p, "stress", stress[2][2], most, sees=sees, field="stress_across", at=x)
     if p["spin"]:
-        want(p, "force", stress[1][1]*area(p, 1), most*area(p, 1), field="traction", component="y", take="integral", on="ymax")
+        want(p, "force", stress[1][1]*area(p, 1), most*area(p, 1), sees=sees*area(p, 1), field="traction", component="y",
+             take="integral", on="ymax")
         return
     for s in rng.sample(p["sides"], 2):
         d, sign = AXES.index(s[0]), 1 if s.endswith("max") else -1
         largest = max(area(p, e) for e in range(dim))*most
-        want(p, "force", sign*stress[i][d]*area(p, d), largest, field="traction", component=AXES[i], take="integral", on=s)
+        want(p, "force", sign*stress[i][d]*area(p, d), largest, sees=sees*area(p, d), field="traction", component=AXES[i],
+             take="integral", on=s)
 
 
 # Joined sides and a mean gradient

@@ -82,9 +82,9 @@ def draw_pipe(rng, index, extreme, title):
         r, z = a + (b - a)*rng.uniform(0.05, 0.95), p["height"]*rng.uniform(0.05, 0.95)
         u, q, _ = line.at(i, math.log(r))
         want(p, "u", u, line.size(i), field="u", at=[r, z])
-        want(p, "q", q/Fraction(r), through/Fraction(a), field="q", component="x", at=[r, z])
-    want(p, "flux", -line.ends[0][1]*around, through*around, field="flux", take="integral", on="xmin")
-    want(p, "flux", line.ends[-1][3]*around, through*around, field="flux", take="integral", on="xmax")
+        want(p, "q", q/Fraction(r), through/Fraction(a), sees=line.sees(i)/Fraction(a), field="q", component="x", at=[r, z])
+    want(p, "flux", -line.ends[0][1]*around, through*around, sees=line.sees(0)*around, field="flux", take="integral", on="xmin")
+    want(p, "flux", line.ends[-1][3]*around, through*around, sees=line.sees(n - 1)*around, field="flux", take="integral", on="xmax")
     for name in p["electrodes"]:
         inner = name == "xmin"
         want(p, "potential", line.ends[0][0] if inner else line.ends[-1][2], line.size(0 if inner else n - 1), name=name)
@@ -116,9 +116,12 @@ def draw_lame(rng, index, extreme, title):
     for _ in range(2):
         r, z = a + (b - a)*rng.uniform(0.05, 0.95), p["height"]*rng.uniform(0.05, 0.95)
         want(p, "u", A*r + B/r, size, field="u", component="x", at=[r, z])
-        want(p, "stress", 2*(mu + lam)*A - 2*mu*B/(r*r), most, field="stress", component="xx", at=[r, z])
-        want(p, "stress", 2*(mu + lam)*A + 2*mu*B/(r*r), most, field="stress_across", at=[r, z])
+        want(p, "stress", 2*(mu + lam)*A - 2*mu*B/(r*r), most, sees=(2*mu + lam)*size/(b - a)*4, field="stress", component="xx",
+             at=[r, z])
+        want(p, "stress", 2*(mu + lam)*A + 2*mu*B/(r*r), most, sees=(2*mu + lam)*size/(b - a)*4, field="stress_across",
+             at=[r, z])
+    sees = (2*mu + lam)*size/(b - a)*4
     ends = 2*lam*A*math.pi*(b - a)*(b + a)
-    want(p, "force", ends, most*math.pi*(b - a)*(b + a), field="traction", component="y", take="integral", on="ymax")
+    want(p, "force", ends, most*math.pi*(b - a)*(b + a), sees=sees*math.pi*(b - a)*(b + a), field="traction", component="y", take="integral", on="ymax")
     draw_solver(rng, p)
     return p

@@ -58,6 +58,11 @@ class Line:
         w = b - a
         return min(found), max(found), u + (shift - q)*w/(2*K) - source*w*w/(6*K)
 
+    def sees(self, layer):
+        """The flux that the largest |u| across half of the layer would make."""
+        a, b, K, _, shift = self.layers[layer]
+        return 2*K*self.size(layer)/(b - a) + abs(shift)
+
     def size(self, layer):
         least, most, _ = self.extremes(layer)
         return max(abs(least), abs(most))
@@ -148,15 +153,15 @@ def heat_values(rng, p, line):
         size = line.size(i)
         want(p, "u", u, size, field="u", at=x)
         want(p, "mean", mean, size, field="u", take="mean", on=f"layer{i}")
-        want(p, "q", q, q_scale, field="q", component=along, at=x)
+        want(p, "q", q, q_scale, sees=line.sees(i), field="q", component=along, at=x)
         want(p, "extreme", most, size, field="u", take="max", on=f"layer{i}")
         want(p, "extreme", least, size, field="u", take="min", on=f"layer{i}")
         if p["method"] == "hdg" and rng.random() < 0.5:
             want(p, "u_star", u, size, field="u_star", at=x)
-    want(p, "flux", -line.ends[0][1]*Fraction(a_side), q_scale*Fraction(a_side), field="flux", take="integral",
-         on=side(p, "min"))
-    want(p, "flux", line.ends[-1][3]*Fraction(a_side), q_scale*Fraction(a_side), field="flux", take="integral",
-         on=side(p, "max"))
+    want(p, "flux", -line.ends[0][1]*Fraction(a_side), q_scale*Fraction(a_side), sees=line.sees(0)*Fraction(a_side),
+         field="flux", take="integral", on=side(p, "min"))
+    want(p, "flux", line.ends[-1][3]*Fraction(a_side), q_scale*Fraction(a_side), sees=line.sees(n - 1)*Fraction(a_side),
+         field="flux", take="integral", on=side(p, "max"))
     for name in p["electrodes"]:
         left = name.endswith("min")
         want(p, "potential", line.ends[0][0] if left else line.ends[-1][2], line.size(0 if left else n - 1), name=name)
@@ -251,11 +256,12 @@ def bar_values(rng, p, line):
         lam, beta = p["sideways"][i]
         beside = lam*slope - beta
         want(p, "u", u, u_scale, field="u", component=along, at=x)
-        want(p, "stress", -q, max(q_scale, abs(beside)), field="stress", component=along*2, at=x)
-        want(p, "stress", beside, max(q_scale, abs(beside)), field="stress", component=across*2, at=x)
+        most = max(q_scale, abs(beside))
+        want(p, "stress", -q, most, sees=line.sees(i), field="stress", component=along*2, at=x)
+        want(p, "stress", beside, most, sees=line.sees(i), field="stress", component=across*2, at=x)
         want(p, "mean", line.extremes(i)[2], u_scale, field="u", component=along, take="mean", on=f"layer{i}")
     force = q_scale*Fraction(a_side)
-    want(p, "force", line.ends[0][1]*Fraction(a_side), force, field="traction", component=along, take="integral",
-         on=side(p, "min"))
-    want(p, "force", -line.ends[-1][3]*Fraction(a_side), force, field="traction", component=along, take="integral",
-         on=side(p, "max"))
+    want(p, "force", line.ends[0][1]*Fraction(a_side), force, sees=line.sees(0)*Fraction(a_side), field="traction",
+         component=along, take="integral", on=side(p, "min"))
+    want(p, "force", -line.ends[-1][3]*Fraction(a_side), force, sees=line.sees(-1)*Fraction(a_side), field="traction",
+         component=along, take="integral", on=side(p, "max"))
