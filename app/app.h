@@ -103,6 +103,8 @@ facet_status report_put(FILE *stream, struct text *text);
 /* report.c: what is said before and after a solve. */
 void report_header(const struct run *run, struct text *out);
 void report_results(const struct run *run, struct text *out);
+/* "note      ...", broken at a colon where the line would be long. */
+void report_note(const char *note, struct text *out);
 /* A note when boundary data contradict the exact solution. */
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out);
 /* "12.3 MB", "1.2 ms", "12 345": for people. */

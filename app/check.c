@@ -244,12 +244,12 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
                                struct text *out) {
     facet_status status = FACET_OK;
     facet_problem *problem = NULL;
-    struct hdg_mismatch mismatch;
-    int64_t unknowns[2];
+    struct problem_findings findings;
+    const int64_t *unknowns = findings.unknowns;
     char note[RUN_NOTE_BYTES];
     TRY(run_problem(file, context, mesh, NULL, &problem));
     TRY(report_groups(mesh, mesh->dim - 1, file, out));
-    TRY(run_check_data(file, problem, &mismatch, unknowns));
+    TRY(run_check_data(file, problem, &findings));
     text_printf(out, "unknowns  degree %d: ", file->options.degree);
     if (unknowns[0] < 0)
         text_printf(out, "%s\n", report_count(unknowns[1]).text);
@@ -257,7 +257,8 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
         text_printf(out, "%s on the trace, %s in the cells\n", report_count(unknowns[0]).text,
                     report_count(unknowns[1]).text);
     if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
-    report_mismatch(&mismatch, out);
+    if (findings.conflict[0]) report_note(findings.conflict, out);
+    report_mismatch(&findings.mismatch, out);
 done:
     facet_problem_destroy(&problem);
     return status;

@@ -168,8 +168,8 @@ static facet_status make_report(struct run *run) {
 }
 
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
-                            struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
-    return case_in_file(problem_check_data(problem, &file->options, mismatch, unknowns), file);
+                            struct problem_findings *findings) {
+    return case_in_file(problem_check_data(problem, &file->options, findings), file);
 }
 
 /* What is wrong with later cases of a chain is told before the first is solved. */

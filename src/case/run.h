@@ -85,9 +85,9 @@ facet_status run_check_names(const struct case_file *file, const struct facet_me
  * zero. */
 facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
                          const facet_solver *from, facet_problem **problem);
-/* Evaluates all data of the case at their quadrature points; *mismatch, unknowns: see problem_check_data. */
+/* Evaluates all data of the case at their quadrature points. */
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
-                            struct hdg_mismatch *mismatch, int64_t unknowns[2]);
+                            struct problem_findings *findings);
 /* Mesh, problem, solver, solve, errors, values, output files. options: NULL for the case as it is. The struct
  * is filled as far as the run came, also on failure; the caller destroys it in any case. With
  * FACET_NOT_CONVERGED there is a report, but no errors and values, and nothing is written. */
@@ -117,6 +117,8 @@ enum run_note {
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_HOST,     /* what the device leaves to the host */
     RUN_NOTE_PETSC,    /* options that nobody asked for */
+    RUN_NOTE_CONFLICT, /* parts of the boundary contradict each other where they meet */
+    RUN_NOTE_BALANCE,  /* data that must balance did not, quite */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_NOTE_FLUX,     /* a flux has few digits */

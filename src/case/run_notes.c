@@ -52,9 +52,11 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
     if (run->solver == NULL) return NULL;
     return solver_note(run->solver,
-                       which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR
-                       : which == RUN_NOTE_PMG    ? SOLVER_NOTE_PMG
-                       : which == RUN_NOTE_PETSC  ? SOLVER_NOTE_PETSC
-                                                  : SOLVER_NOTE_HOST,
+                       which == RUN_NOTE_OPERATOR   ? SOLVER_NOTE_OPERATOR
+                       : which == RUN_NOTE_PMG      ? SOLVER_NOTE_PMG
+                       : which == RUN_NOTE_PETSC    ? SOLVER_NOTE_PETSC
+                       : which == RUN_NOTE_CONFLICT ? SOLVER_NOTE_CONFLICT
+                       : which == RUN_NOTE_BALANCE  ? SOLVER_NOTE_BALANCE
+                                                    : SOLVER_NOTE_HOST,
                        text, RUN_NOTE_BYTES);
 }

@@ -201,7 +201,9 @@ struct hdg_solution {
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
-    double *supply; /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
+    double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
+                            work of them in a motion that nothing prevents, which is taken off likewise */
+    double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
     double offset, offset_source; /* a constant that is taken off u, and off f, until hdg_recover is done */
     double uncertainty;           /* of the constants of weak pieces, relative to u: rounding in these
                                      integrals, and the flux that a constant in itself makes */
