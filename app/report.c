@@ -268,7 +268,8 @@ void report_results(const struct run *run, struct text *out) {
     if (run->report.converged) {
         if (run_note(run, RUN_NOTE_CONFLICT, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_BALANCE, note)) report_note(note, out);
-        report_mismatch(&run->mismatch, out);
+        report_mismatch(&run->findings.mismatch, out);
+        if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
                         run->report.conservation,

@@ -203,7 +203,7 @@ static facet_status prepare(struct run *run, const struct run_options *options) 
     TRY(run_problem(file, run->context, run->mesh,
                     from >= 0 && from < options->n_before ? options->before[from].solver : NULL,
                     &run->problem));
-    TRY(case_in_file(problem_find_mismatch(run->problem, &file->options, &run->mismatch), file));
+    TRY(case_in_file(problem_find_mismatch(run->problem, &file->options, &run->findings), file));
 done:
     end_phase(run, FACET_PHASE_SETUP, begin);
     return status;

@@ -65,9 +65,9 @@ struct run {
     int n_pieces;       /* of the output, once it is written: more than 1: */
     char **pieces;      /* their names, after that of the file that names them */
     int output_written, values_written;
-    struct base_timers timers;    /* what is not the solver's; all phases once there is a report */
-    double total_seconds;         /* until the files are written; the phases add up to it */
-    struct hdg_mismatch mismatch; /* of boundary data with the exact solution; part NULL: none */
+    struct base_timers timers;        /* what is not the solver's; all phases once there is a report */
+    double total_seconds;             /* until the files are written; the phases add up to it */
+    struct problem_findings findings; /* what was compared with the exact solution */
     int has_report, has_errors;
     facet_report report;
     int watched;
@@ -120,6 +120,7 @@ enum run_note {
     RUN_NOTE_CONFLICT, /* parts of the boundary contradict each other where they meet */
     RUN_NOTE_BALANCE,  /* data that must balance did not, quite */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
+    RUN_NOTE_BROKEN,   /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_NOTE_FLUX,     /* a flux has few digits */
     RUN_N_NOTES

@@ -82,6 +82,14 @@ done:
     return status;
 }
 
+facet_status local_exact_sizes(const struct hdg *h, double sizes[2]) {
+    struct sizes found = {0};
+    facet_status status = local_for_all_cells(h, size_work, &found);
+    sizes[0] = found.value;
+    sizes[1] = found.flux;
+    return status != FACET_OK ? status : team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 2, sizes);
+}
+
 /* Below this the difference of a component is rounding. a: of a Robin part, or 0. */
 static double find_floor(const struct sizes *sizes, const struct hdg_condition *c, int component, double a) {
     if (!sizes->known) return 0.0;

@@ -226,6 +226,22 @@ facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch
 facet_status hdg_find_mismatch(const struct hdg *hdg,
                                struct hdg_mismatch *mismatch); /* the comparison alone */
 
+/* check_exact.c: where the exact solution is none of the problem inside of the mesh. */
+enum hdg_break_kind {
+    HDG_BREAK_NONE,
+    HDG_BREAK_CONTACT,  /* a contact conducts another flux */
+    HDG_BREAK_PERIODIC, /* across joined sides something differs, */
+    HDG_BREAK_JUMP,     /* where the jump is given */
+    HDG_BREAK_GROUPS    /* between cells with different data */
+};
+struct hdg_break {
+    enum hdg_break_kind kind;
+    int flux; /* that (or the traction) differs, not u */
+    double difference, at[3];
+    const char *between[2]; /* of a contact; as long as the data */
+};
+facet_status hdg_find_break(const struct hdg *hdg, struct hdg_break *found);
+
 /* k (n x dim x dim) of a condition with springs at points of a boundary face, checked; raw: n x dim x dim of
  * scratch. */
 facet_status hdg_spring_at(int dim, const struct hdg_condition *c, int n, const double *x,

@@ -148,20 +148,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ meshes */
 
-/* Integers in the order of the numbers, which parts of a mesh can merge; and back. */
-static int64_t ordered(double number) {
-    int64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits < 0 ? bits ^ INT64_MAX : bits;
-}
-
-static double number_of(int64_t order) {
-    double number;
-    if (order < 0) order ^= INT64_MAX;
-    memcpy(&number, &order, sizeof number);
-    return number;
-}
-
 static void keep_larger(int64_t *to, int64_t value) {
     if (value > *to) *to = value;
 }
@@ -244,8 +230,8 @@ static facet_status find_extremes(const struct finder *f, const struct meetings 
     for (int64_t i = 0; i < m->n * nc; i++) {
         int64_t *to = extremes + 2 * (m->list[i / nc].vertex * (int64_t)nc + i % nc);
         if (isnan(m->values[i])) continue;
-        keep_larger(&to[0], ordered(m->values[i]));
-        keep_larger(&to[1], ordered(-m->values[i]));
+        keep_larger(&to[0], mesh_ordered(m->values[i]));
+        keep_larger(&to[1], mesh_ordered(-m->values[i]));
     }
     return mesh_merge_vertices(f->problem->mesh, 2 * nc, extremes);
 }
@@ -302,10 +288,11 @@ static facet_status look_at_vertices(struct finder *f, struct problem_conflict *
         const int component = (int)(i % f->n_components);
         const int64_t v = m.list[i / f->n_components].vertex;
         const int64_t *here = extremes + 2 * (v * f->n_components + component);
-        if (here[0] == NOTHING || !is_more(worst, number_of(here[0]) + number_of(here[1]))) continue;
+        if (here[0] == NOTHING || !is_more(worst, mesh_number_of(here[0]) + mesh_number_of(here[1])))
+            continue;
         where = v;
-        least = -number_of(here[1]);
-        worst->difference = number_of(here[0]) + number_of(here[1]);
+        least = -mesh_number_of(here[1]);
+        worst->difference = mesh_number_of(here[0]) + mesh_number_of(here[1]);
         worst->component = component;
         memcpy(worst->at, m.x + i / f->n_components * f->dim, (size_t)f->dim * sizeof *m.x);
     }

@@ -346,16 +346,25 @@ facet_status solver_fill_constant(const struct facet_solver *solver, double *con
 
 /* What is found when data are looked at without solving. */
 struct problem_findings {
-    struct hdg_mismatch mismatch; /* see hdg_check_data; its part lives as long as the problem */
-    int64_t unknowns[2];          /* on the trace, and in the cells */
+    struct hdg_mismatch mismatch;   /* see hdg_check_data; its part lives as long as the problem */
+    char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
+    int64_t unknowns[2];            /* on the trace, and in the cells */
     char conflict[PROBLEM_WHY_BYTES];
 };
 /* Everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct problem_findings *findings);
-/* The comparison alone, for those who solve next; nothing to do where no part has data of its own. */
+/* The comparison of data with the exact solution alone, for those who solve next; nothing to do where there
+ * is nothing to compare. */
 facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct hdg_mismatch *mismatch);
+                                   struct problem_findings *findings);
+/* exact.c: whether there are faces in the mesh that an exact solution may contradict (collective); the worst
+ * of those of a box, without lists; and the sentence about it. */
+facet_status problem_may_break(const struct problem *problem, int *may);
+facet_status problem_find_box_break(const struct problem *problem, const struct problem_resolved *resolved,
+                                    struct hdg_break *found);
+void problem_break_text(const struct problem *problem, const struct hdg_break *found, char *text,
+                        size_t bytes);
 
 /* sample.c: fields by name. components: 1, dim or dim*dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,

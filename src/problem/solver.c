@@ -240,7 +240,34 @@ static int data_are_numbers(const struct hdg_data *data, int n_conditions) {
     return numbers && held;
 }
 
-/* cells: those too, where data are not numbers; else the boundary alone. */
+/* Whether something of a condition is not taken from an exact solution. */
+static int has_own_data(const struct problem_condition *c, int dim) {
+    int own = c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->symmetric;
+    for (int i = 0; i < dim && c->kind == HDG_MECHANICAL; i++) own |= !c->gives_g[i] && !c->gives_t[i];
+    return own;
+}
+
+static int gives_data(const struct problem *p) {
+    int given = 0;
+    for (int i = 0; i < p->n_conditions; i++) given |= has_own_data(&p->conditions[i], p->mesh->dim);
+    return given;
+}
+
+/* Where the exact solution contradicts what is inside of the mesh. */
+static facet_status find_break(const struct facet_solver *s, int box, char *text, size_t bytes) {
+    facet_status status = FACET_OK;
+    struct hdg_break found = {0};
+    if (s->problem->exact == NULL) return FACET_OK;
+    if (box && mesh_is_box(s->problem->mesh))
+        TRY(problem_find_box_break(s->problem, &s->resolved, &found));
+    else
+        TRY(hdg_find_break(s->hdg, &found));
+    problem_break_text(s->problem, &found, text, bytes);
+done:
+    return status;
+}
+
+/* cells: those too, where data are not numbers; else the comparison with the exact solution alone. */
 static facet_status look_at_data(const struct facet_problem *problem, const struct options *options,
                                  int cells, struct problem_findings *findings) {
     facet_status status = FACET_OK;
@@ -255,14 +282,16 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     if (cells) TRY(find_conflict(s));
     memcpy(findings->conflict, s->conflict, sizeof s->conflict);
-    if (!box || !cells ||
-        !data_are_numbers(&s->resolved.data, s->problem->n_conditions)) { /* else a box stays a box */
+    if (!box ||
+        (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
+               : gives_data(s->problem) || s->problem->mesh->part != NULL)) { /* else a box stays a box */
         s->backend = &mapped_backend;
         TRY(problem_resolve_lists(s->problem, &s->resolved));
         TRY(hdg_create(mapped_device(s), &s->resolved.data, degree, NULL, NULL, &s->hdg));
         TRY(cells ? hdg_check_data(s->hdg, mismatch) : hdg_find_mismatch(s->hdg, mismatch));
         hdg_describe(s->hdg, &s->system);
     }
+    TRY(find_break(s, box, findings->broken, sizeof findings->broken));
     if (box) TRY(box_count_unknowns(s, &data));
     unknowns[0] = s->system.n_free;
     unknowns[1] = s->system.n_volume;
@@ -286,23 +315,15 @@ facet_status problem_check_data(const struct facet_problem *problem, const struc
     return look_at_data(problem, options, 1, findings);
 }
 
-/* Whether something of a condition is not taken from an exact solution. */
-static int has_own_data(const struct problem_condition *c, int dim) {
-    int own = c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->symmetric;
-    for (int i = 0; i < dim && c->kind == HDG_MECHANICAL; i++) own |= !c->gives_g[i] && !c->gives_t[i];
-    return own;
-}
-
 facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct hdg_mismatch *mismatch) {
-    int given = 0;
-    struct problem_findings findings = {0};
+                                   struct problem_findings *findings) {
     facet_status status = FACET_OK;
-    *mismatch = (struct hdg_mismatch){0};
-    for (int i = 0; i < problem->data.n_conditions; i++)
-        given |= has_own_data(&problem->data.conditions[i], problem->data.mesh->dim);
-    if (given && problem->data.exact != NULL) status = look_at_data(problem, options, 0, &findings);
-    *mismatch = findings.mismatch;
+    int may;
+    *findings = (struct problem_findings){0};
+    if (problem->data.exact == NULL) return FACET_OK;
+    TRY(problem_may_break(&problem->data, &may));
+    if (may || gives_data(&problem->data)) TRY(look_at_data(problem, options, 0, findings));
+done:
     return status;
 }
 
