@@ -55,7 +55,7 @@ static facet_status look(struct watcher *w, int32_t face, int side, struct view 
         v->conductance[p] = 0.0;
     }
     TRY(field_eval(h->data.exact, POINTS, dim, inside, u));
-    TRY(local_condition_values(l, &natural, POINTS, x, normal, flux));
+    TRY(local_condition_values(l, &natural, POINTS, inside, normal, flux));
     if (h->data.face_contact != NULL && h->data.face_contact[face] >= 0)
         TRY(field_eval(h->data.contacts[h->data.face_contact[face]].conductance, POINTS, dim, x,
                        v->conductance));

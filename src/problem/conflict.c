@@ -120,7 +120,9 @@ static facet_status compare_sides(struct finder *f, int a, int b, double *x, dou
         if (isnan(difference) || !is_more(worst, difference)) continue;
         *worst = (struct problem_conflict){.difference = difference, .component = (int)(i % nc)};
         memcpy(worst->at, x + i / nc * f->dim, (size_t)f->dim * sizeof *x);
-        for (int k = 0; k < 2; k++) worst->parts[k] = f->resolved->conditions[conditions[sides[k]]].part;
+        const int first = conditions[b] < conditions[a];
+        for (int k = 0; k < 2; k++)
+            worst->parts[k] = f->resolved->conditions[conditions[sides[k ^ first]]].part;
     }
 done:
     return status;
@@ -264,8 +266,9 @@ static facet_status join_parts(const struct finder *f, const struct meetings *m,
     TRY(team_reduce_counts(team, TEAM_MIN, 2, names));
     *worst = (struct problem_conflict){.difference = place.difference, .component = (int)place.component};
     memcpy(worst->at, place.at, sizeof place.at);
+    const int first = names[1] < names[0];
     for (int k = 0; k < 2 && place.difference > 0.0; k++)
-        worst->parts[k] = f->resolved->conditions[names[k]].part;
+        worst->parts[k] = f->resolved->conditions[names[k ^ first]].part;
 done:
     return status;
 }
