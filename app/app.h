@@ -70,6 +70,9 @@ const char *app_program(void);
 void app_put_libraries(struct text *out);
 int app_main(int argc, char **argv, const struct app_launch *launch);
 
+/* agree.c: refuses ranks whose command lines differ; they may have different numbers of threads. Collective.
+ */
+facet_status app_agree(int argc, char **argv, struct base_team *team);
 /* Arguments after the name of the command. *help is set when help was asked for instead. */
 facet_status options_parse(const struct app_command *command, int argc, char **argv,
                            struct app_options *options, int *help);

@@ -5,6 +5,7 @@
 
 #include "app/app.h"
 #include "base/memory.h"
+#include "case/places.h"
 #include "mesh/part.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
@@ -265,11 +266,39 @@ done:
     return status;
 }
 
+/* Adds what is wrong with the input to what is known to be; other failures are returned. */
+static facet_status gather(facet_status status, struct text *errors) {
+    if (status != FACET_ERROR_INPUT) return status;
+    if (errors->length > 0) case_join_messages(errors->data, base_message());
+    text_free(errors);
+    text_printf(errors, "%s", base_message());
+    return errors->status;
+}
+
+/* A case of which something was refused already: the rest of it against its mesh. */
+static facet_status check_rest(const struct case_file *file, facet_context *context, struct text *errors) {
+    facet_status status = FACET_OK;
+    facet_mesh *mesh = NULL;
+    TRY(gather(run_mesh(file, context, 0, &mesh), errors));
+    for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next)
+        TRY(gather(run_check_names(f, mesh), errors));
+done:
+    facet_mesh_destroy(&mesh);
+    return status;
+}
+
 static facet_status check_case(const struct app_options *options, facet_context *context, struct text *out) {
     facet_status status = FACET_OK;
     struct case_file *file = NULL;
     facet_mesh *mesh = NULL;
-    TRY(case_read(options->arguments[0], options->team, options->n_settings, options->settings, &file));
+    struct text errors = {0};
+    TRY(gather(
+        case_read_partly(options->arguments[0], options->team, options->n_settings, options->settings, &file),
+        &errors));
+    if (errors.length > 0) {
+        if (file != NULL) TRY(check_rest(file, context, &errors));
+        FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+    }
     TRY(run_mesh(file, context, 0, &mesh));
     for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next) {
         text_printf(out, "case      %s%s%s%s%s\n", f->path, f->name ? ", " : "", f->name ? f->name : "",
@@ -280,9 +309,11 @@ static facet_status check_case(const struct app_options *options, facet_context 
             TRY(report_bodies(mesh, out));
             TRY(report_groups(mesh, mesh->dim, NULL, out));
         }
-        TRY(check_data(f, context, mesh, out));
+        TRY(gather(check_data(f, context, mesh, out), &errors));
     }
+    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
 done:
+    text_free(&errors);
     facet_mesh_destroy(&mesh);
     case_destroy(&file);
     return status;
