@@ -51,8 +51,10 @@ static int64_t find_difference(const struct line *a, const struct line *b) {
         before = word;
         word += (int64_t)strlen(a->words + word) + 1;
     }
+    const int value =
+        (word < a->n_bytes && a->words[word] != '-') || (word < b->n_bytes && b->words[word] != '-');
     const char *option = a->words + before;
-    return word > 0 && strncmp(option, "--", 2) == 0 && strchr(option, '=') == NULL ? before : word;
+    return value && strncmp(option, "--", 2) == 0 && strchr(option, '=') == NULL ? before : word;
 }
 
 /* The words from there on, as far as a message holds them. */

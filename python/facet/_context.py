@@ -113,7 +113,7 @@ class Context(Settled):
         self.handle = Handle(made, lib.facet_context_destroy)
         self.pending: List[BaseException] = []
         self._monitor: Any = None
-        if threads:
+        if integer(threads, "threads"):
             self.threads = threads
         if self.threads != 1:
             several_threads()
