@@ -70,6 +70,9 @@ const char *app_program(void);
 void app_put_libraries(struct text *out);
 int app_main(int argc, char **argv, const struct app_launch *launch);
 
+/* agree.c: refuses ranks whose command lines differ; they may have different numbers of threads. Collective.
+ */
+facet_status app_agree(int argc, char **argv, struct base_team *team);
 /* Arguments after the name of the command. *help is set when help was asked for instead. */
 facet_status options_parse(const struct app_command *command, int argc, char **argv,
                            struct app_options *options, int *help);
@@ -103,6 +106,8 @@ facet_status report_put(FILE *stream, struct text *text);
 /* report.c: what is said before and after a solve. */
 void report_header(const struct run *run, struct text *out);
 void report_results(const struct run *run, struct text *out);
+/* "note      ...", broken at a colon where the line would be long. */
+void report_note(const char *note, struct text *out);
 /* A note when boundary data contradict the exact solution. */
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out);
 /* "12.3 MB", "1.2 ms", "12 345": for people. */

@@ -5,6 +5,7 @@
 
 #include "app/app.h"
 #include "base/memory.h"
+#include "case/places.h"
 #include "mesh/part.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
@@ -244,12 +245,12 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
                                struct text *out) {
     facet_status status = FACET_OK;
     facet_problem *problem = NULL;
-    struct hdg_mismatch mismatch;
-    int64_t unknowns[2];
+    struct problem_findings findings;
+    const int64_t *unknowns = findings.unknowns;
     char note[RUN_NOTE_BYTES];
     TRY(run_problem(file, context, mesh, NULL, &problem));
     TRY(report_groups(mesh, mesh->dim - 1, file, out));
-    TRY(run_check_data(file, problem, &mismatch, unknowns));
+    TRY(run_check_data(file, problem, &findings));
     text_printf(out, "unknowns  degree %d: ", file->options.degree);
     if (unknowns[0] < 0)
         text_printf(out, "%s\n", report_count(unknowns[1]).text);
@@ -257,9 +258,32 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
         text_printf(out, "%s on the trace, %s in the cells\n", report_count(unknowns[0]).text,
                     report_count(unknowns[1]).text);
     if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
-    report_mismatch(&mismatch, out);
+    if (findings.conflict[0]) report_note(findings.conflict, out);
+    report_mismatch(&findings.mismatch, out);
+    if (findings.broken[0]) report_note(findings.broken, out);
 done:
     facet_problem_destroy(&problem);
+    return status;
+}
+
+/* Adds what is wrong with the input to what is known to be; other failures are returned. */
+static facet_status gather(facet_status status, struct text *errors) {
+    if (status != FACET_ERROR_INPUT) return status;
+    if (errors->length > 0) case_join_messages(errors->data, base_message());
+    text_free(errors);
+    text_printf(errors, "%s", base_message());
+    return errors->status;
+}
+
+/* A case of which something was refused already: the rest of it against its mesh. */
+static facet_status check_rest(const struct case_file *file, facet_context *context, struct text *errors) {
+    facet_status status = FACET_OK;
+    facet_mesh *mesh = NULL;
+    TRY(gather(run_mesh(file, context, 0, &mesh), errors));
+    for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next)
+        TRY(gather(run_check_names(f, mesh), errors));
+done:
+    facet_mesh_destroy(&mesh);
     return status;
 }
 
@@ -267,7 +291,14 @@ static facet_status check_case(const struct app_options *options, facet_context 
     facet_status status = FACET_OK;
     struct case_file *file = NULL;
     facet_mesh *mesh = NULL;
-    TRY(case_read(options->arguments[0], options->team, options->n_settings, options->settings, &file));
+    struct text errors = {0};
+    TRY(gather(
+        case_read_partly(options->arguments[0], options->team, options->n_settings, options->settings, &file),
+        &errors));
+    if (errors.length > 0) {
+        if (file != NULL) TRY(check_rest(file, context, &errors));
+        FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+    }
     TRY(run_mesh(file, context, 0, &mesh));
     for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next) {
         text_printf(out, "case      %s%s%s%s%s\n", f->path, f->name ? ", " : "", f->name ? f->name : "",
@@ -278,9 +309,11 @@ static facet_status check_case(const struct app_options *options, facet_context 
             TRY(report_bodies(mesh, out));
             TRY(report_groups(mesh, mesh->dim, NULL, out));
         }
-        TRY(check_data(f, context, mesh, out));
+        TRY(gather(check_data(f, context, mesh, out), &errors));
     }
+    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
 done:
+    text_free(&errors);
     facet_mesh_destroy(&mesh);
     case_destroy(&file);
     return status;

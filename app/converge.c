@@ -95,7 +95,8 @@ static facet_status one_run(struct converge *c, int degree, int refine) {
         add_row(c, &run, refine, has_rates ? &rates : NULL);
         run_write_json(&run, has_rates ? &rates : NULL, &c->json);
         c->n_rows++;
-        if (c->note.length == 0) report_mismatch(&run.mismatch, &c->note);
+        if (c->note.length == 0) report_mismatch(&run.findings.mismatch, &c->note);
+        if (c->note.length == 0 && run.findings.broken[0]) report_note(run.findings.broken, &c->note);
         c->coarse = run.errors;
         c->has_coarse = run.has_errors;
     }

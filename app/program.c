@@ -196,7 +196,8 @@ int app_main(int argc, char **argv, const struct app_launch *how) {
     base_memory_prepare();
     facet_share_processors();
     team_enter(launch->team);
-    facet_status status = run_command(argc, argv);
+    facet_status status = app_agree(argc, argv, launch->team);
+    if (status == FACET_OK) status = run_command(argc, argv);
     if (fflush(stdout) != 0 && status == FACET_OK)
         status = base_fail(FACET_ERROR_MACHINE, "cannot write to standard output: %s", strerror(errno));
     status = team_leave(launch->team, status);

@@ -247,11 +247,17 @@ static void put_times(const struct run *run, struct text *out) {
     put_ranks(run, out);
 }
 
+void report_note(const char *note, struct text *out) {
+    const char *rest = strlen(note) > 100 ? strstr(note, ": ") : NULL;
+    if (rest != NULL)
+        text_printf(out, "note      %.*s:\n          %s\n", (int)(rest - note), note, rest + 2);
+    else
+        text_printf(out, "note      %s\n", note);
+}
+
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
     char note[RUN_NOTE_BYTES];
-    if (!run_mismatch_note(mismatch, note)) return;
-    const char *rest = strstr(note, ": the errors");
-    text_printf(out, "note      %.*s:\n          %s\n", (int)(rest - note), note, rest + 2);
+    if (run_mismatch_note(mismatch, note)) report_note(note, out);
 }
 
 void report_results(const struct run *run, struct text *out) {
@@ -260,7 +266,10 @@ void report_results(const struct run *run, struct text *out) {
     if (run_note(run, RUN_NOTE_PETSC, note)) text_printf(out, "note      %s\n", note);
     put_levels(run, out);
     if (run->report.converged) {
-        report_mismatch(&run->mismatch, out);
+        if (run_note(run, RUN_NOTE_CONFLICT, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_BALANCE, note)) report_note(note, out);
+        report_mismatch(&run->findings.mismatch, out);
+        if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
                         run->report.conservation,

@@ -11,7 +11,12 @@ install(EXPORT facet NAMESPACE facet:: FILE facetConfig.cmake DESTINATION ${pack
 write_basic_package_version_file(facetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/facetConfigVersion.cmake DESTINATION ${package_dir})
 
-# facet.pc finds the prefix from where it lies, so that the installed tree may be moved.
+# facet.pc finds the prefix from where it lies, so that the installed tree may be moved. Programs that are linked by it
+# find the library at run time: outside of /usr the system does not look for it (in /usr/local not before ldconfig).
+set(FACET_PC_RPATH "-Wl,-rpath,\${libdir} ")
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(FACET_PC_RPATH "")
+endif()
 file(RELATIVE_PATH FACET_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/facet.pc.in facet.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/facet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

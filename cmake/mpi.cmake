@@ -115,7 +115,7 @@ target_link_libraries(facet_dist_private PUBLIC facet_private facet_settings fac
 if(FACET_PROGRAM AND FACET_PROGRAM_SOURCES)
   file(GLOB FACET_MPI_PROGRAM_SOURCES CONFIGURE_DEPENDS app/mpi/*.c bench/mpi/*.c)
   list(APPEND FACET_MPI_PROGRAM_SOURCES bench/bench.c bench/ceiling.c bench/plot.c)
-  foreach(name bench check info limits options program progress report solve view)
+  foreach(name agree bench check info limits options program progress report solve view)
     list(APPEND FACET_MPI_PROGRAM_SOURCES app/${name}.c)
   endforeach()
   list(FILTER FACET_MPI_PROGRAM_SOURCES EXCLUDE REGEX app/mpi/main.c)

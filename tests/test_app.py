@@ -627,6 +627,56 @@ class Others(Program):
         for word in ("order 3", "3 curved", "inner", "ring"):
             self.assertIn(word, said)
 
+    def test_check_tells_everything(self):
+        """Names, points and fields beside what the schema refuses, each with its place, sorted; also of a chain."""
+        shutil.copy(os.path.join(SOURCE, "tests/meshes/annulus_3_41.msh"), self.path("ring.msh"))
+        case = """mesh: {file: ring.msh}
+equation: diffusion
+conductivity: [{on: steel, value: 1}, {on: copper, value: [[1, 2]]}]
+sorce: 1
+boundary:
+  - {on: innre, dirichlet: 0}
+  - {dirichlet: 1}
+  - {on: rest, neumann: exact}
+discretization: {degree: 2.5}
+output: {file: a.vtu, fields: [u, stress]}
+values:
+  - {name: a, field: u, at: [20, 20]}
+  - {name: b, field: q, take: integral, on: nowhere}
+  - {name: c, field: u, at: far}
+  - {field: u, at: [20, 20]}
+"""
+        places = [(3, 21), (3, 44), (3, 59), (4, 1), (6, 10), (7, 5), (8, 25), (9, 26), (10, 35), (12, 5), (13, 45), (14, 29), (15, 5)]
+        done = self.run_program("check", self.write(case), status=2)
+        found = [tuple(int(n) for n in place) for place in re.findall(r"case.yaml:(\d+):(\d+): ", done.stderr)]
+        self.assertEqual(found, places, done.stderr)
+        for words in ("no group of cells 'steel'", "did you mean \"source\"", "'innre'", "(20, 20) lies outside", "'nowhere'"):
+            self.assertIn(words, done.stderr)
+        # nothing but the mesh is right, and nothing is right
+        self.assertIn("lies outside", self.run_program("check", self.write(
+            "mesh: {file: ring.msh}\nvalues: [{name: a, field: u, at: [20, 20]}]\n"), status=2).stderr)
+        self.assertIn("no file", self.run_program("check", self.write(case.replace("ring", "none")), status=2).stderr)
+        chain = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}
+cases:
+  - {equation: diffusion, exact: x, values: [{name: a, field: u, at: [2, 0]}]}
+  - {equation: diffusion, exact: y, values: [{name: b, field: u, at: [0, 2]}]}
+"""
+        said = self.run_program("check", self.write(chain), status=2).stderr
+        self.assertIn("case.yaml:3:", said)
+        self.assertIn("case.yaml:4:", said)
+
+    def test_fields_by_default(self):
+        """All that there is, with the numbers of cells, and of groups where the mesh has any."""
+        shutil.copy(os.path.join(SOURCE, "tests/meshes/annulus_3_41.msh"), self.path("ring.msh"))
+        for mesh, numbers in (("{box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}", ["cell", "part"]),
+                              ("{file: ring.msh}", ["cell", "region", "part"])):
+            self.solve(f"mesh: {mesh}\nequation: diffusion\nexact: x\noutput: {{file: a.vtu}}\n")
+            with open(self.path("a.vtu"), "rb") as file:
+                names = re.findall(r'DataArray[^>]* Name="(\w+)"', file.read().decode("latin-1"))
+            for name in ["u", "u_star", "q", "q_star", "error", *numbers]:
+                self.assertIn(name, names)
+            self.assertEqual("region" in names, "region" in numbers)
+
     def test_check_of_bodies(self):
         """Two squares of two triangles each, the second one shifted; of the first one side has a name."""
         def squares(x, y):

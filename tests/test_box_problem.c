@@ -376,13 +376,13 @@ static void bad_input_is_refused(void **state) {
     ok(make_problem(&draft, &m));
     ok(make_solver(&m, "tensor", NULL, NULL));
     refused(facet_solver_solve(m.solver, NULL, NULL), FACET_ERROR_INPUT, "must balance");
-    struct hdg_mismatch mismatch;
+    struct problem_findings findings;
     struct options words;
     ok(options_read(&m.options, &words));
-    refused(problem_check_data(m.problem, &words, &mismatch, NULL), FACET_ERROR_INPUT, "must balance");
+    refused(problem_check_data(m.problem, &words, &findings), FACET_ERROR_INPUT, "must balance");
     facet_solver_destroy(&m.solver);
     ok(facet_problem_set_source(m.problem, "x-0.65"));
-    ok(problem_check_data(m.problem, &words, &mismatch, NULL));
+    ok(problem_check_data(m.problem, &words, &findings));
     let_go(&m);
     facet_box box = {.size = sizeof(facet_box),
                      .dim = 2,

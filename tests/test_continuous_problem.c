@@ -290,7 +290,7 @@ static void bad_words_are_refused(void **state) {
     (void)state;
     ok(make_problem(&d, &m));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct hdg_mismatch mismatch;
+        struct problem_findings findings;
         struct options words;
         take(&m, &bad[i].way);
         m.options.operator_name = bad[i].operator_name;
@@ -298,7 +298,7 @@ static void bad_words_are_refused(void **state) {
         m.options.smoother_degree = bad[i].steps;
         refused(make_solver(&m), FACET_ERROR_INPUT, bad[i].text);
         facet_status status = options_read(&m.options, &words);
-        if (status == FACET_OK) status = problem_check_data(m.problem, &words, &mismatch, NULL);
+        if (status == FACET_OK) status = problem_check_data(m.problem, &words, &findings);
         refused(status, FACET_ERROR_INPUT, bad[i].text);
     }
     /* Words of continuous elements elsewhere. */

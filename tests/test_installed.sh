@@ -39,11 +39,11 @@ cp "$FACET_SOURCE_DIR"/tests/installed/{main.c,CMakeLists.txt} "$work"
 cp "$work/main.c" "$work/main.cpp"
 cd "$work"
 warnings="-Wall -Wextra -Wpedantic -Werror"
-rpath="-Wl,-rpath,$(pkg-config --variable=libdir facet)"
+unset LD_LIBRARY_PATH # programs find the library by the flags of pkg-config alone
 # shellcheck disable=SC2046,SC2086 # the flags are words
-$CC -std=c99 $warnings ${CFLAGS:-} main.c -o by_pkgconfig_c $(pkg-config --cflags --libs facet) $rpath
+$CC -std=c99 $warnings ${CFLAGS:-} main.c -o by_pkgconfig_c $(pkg-config --cflags --libs facet)
 # shellcheck disable=SC2046,SC2086
-$CXX -std=c++11 $warnings ${CXXFLAGS:-} main.cpp -o by_pkgconfig_cpp $(pkg-config --cflags --libs facet) $rpath
+$CXX -std=c++11 $warnings ${CXXFLAGS:-} main.cpp -o by_pkgconfig_cpp $(pkg-config --cflags --libs facet)
 ./by_pkgconfig_c
 ./by_pkgconfig_cpp
 
@@ -56,7 +56,7 @@ $CXX -std=c++11 $warnings ${CXXFLAGS:-} main.cpp -o by_pkgconfig_cpp $(pkg-confi
 cp -r "$FACET_SOURCE_DIR/tests/installed/dist" .
 # shellcheck disable=SC2046,SC2086
 $CC -std=c99 -Wall -Wextra -Werror ${CFLAGS:-} dist/main.c -o by_pkgconfig_dist \
-    $(pkg-config --cflags --libs facet_dist) $rpath
+    $(pkg-config --cflags --libs facet_dist)
 ./by_pkgconfig_dist
 (cmake -S dist -B dist/by_cmake -DCMAKE_PREFIX_PATH="$prefix" && cmake --build dist/by_cmake) >cmake.log 2>&1 ||
     fail "$(cat cmake.log)"

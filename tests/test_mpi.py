@@ -126,6 +126,23 @@ class Output(Mpi):
 
 
 class Failure(Mpi):
+    def differ(self, one, other):
+        return subprocess.run([*RUNNER, "-n", "2", MPI, *one, ":", "-n", "1", MPI, *other], cwd=self.place.name,
+                              env=ENVIRONMENT, capture_output=True, text=True, timeout=30)
+
+    def test_other_options(self):
+        """A rank that was started with another command line is named; it may have other threads."""
+        solve = ("solve", self.write(CASE), "--quiet")
+        for other, here, there in (
+                ((*solve, "--set", "discretization.degree=3"), "none of them", "--set discretization.degree=3"),
+                (("solve", "other.yaml", "--quiet"), "case.yaml --quiet", "other.yaml --quiet"),
+                (("check", "case.yaml"), "solve case.yaml --quiet", "check case.yaml"), ((), "solve case.yaml", "none of them")):
+            done = self.differ(solve, other)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.one_message(done, f"rank 2 was started with other options: {there}", f"where rank 0 has {here}")
+        for threads in (("--threads", "1"), ("--threads=1",)):
+            self.assertEqual(self.differ(solve, (*solve, *threads)).returncode, 0)
+
     def test_input(self):
         self.write(CASE + "sorce: 1\n")
         self.one_message(self.mpi(3, "solve", "case.yaml", status=2), "sorce", "source")

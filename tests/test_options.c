@@ -100,11 +100,10 @@ static facet_status check(const struct case_file *file, facet_context *context) 
     facet_status status = FACET_OK;
     facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
-    struct hdg_mismatch mismatch;
-    int64_t unknowns[2];
+    struct problem_findings findings;
     TRY(run_mesh(file, context, 0, &mesh));
     TRY(run_problem(file, context, mesh, NULL, &problem));
-    TRY(run_check_data(file, problem, &mismatch, unknowns));
+    TRY(run_check_data(file, problem, &findings));
 done:
     facet_problem_destroy(&problem);
     facet_mesh_destroy(&mesh);

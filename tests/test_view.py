@@ -140,8 +140,8 @@ class Pictures(unittest.TestCase):
             self.assertEqual(done.returncode, status, arguments)
             self.assertIn("facet view", done.stderr)
             self.assertNotIn("Traceback", done.stderr)
-            if "usage" not in done.stderr:
-                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("unknown option '--nonsense'", view(quad, "--nonsense").stderr)
 
     def test_modules(self):
         """Beside NumPy nothing is loaded that does not come with Python."""

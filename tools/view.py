@@ -552,8 +552,20 @@ def picture(options):
     return image
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        """A sentence, without the usage."""
+        name = message.split(": ")[-1].split(" ")[0]
+        if message.startswith("unrecognized arguments"):
+            message = f"unknown option '{name}'" if name.startswith("-") else f"one argument too many: '{name}'"
+        elif message.startswith("the following arguments are required"):
+            message = "needs FILE"
+        print(f"facet view: {message}; see 'facet view --help'", file=sys.stderr)
+        sys.exit(2)
+
+
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog="facet view", description="a picture (PNG) of a VTU file")
+    parser = Parser(prog="facet view", description="a picture (PNG) of a VTU file")
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--field", metavar="NAME", help="default: the active field, else the first")
     parser.add_argument("--component", metavar="C", help="magnitude (default), 0 .. n-1, x, y, z, xx, xy, ...")

@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from ._library import InputError, check, lib
+from ._library import InputError, Settled, check, is_truth, lib
 
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -67,12 +67,14 @@ def out(array: Any, shape: Sequence[int], what: str) -> Doubles:
 
 # ---------------------------------------------------------------------------------------------- devices
 
-class DeviceArray:
+class DeviceArray(Settled):
     """n numbers in the memory of a context's device (facet_device_alloc). CuPy and PyTorch take it by
     __cuda_array_interface__ where the device is cuda; to(), read() and write() work on every device."""
 
+    _instead = "read() it into an array of NumPy"
+
     def __init__(self, context: Any, n: int) -> None:
-        if not isinstance(n, (int, np.integer)) or not 0 <= n < 2**60:
+        if not isinstance(n, (int, np.integer)) or is_truth(n) or not 0 <= n < 2**60:
             raise InputError(f"an array of {n!r} numbers: give an integer that is not negative")
         self.context, self.size = context, int(n)
         self._pointer = ctypes.c_void_p()

@@ -10,8 +10,8 @@ import numpy as np
 from . import _declarations as c
 from ._arrays import address
 from ._context import Context, chosen
-from ._library import (Handle, InputError, Turn, as_dict, call, check, decode, encode, entries, instance, integer,
-                       lib, sized, texts)
+from ._library import (Handle, InputError, Settled, Turn, as_dict, call, check, decode, encode, entries, instance,
+                       integer, lib, sized, texts)
 from ._mesh import Mesh, file_name
 from ._problem import Diffusion, Elasticity, Problem
 from ._solver import Solution, Solver, change_options
@@ -34,11 +34,13 @@ def _yaml(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class Case:
+class Case(Settled):
     """A case file, or a chain of cases: Case("fin.yaml", set={"parameters.h": 5}), or Case(text="mesh: ...").
 
     solve() runs all of it, as the program does. mesh(), problem() and solver() give what it says, to go on with.
     """
+
+    _instead = "hand over its path or text and make it there"
 
     def __init__(self, path: Any = None, set: Any = None, *, text: Optional[str] = None,
                  context: Optional[Context] = None) -> None:
@@ -156,9 +158,11 @@ class Case:
         return table(f"facet.Case {self.path or ''}", rows + [("parameters", self.parameters)])
 
 
-class Result:
+class Result(Settled):
     """What a case gave: values by name, json (what the program writes), and the solutions. It is that of the last
     solve of its case."""
+
+    _instead = "take its values and json, and save() its solution as a VTU file"
 
     def __init__(self, case: Case) -> None:
         self.case, self._stamp, self.context = case, case._stamp, case.context

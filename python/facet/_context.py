@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _declarations as c
 from ._arrays import DeviceArray
-from ._library import Asked, Handle, InputError, check, encode, instance, integer, lib, several_threads
+from ._library import Asked, Handle, InputError, Settled, check, encode, instance, integer, lib, several_threads
 
 _PLAIN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _KINDS = ("begin", "progress", "iteration", "end", "tick")
@@ -92,7 +92,7 @@ def create_over(comm: Any, device: Optional[bytes], made: ctypes.c_void_p) -> No
     check(create(handle.from_address(MPI._addressof(comm)), device, ctypes.byref(made)))
 
 
-class Context:
+class Context(Settled):
     """Where meshes, problems and solvers live.
 
     device: "cpu", "ref", "debug" or "cuda". threads: of each call; 0: as many as the process may use. progress: True
@@ -100,6 +100,8 @@ class Context:
     comes out of it. comm: a communicator of mpi4py, for the library over MPI (libfacet_dist.so, which FACET_LIBRARY
     names): every call is collective then, and meshes are parts of the whole.
     """
+
+    _instead = "make one in each process, facet.Context()"
 
     def __init__(self, device: str = "cpu", threads: int = 0, progress: Progress = None, comm: Any = None) -> None:
         made = ctypes.c_void_p()
@@ -111,7 +113,7 @@ class Context:
         self.handle = Handle(made, lib.facet_context_destroy)
         self.pending: List[BaseException] = []
         self._monitor: Any = None
-        if threads:
+        if integer(threads, "threads"):
             self.threads = threads
         if self.threads != 1:
             several_threads()

@@ -376,6 +376,17 @@ class Handle:
             self.record.release()
 
 
+class Settled:
+    """What lives in the library of this process: it is not pickled (as multiprocessing would), nor copied. _instead:
+    what to do."""
+
+    _instead = ""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"a facet.{type(self).__name__} is neither pickled nor copied, since it lives in the library of "
+                        f"this process: {self._instead}")
+
+
 # ---------------------------------------------------------------------------------------------- words
 
 def encode(text: Optional[str]) -> Optional[bytes]:
@@ -391,8 +402,15 @@ def word(text: Any, what: str) -> str:
     return text
 
 
+def is_truth(value: Any) -> bool:
+    """True and False of Python and NumPy, which Python takes for 1 and 0."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
 def integer(value: Any, what: str, least: int = -2**31) -> int:
     """An integer of C."""
+    if is_truth(value):
+        raise InputError(f"{what}: {value!r} is no integer")
     try:
         n = operator.index(value)
     except TypeError:
@@ -408,7 +426,7 @@ def integer(value: Any, what: str, least: int = -2**31) -> int:
 
 def real(value: Any, what: str) -> float:
     try:
-        if isinstance(value, (str, bytes, bool)):
+        if isinstance(value, (str, bytes)) or is_truth(value):
             raise TypeError
         return float(value)
     except (TypeError, ValueError):

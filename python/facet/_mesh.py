@@ -10,8 +10,8 @@ import numpy as np
 from . import _declarations as c
 from ._arrays import Doubles, Integers, address, doubles, integers
 from ._context import Context, chosen
-from ._library import (Change, Handle, InputError, as_dict, call, check, decode, encode, entries, integer, lib, names,
-                       nearest, real, sized, texts, word)
+from ._library import (Change, Handle, InputError, Settled, as_dict, call, check, decode, encode, entries, integer,
+                       lib, names, nearest, real, sized, texts, word)
 
 AXES = "xyz"
 _SIMPLEX = {"triangle": 2, "tet": 3}
@@ -74,7 +74,7 @@ class Quadrature(NamedTuple):
 Cells = Union[Mapping[str, Any], Sequence[Tuple[str, Any]]]
 
 
-class Mesh:
+class Mesh(Settled):
     """A mesh from arrays.
 
     points: (n, dim). cells: {"triangle": array} or a list of (shape, array), the shapes being triangle and quad, or
@@ -82,6 +82,9 @@ class Mesh:
     array of one axis is a group of cells, one of two axes are faces by their corners. numbering: of the nodes of a
     cell, "gmsh", "vtk" or "lattice". Arrays are copied. facet.read and facet.box make meshes too.
     """
+
+    _instead = "hand over the name of its file, or its arrays (points, blocks(), groups), and make it there; " \
+               "to_meshio() writes files"
 
     def __init__(self, points: Any, cells: Cells, groups: Optional[Mapping[str, Any]] = None, *,
                  numbering: str = "gmsh", context: Optional[Context] = None) -> None:

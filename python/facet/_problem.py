@@ -9,8 +9,8 @@ import numpy as np
 from . import _data as data
 from . import _declarations as c
 from ._data import Function, Text
-from ._library import (Handle, InputError, call, encode, entries, fail, instance, lib, names, nearest, real, some,
-                       texts, word)
+from ._library import (Handle, InputError, Settled, call, encode, entries, fail, instance, lib, names, nearest, real,
+                       some, texts, word)
 from ._mesh import AXES, Mesh
 
 
@@ -111,8 +111,10 @@ class ByGroup:
         return repr({**({"all others": self._values[None]} if None in self._values else {}), **shown})
 
 
-class Problem:
+class Problem(Settled):
     """What Diffusion and Elasticity have in common."""
+
+    _instead = "hand over what it is made from, and make it there"
 
     _equation = c.FACET_DIFFUSION
     _name = "diffusion"

@@ -10,13 +10,14 @@ from . import _declarations as c
 from ._arrays import Doubles, address, device_address, doubles, is_device, out, points
 from ._context import Context, phase_name
 from ._data import Function, field_function
-from ._library import (Handle, InputError, NotConverged, Turn, as_dict, call, check, decode, encode, instance,
-                       integer, lib, names, nearest, real, sized, some, texts, word)
+from ._library import (Handle, InputError, NotConverged, Settled, Turn, as_dict, call, check, decode, encode, instance,
+                       integer, is_truth, lib, names, nearest, real, sized, some, texts, word)
 from ._mesh import AXES, Mesh, file_name
 from ._problem import Problem
 
 # Names of the case file that differ from those of facet_options.
 _RENAMED = {"operator": "operator_name"}
+_FLAGS = ("postprocess", "warm_start", "watch")
 
 
 def options(**given: Any) -> Any:
@@ -50,12 +51,14 @@ def change_options(made: Any, given: Mapping[str, Any]) -> Any:
         elif kinds[member] is ctypes.c_double:
             setattr(made, member, real(value, name))
         else:
-            setattr(made, member, integer(value, name))
+            setattr(made, member, int(value) if name in _FLAGS and is_truth(value) else integer(value, name))
     return made
 
 
-class _Asked:
+class _Asked(Settled):
     """What can be asked of a solver that was solved. `_solver()` is its pointer, or raises."""
+
+    _instead = "take what you need as numbers and arrays (evaluate(), sample(), values), or save() it as a VTU file"
 
     mesh: Mesh
     context: Context
@@ -286,7 +289,7 @@ class Solution(_Asked):
         return table("facet.Solution", rows + [("note", note) for note in r.notes])
 
 
-class Solver:
+class Solver(Settled):
     """A problem that is set up once, to be solved many times: u = solver.solve(), or solver.solve(source=array).
 
     points: where sources are given and solutions returned, (n, dim); weights: of integrals over them. After a solve
@@ -294,6 +297,8 @@ class Solver:
     said to the problem later is for solvers that are made later. set() gives other times and parameters to the
     expressions and functions it has. Threads that share a solver take turns.
     """
+
+    _instead = "hand over what its problem is made from, and make it there"
 
     def __init__(self, problem: Problem, degree: int = 3, **given: Any) -> None:
         instance(problem, Problem, "problem")
@@ -506,10 +511,12 @@ class Solver:
                                       ("solves", self._stamp)])
 
 
-class Field:
+class Field(Settled):
     """A field of a solution, to be asked as often as one likes: the search for cells is prepared once. It is a
     function of points, and data of other problems. When its solver solves again it says so, as the solution does;
     update() takes the newer one."""
+
+    _instead = "evaluate it where it is, and hand over the values"
 
     def __init__(self, solution: _Asked, name: str = "u") -> None:
         made = ctypes.c_void_p()
@@ -553,9 +560,11 @@ class Field:
         return f"<facet.Field: {self.name}, {self.components} value{'s' if self.components > 1 else ''} a point>"
 
 
-class Sample:
+class Sample(Settled):
     """A solution on the cells of a VTU file: points (n, dim), nodes and offsets of the cells in the order of VTK 9,
     VTK's types, and fields by name."""
+
+    _instead = "hand over its arrays (points, nodes, offsets, fields), or save() it as a VTU file"
 
     def __init__(self, solution: _Asked, fields: Any = None, order: int = 0) -> None:
         made = ctypes.c_void_p()

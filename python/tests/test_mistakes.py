@@ -1,6 +1,8 @@
 """Mistakes of a caller, which may neither crash the process nor give a wrong number: objects, arrays and integers of
 the wrong kind, several threads, changes during a call, signals, forks."""
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -63,6 +65,32 @@ class Kinds(Mistakes):
         self.refused("degree: 1.5 is no integer", heat.solve, degree=1.5)
         self.refused("order: 4294967297 is beyond", heat.solve(degree=1).sample, None, 2**32 + 1)
         self.refused("scale: 'a' is no number", mesh.scale, "a")
+
+    def test_truth_values(self):
+        """True is no degree, although Python takes it for 1; flags are."""
+        problem, mesh = poisson(), square()
+        for value in (True, False, np.True_):
+            for name, function in (("degree", lambda: facet.Solver(problem, degree=value)), ("refine", lambda: mesh.refine(value)),
+                                   ("max_iterations", lambda: facet.Solver(problem, max_iterations=value)),
+                                   ("cells", lambda: facet.box([0, 0], [1, 1], [value, 2])),
+                                   ("threads", lambda: facet.Context(threads=value)),
+                                   ("degree", lambda: mesh.quadrature(value)),
+                                   ("rtol", lambda: facet.Solver(problem, rtol=value)),
+                                   ("numbers", lambda: facet.DeviceArray(facet.Context(), value))):
+                self.refused(name, function)
+            facet.Solver(problem, degree=1, postprocess=value, warm_start=value)
+
+    def test_pickles(self):
+        """What lives in the library says what to do instead; reports are numbers."""
+        solver = poisson().prepare(degree=1)
+        solver.solve()
+        case = facet.Case(text="mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}\nequation: diffusion\nexact: x\n")
+        for thing, words in ((facet.Context(), "facet.Context()"), (square(), "to_meshio"), (poisson(), "make it there"),
+                             (solver, "make it there"), (solver.solution, "save()"), (solver.solution.field(), "evaluate it"),
+                             (solver.solution.sample(), "its arrays"), (case, "path or text"), (case.solve(), "json")):
+            for function in (pickle.dumps, copy.copy, copy.deepcopy):
+                self.refused(words, function, thing, kind=TypeError)
+        self.assertEqual(pickle.loads(pickle.dumps(solver.solution.report))["degree"], 1)
 
     def test_names(self):
         heat = poisson()

@@ -21,7 +21,12 @@ struct boxhdg_resident {
     struct box_tiles *tiles;
     struct box_samples gauss, data; /* modes at n and at n + BOX_EXTRA_POINTS points */
     double *sides[3][2];            /* plain modes; NULL: zero */
+    double imbalance[2];
 };
+
+const double *boxhdg_resident_imbalance(const struct boxhdg_resident *r) {
+    return r->imbalance;
+}
 
 const char *boxhdg_resident_refusal(const struct device *device, const struct boxhdg *h) {
     static const char *const kernels[] = {"box_load",      "box_recover",     "box_balance",  "box_cells",
@@ -147,6 +152,8 @@ static facet_status balance(struct boxhdg_resident *r) {
                 size += fabs(through);
             }
     if (fabs(sum) > rounding) TRY(box_check_balance(sum, size));
+    r->imbalance[0] = fabs(sum) > rounding ? sum : 0.0;
+    r->imbalance[1] = size;
     const struct tile_scale excess = {.factor = -sum / box_volume(g), .powers = {1, 1, 1}};
     TRY(box_tiles_add_one(r->tiles, r->hdg->n, T, &excess, r->loads.data));
 done:

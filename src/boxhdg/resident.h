@@ -25,6 +25,8 @@ facet_status boxhdg_resident_load(struct boxhdg_resident *resident, const struct
 enum boxhdg_where { BOXHDG_HOST, BOXHDG_DEVICE };
 facet_status boxhdg_resident_load_values(struct boxhdg_resident *resident, const double *f,
                                          enum boxhdg_where where);
+/* Of the last right-hand side of a singular problem: what all loads sum to, and their moduli. */
+const double *boxhdg_resident_imbalance(const struct boxhdg_resident *resident);
 /* The next solve begins with the trace of this u at the Gauss points (host), as boxhdg_hybridize has it. */
 facet_status boxhdg_resident_set_guess(struct boxhdg_resident *resident, const double *u);
 /* The trace of another one, of the same box with another reaction, to begin with. */

@@ -170,19 +170,25 @@ static double node_place(const struct boxsem *c, int d, int i) {
     return c->grid.coordinates[d][cell] + c->grid.widths[d][cell] * c->element.nodes[local];
 }
 
-/* Where a node is, and the side whose value it takes: 2 d + side, of the highest direction. */
-static int fixed_side(const struct boxsem *c, int64_t node, int at[3]) {
-    int found = -1;
+/* Where a node is, and the sides that give it a value, 2 d + side; their number. Sides with one and the same
+ * field count once. */
+static int fixed_sides(const struct boxsem *c, const struct box_given *data, int64_t node, int at[3],
+                       int sides[3]) {
+    int n = 0;
     for (int d = 0; d < 3; d++) {
         at[d] = (int)(node % c->n_nodes[d]);
         node /= c->n_nodes[d];
-        for (int side = 0; side < 2 && d < c->grid.dim; side++)
-            if (at[d] == side * (c->n_nodes[d] - 1) && c->grid.sides[d][side] == BOX_DIRICHLET)
-                found = 2 * d + side;
+        for (int side = 0; side < 2 && d < c->grid.dim; side++) {
+            int again = at[d] != side * (c->n_nodes[d] - 1) || c->grid.sides[d][side] != BOX_DIRICHLET;
+            for (int k = 0; k < n; k++)
+                again |= data->boundary[sides[k] / 2][sides[k] % 2] == data->boundary[d][side];
+            if (!again) sides[n++] = 2 * d + side;
+        }
     }
-    return found;
+    return n;
 }
 
+/* Adds what a side gives; where several sides meet, a node takes the mean of what they give. */
 static facet_status interpolate_side(const struct boxsem *c, const struct box_given *data, int d, int side) {
     facet_status status = FACET_OK;
     const struct field *field = data->boundary[d][side] != NULL ? data->boundary[d][side] : data->exact;
@@ -194,14 +200,16 @@ static facet_status interpolate_side(const struct boxsem *c, const struct box_gi
     TRY(ALLOC(x, size * dim));
     TRY(CALLOC(values, size));
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) {
-        if (fixed_side(c, c->fixed[i], at) != 2 * d + side) continue;
+        int sides[3], n = fixed_sides(c, data, c->fixed[i], at, sides), mine = 0;
+        for (int k = 0; k < n; k++) mine |= sides[k] == 2 * d + side;
+        if (!mine) continue;
         for (int t = 0; t < dim; t++) x[count * dim + t] = node_place(c, t, at[t]);
         which[count++] = i;
     }
     if (field != NULL)
         TRY(base_wrap(field_eval_on(field, count, dim, x, 0, normal, values), "side %c%s", "xyz"[d],
                       side ? "max" : "min"));
-    for (int i = 0; i < count; i++) c->fixed_values[which[i]] = values[i];
+    for (int i = 0; i < count; i++) c->fixed_values[which[i]] += values[i];
 done:
     base_free(&which);
     base_free(&x);
@@ -235,10 +243,14 @@ static facet_status load_fixed(struct boxsem *c, const struct box_given *data, i
             if (c->grid.sides[d][side] == BOX_DIRICHLET)
                 zero &=
                     data->boundary[d][side] != NULL ? is_zero(data->boundary[d][side]) : data->exact == NULL;
+    memset(c->fixed_values, 0, (size_t)(c->n_all - c->n_free) * sizeof *c->fixed_values);
     for (int d = 0; d < c->grid.dim && !zero; d++)
         for (int side = 0; side < 2; side++)
             if (c->grid.sides[d][side] == BOX_DIRICHLET) TRY(interpolate_side(c, data, d, side));
-    if (zero) memset(c->fixed_values, 0, (size_t)(c->n_all - c->n_free) * sizeof *c->fixed_values);
+    for (int64_t i = 0; !zero && i < c->n_all - c->n_free; i++) {
+        int at[3], sides[3], n = fixed_sides(c, data, c->fixed[i], at, sides);
+        if (n > 1) c->fixed_values[i] /= n;
+    }
     TRY(share_fixed(c));
     *any = 0;
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) *any |= c->fixed_values[i] != 0.0;
@@ -260,9 +272,9 @@ static facet_status add_up(const struct boxsem *c, const double *nodes, double s
 }
 
 /* The loads of a singular problem must sum to zero: what quadrature leaves is taken out, and no more. */
-static facet_status balance(const struct boxsem *c, double *nodes) {
+static facet_status balance(struct boxsem *c, double *nodes) {
     facet_status status = FACET_OK;
-    double sums[2];
+    double *sums = c->imbalance;
     TRY(add_up(c, nodes, sums));
     TRY(box_check_balance(sums[0], sums[1]));
     box_add_products(c->n_nodes, (const double *const *)c->moments, -sums[0] / c->volume, nodes);

@@ -37,6 +37,30 @@ void facet_case_destroy(facet_case **file) {
         for (int i = 0; i < (n_settings); i++) REQUIRE((settings)[i]);                                       \
     } while (0)
 
+/* FNV-1a, the end of the text included. */
+static uint64_t digest(uint64_t so_far, const char *text) {
+    for (size_t i = 0; i <= strlen(text); i++)
+        so_far = (so_far ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+    return so_far;
+}
+
+/* All ranks were given one case: a file is read by the first of them, texts and settings are their own. */
+static facet_status agree(struct base_team *team, const char *text, int n, const char *const *settings) {
+    facet_status status = FACET_OK;
+    uint64_t own = digest(UINT64_C(14695981039346656037), text != NULL ? text : ""), first;
+    int64_t rank = INT32_MAX;
+    if (team == NULL) return FACET_OK;
+    for (int i = 0; i < n; i++) own = digest(own, settings[i]);
+    first = own;
+    TRY(team_broadcast(team, 0, &first, sizeof first));
+    if (own != first) rank = team_rank(team);
+    TRY(team_reduce_counts(team, TEAM_MIN, 1, &rank));
+    if (rank != INT32_MAX)
+        FAIL(FACET_ERROR_INPUT, "rank %d was given another case, or other settings, than rank 0", (int)rank);
+done:
+    return status;
+}
+
 /* text NULL: the file of that path. */
 static facet_status create(facet_context *context, const char *path, const char *text, int n_settings,
                            const char *const *settings, facet_case **file) {
@@ -45,6 +69,7 @@ static facet_status create(facet_context *context, const char *path, const char 
     team_enter(context->team);
     TRY(CALLOC(*file, 1));
     (*file)->context = context;
+    TRY(agree(context->team, text, n_settings, settings));
     TRY(text == NULL ? case_read(path, context->team, n_settings, settings, &(*file)->file)
                      : case_read_bytes(path, text, strlen(text), n_settings, settings, &(*file)->file));
     for (const struct case_file *f = (*file)->file; f != NULL; f = f->next) (*file)->n_cases++;

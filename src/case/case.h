@@ -128,6 +128,7 @@ struct case_file {
         int apart;        /* what $Periodic of the file joins is left apart */
         int refine;
         double scale;
+        int known; /* nothing is wrong with what is said about it */
         struct case_place place;
     } mesh;
 
@@ -172,6 +173,10 @@ struct case_file {
 /* settings: n_settings texts "key=value". team: those who read the same, of whom the first opens the file. */
 facet_status case_read(const char *path, struct base_team *team, int n_settings, const char *const *settings,
                        struct case_file **file);
+/* The same, but where the mesh is known, FACET_ERROR_INPUT too comes with a file, in which all that was
+ * refused is absent (zero, NULL): to be compared with the mesh, and for nothing else. */
+facet_status case_read_partly(const char *path, struct base_team *team, int n_settings,
+                              const char *const *settings, struct case_file **file);
 /* The same with the file in memory; path: for messages and for what is relative to the file. */
 facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
                              const char *const *settings, struct case_file **file);

@@ -1,9 +1,13 @@
 /* Where in a case file a message belongs. See places.h. */
 #include "case/places.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 
 facet_status case_at_place(facet_status status, const struct case_file *file, struct case_place place) {
     if (status != FACET_ERROR_INPUT) return status;
@@ -74,5 +78,76 @@ facet_status case_in_file(facet_status status, const struct case_file *file) {
     }
     if (lines.status == FACET_OK && lines.length > 0) base_fail(status, "%s", lines.data);
     text_free(&lines);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ messages */
+
+#define MORE_BYTES 64 /* "and 12 more errors" */
+
+struct line {
+    const char *text;
+    size_t n;
+    int row, column, second, order; /* row INT_MAX: it has no place */
+};
+
+/* "path:12:5: ..." */
+static struct line read_line(const char *text, int second, int order) {
+    struct line line = {text, strcspn(text, "\n"), INT_MAX, 0, second, order};
+    for (size_t i = 0; i < line.n; i++) {
+        int row, column, used = 0;
+        if (text[i] != ':') continue;
+        if (sscanf(text + i, ":%d:%d:%n", &row, &column, &used) < 2 || used == 0) continue;
+        line.row = row;
+        line.column = column;
+        break;
+    }
+    return line;
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct line *p = a, *q = b;
+    if (p->row != q->row) return p->row < q->row ? -1 : 1;
+    if (p->column != q->column) return p->column < q->column ? -1 : 1;
+    return p->order - q->order;
+}
+
+static int count_lines(const char *text) {
+    int n = *text != '\0';
+    for (; *text != '\0'; text++) n += *text == '\n';
+    return n;
+}
+
+facet_status case_join_messages(const char *one, const char *other) {
+    facet_status status = FACET_OK;
+    struct line *lines = NULL;
+    char joined[BASE_MESSAGE_BYTES] = "";
+    size_t used = 0;
+    int n = 0, left = 0;
+    TRY(ALLOC(lines, count_lines(one) + count_lines(other)));
+    for (int second = 0; second < 2; second++)
+        for (const char *at = second ? other : one; *at != '\0';) {
+            lines[n] = read_line(at, second, n);
+            at += lines[n].n + (at[lines[n].n] == '\n');
+            n++;
+        }
+    qsort(lines, (size_t)n, sizeof *lines, by_place);
+    for (int i = 0; i < n; i++) {
+        const struct line *line = &lines[i], *before = i > 0 ? line - 1 : NULL;
+        if (before != NULL && line->second && line->row != INT_MAX && line->row == before->row &&
+            line->column == before->column)
+            continue;
+        if (used + line->n + MORE_BYTES >= sizeof joined) {
+            left++;
+            continue;
+        }
+        used += (size_t)snprintf(joined + used, sizeof joined - used, "%s%.*s", used > 0 ? "\n" : "",
+                                 (int)line->n, line->text);
+    }
+    if (left > 0)
+        snprintf(joined + used, sizeof joined - used, "\nand %d more error%s", left, left == 1 ? "" : "s");
+    FAIL(FACET_ERROR_INPUT, "%s", joined);
+done:
+    base_free(&lines);
     return status;
 }

@@ -262,9 +262,18 @@ done:
     return status;
 }
 
+/* Whether something in a value was refused. */
+static int has_bad(const struct tree_node *node) {
+    int bad = node->bad;
+    for (int i = 0; i < node->n && !bad; i++)
+        bad = has_bad(node->items[i]) || (node->kind == TREE_MAP && node->keys[i]->bad);
+    return bad;
+}
+
 static facet_status read_mesh(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *mesh = reader_get(r->tree->root, "mesh");
+    const int before = r->issues->count;
     if (!mesh) goto done;
     const struct tree_node *box = reader_get(mesh, "mesh.box"), *file = reader_get(mesh, "mesh.file");
     r->file->mesh.place = reader_place(mesh);
@@ -281,6 +290,7 @@ static facet_status read_mesh(struct reader *r) {
     if (box) TRY(read_box(r, box));
     if (file) TRY(read_file(r, file));
     if (tree_find(mesh, "file")) r->dim = 0;
+    r->file->mesh.known = r->issues->count == before && !has_bad(mesh) && (box != NULL || file != NULL);
 done:
     return status;
 }
@@ -463,8 +473,9 @@ static void free_chain(struct case_file **file) {
     }
 }
 
-facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
-                             const char *const *settings, struct case_file **file) {
+/* partly: as case_read_partly. */
+static facet_status read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
+                               const char *const *settings, int partly, struct case_file **file) {
     facet_status status = FACET_OK;
     struct tree tree = {0};
     struct issues issues;
@@ -482,13 +493,21 @@ facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes
     if (tree.root && !tree.root->bad)
         TRY(tree_find(tree.root, "cases") ? read_chain(&reader) : read_everything(&reader));
     TRY(issues_status(&issues));
-    *file = reader.file;
-    (*file)->memory = tree.chunks;
-    return status;
 done:
+    if (status == FACET_OK ||
+        (status == FACET_ERROR_INPUT && partly && reader.file != NULL && reader.file->mesh.known)) {
+        *file = reader.file;
+        (*file)->memory = tree.chunks;
+        return status;
+    }
     free_chain(&reader.file);
     tree_free(&tree);
     return status;
+}
+
+facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
+                             const char *const *settings, struct case_file **file) {
+    return read_bytes(path, bytes, n_bytes, n_settings, settings, 0, file);
 }
 
 #define MOST_BYTES ((off_t)64 << 20) /* of a case, which a person or a program wrote */
@@ -501,8 +520,8 @@ static facet_status read_text(const char *path, char **bytes, size_t *n) {
     return file_read_whole(path, bytes, n);
 }
 
-facet_status case_read(const char *path, struct base_team *team, int n_settings, const char *const *settings,
-                       struct case_file **file) {
+static facet_status read_path(const char *path, struct base_team *team, int n_settings,
+                              const char *const *settings, int partly, struct case_file **file) {
     facet_status status = FACET_OK;
     char *bytes = NULL;
     size_t n_bytes = 0;
@@ -511,10 +530,20 @@ facet_status case_read(const char *path, struct base_team *team, int n_settings,
     TRY(team_broadcast(team, 0, &n_bytes, sizeof n_bytes));
     if (team_rank(team) > 0) TRY(base_calloc(&bytes, n_bytes + 1, 1));
     TRY(team_broadcast(team, 0, bytes, (int64_t)n_bytes));
-    status = case_read_bytes(path, bytes, n_bytes, n_settings, settings, file);
+    status = read_bytes(path, bytes, n_bytes, n_settings, settings, partly, file);
 done:
     base_free(&bytes);
     return status;
+}
+
+facet_status case_read(const char *path, struct base_team *team, int n_settings, const char *const *settings,
+                       struct case_file **file) {
+    return read_path(path, team, n_settings, settings, 0, file);
+}
+
+facet_status case_read_partly(const char *path, struct base_team *team, int n_settings,
+                              const char *const *settings, struct case_file **file) {
+    return read_path(path, team, n_settings, settings, 1, file);
 }
 
 void case_destroy(struct case_file **file) {

@@ -168,8 +168,8 @@ static facet_status make_report(struct run *run) {
 }
 
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
-                            struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
-    return case_in_file(problem_check_data(problem, &file->options, mismatch, unknowns), file);
+                            struct problem_findings *findings) {
+    return case_in_file(problem_check_data(problem, &file->options, findings), file);
 }
 
 /* What is wrong with later cases of a chain is told before the first is solved. */
@@ -203,7 +203,7 @@ static facet_status prepare(struct run *run, const struct run_options *options) 
     TRY(run_problem(file, run->context, run->mesh,
                     from >= 0 && from < options->n_before ? options->before[from].solver : NULL,
                     &run->problem));
-    TRY(case_in_file(problem_find_mismatch(run->problem, &file->options, &run->mismatch), file));
+    TRY(case_in_file(problem_find_mismatch(run->problem, &file->options, &run->findings), file));
 done:
     end_phase(run, FACET_PHASE_SETUP, begin);
     return status;

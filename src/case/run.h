@@ -65,9 +65,9 @@ struct run {
     int n_pieces;       /* of the output, once it is written: more than 1: */
     char **pieces;      /* their names, after that of the file that names them */
     int output_written, values_written;
-    struct base_timers timers;    /* what is not the solver's; all phases once there is a report */
-    double total_seconds;         /* until the files are written; the phases add up to it */
-    struct hdg_mismatch mismatch; /* of boundary data with the exact solution; part NULL: none */
+    struct base_timers timers;        /* what is not the solver's; all phases once there is a report */
+    double total_seconds;             /* until the files are written; the phases add up to it */
+    struct problem_findings findings; /* what was compared with the exact solution */
     int has_report, has_errors;
     facet_report report;
     int watched;
@@ -85,9 +85,9 @@ facet_status run_check_names(const struct case_file *file, const struct facet_me
  * zero. */
 facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
                          const facet_solver *from, facet_problem **problem);
-/* Evaluates all data of the case at their quadrature points; *mismatch, unknowns: see problem_check_data. */
+/* Evaluates all data of the case at their quadrature points. */
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
-                            struct hdg_mismatch *mismatch, int64_t unknowns[2]);
+                            struct problem_findings *findings);
 /* Mesh, problem, solver, solve, errors, values, output files. options: NULL for the case as it is. The struct
  * is filled as far as the run came, also on failure; the caller destroys it in any case. With
  * FACET_NOT_CONVERGED there is a report, but no errors and values, and nothing is written. */
@@ -117,7 +117,10 @@ enum run_note {
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_HOST,     /* what the device leaves to the host */
     RUN_NOTE_PETSC,    /* options that nobody asked for */
+    RUN_NOTE_CONFLICT, /* parts of the boundary contradict each other where they meet */
+    RUN_NOTE_BALANCE,  /* data that must balance did not, quite */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
+    RUN_NOTE_BROKEN,   /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_NOTE_FLUX,     /* a flux has few digits */
     RUN_N_NOTES

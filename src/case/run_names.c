@@ -18,7 +18,8 @@ static void gather(struct text *errors, facet_status status, const struct case_f
 
 static facet_status check_part(const struct facet_mesh *mesh, const char *part) {
     char names[512], hint[MESH_HINT_BYTES];
-    if (strcmp(part, "rest") == 0 || mesh_find_group(mesh, part, mesh->dim - 1) != NULL) return FACET_OK;
+    if (part == NULL || strcmp(part, "rest") == 0 || mesh_find_group(mesh, part, mesh->dim - 1) != NULL)
+        return FACET_OK;
     mesh_group_names(mesh, mesh->dim - 1, names, sizeof names);
     return base_fail(FACET_ERROR_INPUT, "%s '%s' in the mesh; its boundary parts are: %s%s",
                      mesh_find_group(mesh, part, mesh->dim) != NULL
@@ -39,7 +40,7 @@ static facet_status check_group(const struct facet_mesh *mesh, const char *prefi
 static void check_region(const struct case_file *file, const struct facet_mesh *mesh,
                          const struct case_region_value *region, struct text *errors) {
     gather(errors, check_group(mesh, "conductivity: ", region->on), file, region->on_place);
-    if (region->n == 1 || region->n == mesh->dim * mesh->dim) return;
+    if (region->n <= 1 || region->n == mesh->dim * mesh->dim) return;
     facet_status status =
         base_fail(FACET_ERROR_INPUT, "conductivity: a matrix of %d entries for a mesh of %d dimensions",
                   region->n, mesh->dim);
@@ -77,6 +78,7 @@ static void check_shares(const struct case_file *file, const struct facet_mesh *
 
 /* The points that a value is taken at. */
 static int64_t count_points(const struct case_value *value) {
+    if (value->n_coordinates == 0) return 0;
     return value->take == CASE_AT ? 1 : value->take == CASE_ALONG ? value->n_points : 0;
 }
 
@@ -118,6 +120,7 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct case
                                 const int64_t *found) {
     facet_status status = FACET_OK;
     int last = value->column > value->component ? value->column : value->component;
+    if (value->name == NULL || value->field == NULL) return FACET_OK; /* refused */
     if (last >= mesh->dim)
         return base_fail(FACET_ERROR_INPUT, "value '%s': a mesh of %d dimensions has no component %c",
                          value->name, mesh->dim, "xyz"[last]);
@@ -141,6 +144,7 @@ static facet_status check_value_group(const struct facet_mesh *mesh, const struc
                                       const char *on) {
     char regions[256], parts[256], hint[MESH_HINT_BYTES];
     int cells = mesh_find_group(mesh, on, mesh->dim) != NULL;
+    if (value->name == NULL || value->field == NULL) return FACET_OK; /* refused */
     if (mesh_find_group(mesh, on, mesh->dim - 1) != NULL || (!cells && strcmp(on, "rest") == 0))
         return FACET_OK;
     int through = strcmp(value->field, "flux") == 0 || strcmp(value->field, "traction") == 0;

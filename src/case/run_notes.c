@@ -48,13 +48,19 @@ static const char *flux_note(const struct run *run, char text[RUN_NOTE_BYTES]) {
 
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
     if (which == RUN_NOTE_FLUX) return flux_note(run, text);
-    if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
+    if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->findings.mismatch, text);
+    if (which == RUN_NOTE_BROKEN) {
+        snprintf(text, RUN_NOTE_BYTES, "%s", run->findings.broken);
+        return text[0] ? text : NULL;
+    }
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
     if (run->solver == NULL) return NULL;
     return solver_note(run->solver,
-                       which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR
-                       : which == RUN_NOTE_PMG    ? SOLVER_NOTE_PMG
-                       : which == RUN_NOTE_PETSC  ? SOLVER_NOTE_PETSC
-                                                  : SOLVER_NOTE_HOST,
+                       which == RUN_NOTE_OPERATOR   ? SOLVER_NOTE_OPERATOR
+                       : which == RUN_NOTE_PMG      ? SOLVER_NOTE_PMG
+                       : which == RUN_NOTE_PETSC    ? SOLVER_NOTE_PETSC
+                       : which == RUN_NOTE_CONFLICT ? SOLVER_NOTE_CONFLICT
+                       : which == RUN_NOTE_BALANCE  ? SOLVER_NOTE_BALANCE
+                                                    : SOLVER_NOTE_HOST,
                        text, RUN_NOTE_BYTES);
 }

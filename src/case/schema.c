@@ -68,7 +68,9 @@ static const struct schema_entry table[] = {
         "measured against it, boundary data may be the word `exact`, and parts not named get `dirichlet: "
         "exact` or `displacement: exact`. It must be smooth inside every cell; kinks may lie along the "
         "borders of cells only, where its flux (or traction) must be the same on both sides: where the "
-        "coefficient jumps, a smooth function is no solution."),
+        "coefficient jumps, a smooth function is no solution. A note tells where it contradicts boundary "
+        "data, "
+        "an interface, a jump, joined sides or the data of groups, and by how much."),
     ROW("boundary", SCHEMA_LIST,
         "The boundary conditions. Without `exact`, every part of the boundary needs one."),
     ROW("interfaces", SCHEMA_LIST,
@@ -185,9 +187,15 @@ static const struct schema_entry table[] = {
         "A side of the box or a physical group of the mesh file; `rest` for all parts not named. Of a list, "
         "each part gets the condition.",
         REQUIRED),
-    ROW("boundary[].dirichlet", SCHEMA_EXPRESSION, "u = g; this is g, or the word `exact`."),
+    ROW("boundary[].dirichlet", SCHEMA_EXPRESSION,
+        "u = g; this is g, or the word `exact`. Where parts meet and give "
+        "different values, `hdg` lets every face have its own data, and `condensed` and `continuous` take "
+        "the "
+        "mean of the parts, whatever their order; a note tells the difference and the place."),
     ROW("boundary[].neumann", SCHEMA_EXPRESSION,
-        "K grad u . n = g, with the outer normal n; this is g, or the word `exact`."),
+        "K grad u . n = g, with the outer normal n; this is g, or the word `exact`. With such parts "
+        "everywhere, and no reaction, the source and all g must balance: what is left below 1e-4 of them is "
+        "taken off the source and noted, more is refused."),
     ROW("boundary[].robin", SCHEMA_MAP, "K grad u . n + a u = g."),
     ROW("boundary[].robin.a", SCHEMA_EXPRESSION, "a, not negative.", .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
         .min = 0),
@@ -202,7 +210,8 @@ static const struct schema_entry table[] = {
         "gap to `dirichlet` parts and other electrodes: through a common corner the current has no limit."),
     ROW("boundary[].displacement", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
         "Elasticity: u = g; a list, or the word `exact`. A component that is `null` is free; its traction is "
-        "that which other keys give, or zero.",
+        "that which other keys give, or zero. Where parts meet and give different values, every face has its "
+        "own, and a note tells the difference.",
         .flags = SCHEMA_NULL),
     ROW("boundary[].fixed", SCHEMA_BOOLEAN, "Elasticity: `true` stands for u = 0."),
     ROW("boundary[].roller", SCHEMA_WORD | SCHEMA_WORDS,
@@ -335,7 +344,8 @@ static const struct schema_entry table[] = {
         "A name that ends in .vtu, relative to the current directory. Without it nothing is written; "
         "`--output` replaces it."),
     ROW("output.fields", SCHEMA_WORDS,
-        "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, `error` "
+        "What is written; by default all that there is, but `trace` and, except about an axis, "
+        "`stress_across`. `u_star` and `q_star` need `postprocess`, `error` "
         "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain`, `von_mises` and, in 2D, "
         "`stress_across` (the normal stress across the plane, or around the axis) to "
         "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`. "

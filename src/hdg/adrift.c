@@ -388,10 +388,11 @@ static void combine(const struct hdg *h, int piece, const double *products, doub
                     p->motions[j], 1, c, 1);
 }
 
-facet_status adrift_balance(const struct hdg *h, const double *source, double *shift) {
+facet_status adrift_balance(const struct hdg *h, const double *source, double *shift, double imbalance[2]) {
     facet_status status = FACET_OK;
     struct work_job job = {.source = source};
     double *totals = NULL;
+    imbalance[0] = imbalance[1] = 0.0;
     if (h->adrift == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
     TRY(ALLOC(totals, h->data.n_adrift * WORKS));
@@ -403,10 +404,13 @@ facet_status adrift_balance(const struct hdg *h, const double *source, double *s
         const struct hdg_adrift *p = &h->data.adrift[i];
         const double *works = totals + i * WORKS;
         if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(p));
-        for (int j = 0; j < p->n; j++)
-            if (!(fabs(cblas_ddot(ADRIFT_MOTIONS, p->motions[j], 1, works, 1)) <=
-                  BALANCED * works[ADRIFT_MOTIONS]))
-                TRY(refuse(h, p, works));
+        for (int j = 0; j < p->n; j++) {
+            const double left = fabs(cblas_ddot(ADRIFT_MOTIONS, p->motions[j], 1, works, 1));
+            if (!(left <= BALANCED * works[ADRIFT_MOTIONS])) TRY(refuse(h, p, works));
+            if (left * imbalance[1] <= imbalance[0] * works[ADRIFT_MOTIONS] && imbalance[1] > 0.0) continue;
+            imbalance[0] = left; /* relative to all loads of its piece, the largest so far */
+            imbalance[1] = works[ADRIFT_MOTIONS];
+        }
         if (shift != NULL) combine(h, i, works, shift + i * ADRIFT_MOTIONS);
     }
 done:

@@ -24,8 +24,8 @@ struct hdg_pieces_adrift {
 facet_status adrift_create(struct hdg *hdg);
 void adrift_destroy(struct hdg *hdg);
 /* Refuses loads that do not balance; shift (n_adrift x ADRIFT_MOTIONS, or NULL): the motions to be taken off
- * the source. source: as of hdg_load. */
-facet_status adrift_balance(const struct hdg *hdg, const double *source, double *shift);
+ * the source. source: as of hdg_load; imbalance: of the loads, as in hdg_solution. */
+facet_status adrift_balance(const struct hdg *hdg, const double *source, double *shift, double imbalance[2]);
 /* load -= (shift, chi), of the cell whose load (local_load) this is. */
 void adrift_shift_load(struct local *l, const double *shift, double *load);
 /* The motions of u, recovered, into the trace, from which it is to be recovered again. */

@@ -82,6 +82,14 @@ done:
     return status;
 }
 
+facet_status local_exact_sizes(const struct hdg *h, double sizes[2]) {
+    struct sizes found = {0};
+    facet_status status = local_for_all_cells(h, size_work, &found);
+    sizes[0] = found.value;
+    sizes[1] = found.flux;
+    return status != FACET_OK ? status : team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 2, sizes);
+}
+
 /* Below this the difference of a component is rounding. a: of a Robin part, or 0. */
 static double find_floor(const struct sizes *sizes, const struct hdg_condition *c, int component, double a) {
     if (!sizes->known) return 0.0;
@@ -217,15 +225,15 @@ facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) 
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct check_job job = {0};
-    double sum;
+    double sums[2];
     *mismatch = (struct hdg_mismatch){0};
     for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     TRY(local_for_all_cells(h, cell_work, &job));
     if (h->data.exact != NULL) TRY(hdg_find_mismatch(h, mismatch));
     int64_t holds = job.has_reaction || !has_no_hold(h);
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &holds));
-    if (!holds && mismatch->part == NULL) TRY(local_check_balance(h, job.totals, &sum));
-    if (mismatch->part == NULL) TRY(adrift_balance(h, NULL, NULL));
+    if (!holds && mismatch->part == NULL) TRY(local_check_balance(h, job.totals, sums));
+    if (mismatch->part == NULL) TRY(adrift_balance(h, NULL, NULL, sums));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);
     return status;

@@ -1,7 +1,7 @@
 /* Boundary data of the condensed scheme. Dirichlet: vertices take the value of g, the modes of the edges of a
- * 3D cell project what is left along the edge (where several Dirichlet faces meet, both take the mean of what
- * these give), and the modes of a face project what is left after that. Neumann and Robin: loads and mass of
- * the modes of the face. */
+ * 3D cell project what is left along the edge (where parts with different data meet, both take the mean of
+ * what these give, each part counting once), and the modes of a face project what is left after that. Neumann
+ * and Robin: loads and mass of the modes of the face. */
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
@@ -152,18 +152,72 @@ done:
     return status;
 }
 
-/* Vertices, then edges of 3D cells, by `add` for all Dirichlet faces: the mean of what these give. */
-static facet_status mean_values(struct hdg *h, struct local *l, int32_t *counts,
-                                facet_status (*add)(struct hdg *, struct local *, int32_t, int32_t *)) {
-    facet_status status = FACET_OK;
-    int64_t n = h->trace.n_all;
-    memset(counts, 0, (size_t)n * sizeof *counts);
+/* The last condition of a face with Dirichlet data, in whatever part of the mesh, and 1. */
+static facet_status count_conditions(const struct hdg *h, int64_t *n) {
+    *n = 0;
     for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
-        if (is_dirichlet(h, f)) TRY(add(h, l, f, counts));
+        if (is_dirichlet(h, f) && h->data.face_condition[f] >= *n) *n = h->data.face_condition[f] + 1;
+    return team_reduce_counts(mesh_team(h->data.mesh), TEAM_MAX, 1, n);
+}
+
+/* Whether the data of a condition are those of one before. */
+static int is_again(const struct hdg *h, int64_t condition) {
+    for (int64_t k = 0; k < condition; k++)
+        if (h->data.conditions[k].kind == HDG_DIRICHLET &&
+            h->data.conditions[k].g == h->data.conditions[condition].g)
+            return 1;
+    return 0;
+}
+
+typedef facet_status (*add_values)(struct hdg *, struct local *, int32_t, int32_t *);
+
+/* Into the eliminated values: what the faces of a condition, and of others with the same data, give; the mean
+ * of it, which on curved cells may differ by rounding. */
+static facet_status values_of(struct hdg *h, struct local *l, int64_t condition, int32_t *counts,
+                              add_values add) {
+    facet_status status = FACET_OK;
+    memset(counts, 0, (size_t)h->trace.n_all * sizeof *counts);
+    for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
+        if (is_dirichlet(h, f) && (condition < 0 || h->data.conditions[h->data.face_condition[f]].g ==
+                                                        h->data.conditions[condition].g))
+            TRY(add(h, l, f, counts));
     TRY(join_values(h, counts));
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < h->trace.n_all; i++)
         if (counts[i] > 1) h->eliminated[i] /= counts[i];
 done:
+    return status;
+}
+
+/* Vertices, then edges of 3D cells, by `add` for all Dirichlet faces: of every part that gives a value one,
+ * and the mean of these. */
+static facet_status mean_values(struct hdg *h, struct local *l, int32_t *counts, add_values add) {
+    facet_status status = FACET_OK;
+    int64_t n = h->trace.n_all, n_conditions, n_data = 0;
+    double *sums = NULL, *before = NULL;
+    int32_t *parts = NULL;
+    TRY(count_conditions(h, &n_conditions));
+    for (int64_t c = 0; c < n_conditions; c++)
+        n_data += h->data.conditions[c].kind == HDG_DIRICHLET && !is_again(h, c);
+    if (n_data < 2) return values_of(h, l, -1, counts, add);
+    TRY(CALLOC(sums, n));
+    TRY(CALLOC(parts, n));
+    TRY(ALLOC(before, n));
+    memcpy(before, h->eliminated, (size_t)n * sizeof *before); /* of edges: the vertices */
+    for (int64_t c = 0; c < n_conditions; c++) {
+        if (h->data.conditions[c].kind != HDG_DIRICHLET || is_again(h, c)) continue;
+        memcpy(h->eliminated, before, (size_t)n * sizeof *before);
+        TRY(values_of(h, l, c, counts, add));
+        for (int64_t i = 0; i < n; i++)
+            if (counts[i] > 0) {
+                sums[i] += h->eliminated[i];
+                parts[i]++;
+            }
+    }
+    for (int64_t i = 0; i < n; i++) h->eliminated[i] = parts[i] > 0 ? sums[i] / parts[i] : before[i];
+done:
+    base_free(&sums);
+    base_free(&parts);
+    base_free(&before);
     return status;
 }
 

@@ -201,7 +201,9 @@ struct hdg_solution {
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
-    double *supply; /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
+    double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
+                            work of them in a motion that nothing prevents, which is taken off likewise */
+    double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
     double offset, offset_source; /* a constant that is taken off u, and off f, until hdg_recover is done */
     double uncertainty;           /* of the constants of weak pieces, relative to u: rounding in these
                                      integrals, and the flux that a constant in itself makes */
@@ -223,6 +225,22 @@ struct hdg_mismatch {
 facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch);
 facet_status hdg_find_mismatch(const struct hdg *hdg,
                                struct hdg_mismatch *mismatch); /* the comparison alone */
+
+/* check_exact.c: where the exact solution is none of the problem inside of the mesh. */
+enum hdg_break_kind {
+    HDG_BREAK_NONE,
+    HDG_BREAK_CONTACT,  /* a contact conducts another flux */
+    HDG_BREAK_PERIODIC, /* across joined sides something differs, */
+    HDG_BREAK_JUMP,     /* where the jump is given */
+    HDG_BREAK_GROUPS    /* between cells with different data */
+};
+struct hdg_break {
+    enum hdg_break_kind kind;
+    int flux; /* that (or the traction) differs, not u */
+    double difference, at[3];
+    const char *between[2]; /* of a contact; as long as the data */
+};
+facet_status hdg_find_break(const struct hdg *hdg, struct hdg_break *found);
 
 /* k (n x dim x dim) of a condition with springs at points of a boundary face, checked; raw: n x dim x dim of
  * scratch. */

@@ -130,7 +130,7 @@ done:
     return status;
 }
 
-facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum) {
+facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double sums[2]) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_system system;
@@ -147,10 +147,11 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
         total += constant[i] * h->boundary[i];
         scale += fabs(constant[i] * h->boundary[i]);
     }
-    double both[2] = {total, scale};
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, both));
-    *sum = total = both[0];
-    scale = both[1];
+    sums[0] = total;
+    sums[1] = scale;
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
+    total = sums[0];
+    scale = sums[1];
     if (!(fabs(total) <= 1e-4 * scale))
         FAIL(FACET_ERROR_INPUT,
              "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
@@ -182,7 +183,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     const struct equation *equation = h->data.equation;
     int nothing = 0;
     hdg_describe(h, &system);
-    s->shift = 0.0;
+    s->shift = s->imbalance[0] = s->imbalance[1] = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * lanes;
         TRY(ALLOC(locals[b], n_locals[b]));
@@ -192,13 +193,12 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     }
     if (h->adrift != NULL) {
         TRY(ALLOC(job.motions, h->data.n_adrift * ADRIFT_MOTIONS));
-        TRY(adrift_balance(h, source, job.motions));
+        TRY(adrift_balance(h, source, job.motions, s->imbalance));
     }
     TRY(load_cells(h, &job));
     if (h->singular) {
-        double sum;
-        TRY(local_check_balance(h, job.totals, &sum));
-        job.shift = s->shift = sum / h->volume; /* balances what quadrature leaves */
+        TRY(local_check_balance(h, job.totals, s->imbalance));
+        job.shift = s->shift = s->imbalance[0] / h->volume; /* balances what quadrature leaves */
         TRY(load_cells(h, &job));
     }
     TRY(hdg_weak_supply(h, source, job.totals, s));

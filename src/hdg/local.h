@@ -93,9 +93,12 @@ int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
 int local_constant_conductivity(const struct hdg_data *data, int32_t region, double *K);
-/* Of a singular problem: the sum of all loads, which must vanish up to quadrature. totals: by blocks, per
+/* Of a singular problem: the sum of all loads, which must vanish up to quadrature, and that of their moduli.
+ * totals: by blocks, per
  * cell the integrals of f and of |f|. */
-facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum);
+facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double sums[2]);
+/* check.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
+facet_status local_exact_sizes(const struct hdg *h, double sizes[2]);
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
                         const struct hdg_face_table *table, int first, int n, double *values);

@@ -70,6 +70,12 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
                      fields);
 }
 
+static int has_groups(const struct facet_mesh *mesh, int dim) {
+    for (int g = 0; g < mesh->n_groups; g++)
+        if (mesh->groups[g].dim == dim) return 1;
+    return 0;
+}
+
 /* fields NULL: all that there are. */
 static facet_status choose_columns(struct sampler *p, int n, const char *const *fields) {
     facet_status status = FACET_OK;
@@ -83,6 +89,9 @@ static facet_status choose_columns(struct sampler *p, int n, const char *const *
             equation_has_field(s->resolved.data.equation, HDG_ACROSS))
             all[n++] = hdg_fields[HDG_ACROSS].name;
         if (s->problem->exact != NULL) all[n++] = "error";
+        all[n++] = "cell";
+        if (has_groups(s->problem->mesh, s->problem->mesh->dim)) all[n++] = "region";
+        if (has_groups(s->problem->mesh, s->problem->mesh->dim - 1)) all[n++] = "part";
         fields = all;
     }
     if (n > MAX_FIELDS) FAIL(FACET_ERROR_INPUT, "output: at most %d fields", MAX_FIELDS);

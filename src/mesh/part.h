@@ -36,6 +36,7 @@
 #define FACET_MESH_PART_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/team.h"
 #include "mesh/mesh.h"
@@ -112,6 +113,18 @@ static inline struct base_team *mesh_team(const struct facet_mesh *mesh) {
  * largest of all copies. Of a whole mesh nothing happens. Collective, as all that follows. */
 facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values);
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
+/* Numbers as integers in their order, so that the larger of two is merged; INT64_MIN is none. And back. */
+static inline int64_t mesh_ordered(double number) {
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits < 0 ? bits ^ INT64_MAX : bits;
+}
+static inline double mesh_number_of(int64_t order) {
+    double number;
+    if (order < 0) order ^= INT64_MAX;
+    memcpy(&number, &order, sizeof number);
+    return number;
+}
 /* The same where vertices that periodic faces join are one. */
 facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width, int64_t *values);
 /* The same for the edges of a skeleton, of cells that hang together through faces. directed: the lowest bit

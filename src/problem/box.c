@@ -141,13 +141,15 @@ static int64_t n_unknowns(const struct facet_solver *s) {
 }
 
 /* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
-static facet_status balance(const struct box_backend *b) {
+static facet_status balance(const struct box_backend *b, double imbalance[2]) {
     double shift, scale, volume = 1.0;
     const struct box_grid *g = &b->hdg->grid;
     boxhdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
     for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
     volume = box_all(g, TEAM_SUM, volume);
-    return box_check_balance(shift * volume, scale * volume);
+    imbalance[0] = shift * volume;
+    imbalance[1] = scale * volume;
+    return box_check_balance(imbalance[0], imbalance[1]);
 }
 
 static facet_status load(struct facet_solver *s, const double *source) {
@@ -161,7 +163,7 @@ static facet_status load(struct facet_solver *s, const double *source) {
     if (source == NULL) TRY(boxhdg_project_source(b->hdg, &given, loads));
     b->constant = 0.0;
     b->all_is_constant = 0;
-    if (b->hdg->grid.singular && !b->apart) TRY(balance(b));
+    if (b->hdg->grid.singular && !b->apart) TRY(balance(b, s->imbalance));
     if (b->apart)
         TRY(box_constant_take(b, source == NULL && given.source == NULL ? given.exact : NULL,
                               source == NULL && box_given_is_exact(&given)));

@@ -48,8 +48,10 @@ static void forget(struct box_backend *b) {
 facet_status box_device_load(struct facet_solver *s, const double *source) {
     struct box_given given = box_given_data(s, NULL);
     forget(s->box);
-    return source != NULL ? boxhdg_resident_load_values(s->box->resident, source, BOXHDG_HOST)
-                          : boxhdg_resident_load(s->box->resident, &given);
+    facet_status status = source != NULL ? boxhdg_resident_load_values(s->box->resident, source, BOXHDG_HOST)
+                                         : boxhdg_resident_load(s->box->resident, &given);
+    memcpy(s->imbalance, boxhdg_resident_imbalance(s->box->resident), sizeof s->imbalance);
+    return status;
 }
 
 facet_status box_device_solve(struct facet_solver *s) {
@@ -87,7 +89,9 @@ facet_status box_device_copy_out(const struct facet_solver *s, double *u) {
 
 facet_status box_device_load_there(struct facet_solver *s, const double *source) {
     forget(s->box);
-    return boxhdg_resident_load_values(s->box->resident, source, BOXHDG_DEVICE);
+    facet_status status = boxhdg_resident_load_values(s->box->resident, source, BOXHDG_DEVICE);
+    memcpy(s->imbalance, boxhdg_resident_imbalance(s->box->resident), sizeof s->imbalance);
+    return status;
 }
 
 facet_status box_device_copy_there(const struct facet_solver *s, double *u) {

@@ -254,6 +254,7 @@ static facet_status begin(struct facet_solver *s, const double *source, const do
     if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->continuous, NULL));
     b->has_guess = b->has_trace = 0;
     TRY(there != NULL ? boxsem_load_there(b->continuous, &given, there) : boxsem_load(b->continuous, &given));
+    memcpy(s->imbalance, b->continuous->imbalance, sizeof s->imbalance);
 done:
     return status;
 }

@@ -164,6 +164,7 @@ static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     if (s->hdg->resident != NULL) return hdg_resident_load(s->hdg, source, &s->solution, &s->b);
     TRY(hdg_load(s->hdg, source, &s->solution, s->F));
+    memcpy(s->imbalance, s->solution.imbalance, sizeof s->imbalance);
     TRY(vector_upload(&s->b, s->F));
 done:
     return status;

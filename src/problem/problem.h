@@ -174,6 +174,17 @@ facet_status problem_resolve_axis(const struct problem *problem, struct problem_
  * whether a face lies on it. */
 double problem_axis_size(const struct facet_mesh *mesh);
 int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell, int local);
+/* conflict.c: where parts of the boundary meet and give u different values, the largest difference; 0: there
+ * is none. Collective. And the sentence about it, "" for none. */
+struct problem_conflict {
+    double difference, at[3];
+    int component;
+    const char *parts[2]; /* as long as the problem */
+};
+facet_status problem_find_conflict(const struct problem *problem, const struct problem_resolved *resolved,
+                                   struct problem_conflict *conflict);
+void problem_conflict_text(const struct problem *problem, const struct options *options,
+                           const struct problem_conflict *conflict, char *text, size_t bytes);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
@@ -230,7 +241,10 @@ struct facet_solver {
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
-    struct problem own;                 /* its data, at which `problem` points */
+    char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
+    double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
+                            source, and what their moduli sum to; 0: nothing must balance */
+    struct problem own;  /* its data, at which `problem` points */
     struct problem *problem;
     struct problem next; /* the same with other parameters, until the next solve or update */
     int has_next;
@@ -281,12 +295,15 @@ double solver_potential(const struct facet_solver *solver, int i);
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
- * geometric multigrid; what a device leaves to the host. NULL: nothing. */
+ * geometric multigrid; what a device leaves to the host; parts of the boundary that contradict each other;
+ * what was taken off data that must balance. NULL: nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
     SOLVER_NOTE_HOST,
     SOLVER_NOTE_PETSC,
+    SOLVER_NOTE_CONFLICT,
+    SOLVER_NOTE_BALANCE,
     SOLVER_N_NOTES
 };
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
@@ -327,13 +344,27 @@ facet_status solver_make_exact_judge(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
 facet_status solver_fill_constant(const struct facet_solver *solver, double *constant);
 
-/* Everything solver_create would refuse in options and data, without solving. *mismatch: see hdg_check_data;
- * its part lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */
+/* What is found when data are looked at without solving. */
+struct problem_findings {
+    struct hdg_mismatch mismatch;   /* see hdg_check_data; its part lives as long as the problem */
+    char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
+    int64_t unknowns[2];            /* on the trace, and in the cells */
+    char conflict[PROBLEM_WHY_BYTES];
+};
+/* Everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
-                                struct hdg_mismatch *mismatch, int64_t unknowns[2]);
-/* The comparison alone, for those who solve next; nothing to do where no part has data of its own. */
+                                struct problem_findings *findings);
+/* The comparison of data with the exact solution alone, for those who solve next; nothing to do where there
+ * is nothing to compare. */
 facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct hdg_mismatch *mismatch);
+                                   struct problem_findings *findings);
+/* exact.c: whether there are faces in the mesh that an exact solution may contradict (collective); the worst
+ * of those of a box, without lists; and the sentence about it. */
+facet_status problem_may_break(const struct problem *problem, int *may);
+facet_status problem_find_box_break(const struct problem *problem, const struct problem_resolved *resolved,
+                                    struct hdg_break *found);
+void problem_break_text(const struct problem *problem, const struct hdg_break *found, char *text,
+                        size_t bytes);
 
 /* sample.c: fields by name. components: 1, dim or dim*dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,

@@ -152,6 +152,15 @@ done:
     return status;
 }
 
+/* The sentence about data that contradict each other. */
+static facet_status find_conflict(struct facet_solver *s) {
+    struct problem_conflict conflict;
+    facet_status status = problem_find_conflict(s->problem, &s->resolved, &conflict);
+    if (status == FACET_OK)
+        problem_conflict_text(s->problem, &s->options, &conflict, s->conflict, sizeof s->conflict);
+    return status;
+}
+
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
@@ -163,6 +172,7 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
     TRY(device_settle(problem->data.context->device));
     TRY(choose_backend(*solver, maker, &data, &box));
     (*solver)->maker = maker;
+    TRY(find_conflict(*solver));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver));
     TRY(solver_digest(*solver, &(*solver)->digest));
 done:
@@ -230,34 +240,65 @@ static int data_are_numbers(const struct hdg_data *data, int n_conditions) {
     return numbers && held;
 }
 
-/* cells: those too, where data are not numbers; else the boundary alone. */
+/* Whether something of a condition is not taken from an exact solution. */
+static int has_own_data(const struct problem_condition *c, int dim) {
+    int own = c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->symmetric;
+    for (int i = 0; i < dim && c->kind == HDG_MECHANICAL; i++) own |= !c->gives_g[i] && !c->gives_t[i];
+    return own;
+}
+
+static int gives_data(const struct problem *p) {
+    int given = 0;
+    for (int i = 0; i < p->n_conditions; i++) given |= has_own_data(&p->conditions[i], p->mesh->dim);
+    return given;
+}
+
+/* Where the exact solution contradicts what is inside of the mesh. */
+static facet_status find_break(const struct facet_solver *s, int box, char *text, size_t bytes) {
+    facet_status status = FACET_OK;
+    struct hdg_break found = {0};
+    if (s->problem->exact == NULL) return FACET_OK;
+    if (box && mesh_is_box(s->problem->mesh))
+        TRY(problem_find_box_break(s->problem, &s->resolved, &found));
+    else
+        TRY(hdg_find_break(s->hdg, &found));
+    problem_break_text(s->problem, &found, text, bytes);
+done:
+    return status;
+}
+
+/* cells: those too, where data are not numbers; else the comparison with the exact solution alone. */
 static facet_status look_at_data(const struct facet_problem *problem, const struct options *options,
-                                 int cells, struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
+                                 int cells, struct problem_findings *findings) {
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
     struct box_data data = {0};
+    struct hdg_mismatch *mismatch = &findings->mismatch;
+    int64_t *unknowns = findings->unknowns;
     int box;
+    *findings = (struct problem_findings){0};
     TRY(prepare(problem, options, &s));
     TRY(choose_backend(s, NULL, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
-    *mismatch = (struct hdg_mismatch){0};
-    if (!box || !cells ||
-        !data_are_numbers(&s->resolved.data, s->problem->n_conditions)) { /* else a box stays a box */
+    if (cells) TRY(find_conflict(s));
+    memcpy(findings->conflict, s->conflict, sizeof s->conflict);
+    if (!box ||
+        (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
+               : gives_data(s->problem) || s->problem->mesh->part != NULL)) { /* else a box stays a box */
         s->backend = &mapped_backend;
         TRY(problem_resolve_lists(s->problem, &s->resolved));
         TRY(hdg_create(mapped_device(s), &s->resolved.data, degree, NULL, NULL, &s->hdg));
         TRY(cells ? hdg_check_data(s->hdg, mismatch) : hdg_find_mismatch(s->hdg, mismatch));
         hdg_describe(s->hdg, &s->system);
     }
+    TRY(find_break(s, box, findings->broken, sizeof findings->broken));
     if (box) TRY(box_count_unknowns(s, &data));
-    if (unknowns != NULL) {
-        unknowns[0] = s->system.n_free;
-        unknowns[1] = s->system.n_volume;
-        if (s->problem->mesh->part != NULL) {
-            if (!box) TRY(mapped_count_unknowns(s));
-            unknowns[0] = s->n_unknowns;
-            TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &unknowns[1]));
-        }
+    unknowns[0] = s->system.n_free;
+    unknowns[1] = s->system.n_volume;
+    if (cells && s->problem->mesh->part != NULL) {
+        if (!box) TRY(mapped_count_unknowns(s));
+        unknowns[0] = s->n_unknowns;
+        TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &unknowns[1]));
     }
     for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
          i++) /* the solver's copy goes with it */
@@ -270,25 +311,20 @@ done:
 }
 
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
-                                struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
-    return look_at_data(problem, options, 1, mismatch, unknowns);
-}
-
-/* Whether something of a condition is not taken from an exact solution. */
-static int has_own_data(const struct problem_condition *c, int dim) {
-    int own = c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->symmetric;
-    for (int i = 0; i < dim && c->kind == HDG_MECHANICAL; i++) own |= !c->gives_g[i] && !c->gives_t[i];
-    return own;
+                                struct problem_findings *findings) {
+    return look_at_data(problem, options, 1, findings);
 }
 
 facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct hdg_mismatch *mismatch) {
-    int given = 0;
-    *mismatch = (struct hdg_mismatch){0};
-    for (int i = 0; i < problem->data.n_conditions; i++)
-        given |= has_own_data(&problem->data.conditions[i], problem->data.mesh->dim);
-    return given && problem->data.exact != NULL ? look_at_data(problem, options, 0, mismatch, NULL)
-                                                : FACET_OK;
+                                   struct problem_findings *findings) {
+    facet_status status = FACET_OK;
+    int may;
+    *findings = (struct problem_findings){0};
+    if (problem->data.exact == NULL) return FACET_OK;
+    TRY(problem_may_break(&problem->data, &may));
+    if (may || gives_data(&problem->data)) TRY(look_at_data(problem, options, 0, findings));
+done:
+    return status;
 }
 
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
@@ -415,6 +451,7 @@ static facet_status check_arrays(const struct facet_solver *s, const double *sou
 
 /* A source that is refused leaves the solution before as it is. */
 static facet_status load(struct facet_solver *s, const double *source, int there) {
+    memset(s->imbalance, 0, sizeof s->imbalance);
     if (source != NULL && there) {
         s->solved = 0;
         return s->backend->load_there(s, source);
@@ -598,20 +635,38 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     return base_struct_write("facet_report", &full, report, sizeof full);
 }
 
+/* What is left of data that must balance, where it is more than rounding. Data of an exact solution balance;
+ * what is left of them is that of the quadrature. */
+#define BALANCED 1e-10
+static void say_imbalance(const struct facet_solver *s, char *text, size_t bytes) {
+    const double *sums = s->imbalance;
+    if (s->problem->exact != NULL || !(fabs(sums[0]) > BALANCED * sums[1])) return;
+    snprintf(
+        text, bytes,
+        s->problem->physics->entries[0]->is_vector
+            ? "the loads of a body that nothing holds do not balance: %.3g is left (of %.3g in absolute "
+              "terms), and was taken off evenly"
+            : "the source and the boundary fluxes of a problem that nothing holds sum to %.3g (of %.3g in "
+              "absolute terms), not to zero: so much was taken off the source, evenly",
+        sums[0], sums[1]);
+}
+
 const char *solver_note(const struct facet_solver *s, enum solver_note which, char *text, size_t bytes) {
-    static const char *const before[] = {
-        "operator mapped: tensor needs ",
-        "preconditioner pmg instead of gmg: ", "left to the host: ", "PETSc: nobody asked for "};
-    char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "";
+    static const char *const before[] = {"operator mapped: tensor needs ",
+                                         "preconditioner pmg instead of gmg: ",
+                                         "left to the host: ",
+                                         "PETSc: nobody asked for ",
+                                         "",
+                                         ""};
+    char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
     if (which == SOLVER_NOTE_HOST && !device_is_host(s->context->device) && s->backend != NULL &&
         s->backend->on_host != NULL)
         s->backend->on_host(s, host, sizeof host);
     if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
         s->context->elsewhere->unused(unused, sizeof unused);
-    const char *why = which == SOLVER_NOTE_OPERATOR ? s->why_mapped
-                      : which == SOLVER_NOTE_PMG    ? s->why_pmg
-                      : which == SOLVER_NOTE_HOST   ? host
-                                                    : unused;
+    if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
+    const char *const whys[] = {s->why_mapped, s->why_pmg, host, unused, s->conflict, taken},
+                      *why = whys[which];
     if (why[0] == '\0') return NULL;
     snprintf(text, bytes, "%s%s", before[which], why);
     return text;

@@ -1,0 +1,193 @@
+"""Data that contradict each other: parts of the boundary where they meet, an exact solution and what is inside of the
+mesh, loads that must balance. All methods take what the documents say, and the notes tell the size. FACET_PROGRAM and,
+where there is one, FACET_MPI_PROGRAM say where the programs are."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mpi_ranks  # noqa: E402
+from test_contact import halves  # noqa: E402
+from test_loads import SHAPES, Loads, box  # noqa: E402
+
+ALL = SHAPES[2] + SHAPES[3]
+
+
+def dim_of(shape):
+    return 2 if shape in SHAPES[2] else 3
+
+
+class Contradictions(Loads):
+    def note(self, case, about, ranks=0):
+        """The notes of a run that contain the words, and its values."""
+        path = self.write(case)
+        if ranks:
+            status, message = mpi_ranks.run(ranks, self.path(""), "solve", path, "--quiet", "--json", self.path("r.json"))
+            self.assertEqual(status, 0, message)
+            found = json.loads(self.read("r.json"))
+        else:
+            found = self.solve(case)
+        return [n for n in found.get("notes", []) if about in n], found
+
+    def ranks(self):
+        return (0, 2, 5) if mpi_ranks.MPI else (0,)
+
+    # -------------------------------------------------------------------------------------- corners
+
+    def test_one_rule(self):
+        """Where sides of 3, 1 and 0 meet continuous elements take 4/3, where two of them meet their mean, and HDG lets
+        every face have its own; on all meshes, and over ranks."""
+        case = """equation: diffusion
+boundary: [{on: xmin, dirichlet: 3}, {on: ymin, dirichlet: 1}, {on: rest, dirichlet: 0}]
+values: [{name: corner, field: u, at: [0, 0, 0]}, {name: edge, field: u, at: [0, 0.5, 0]}, {name: side, field: u, at: [0, 0, 0.5]}]
+"""
+        for shape in ("tet", "hex"):
+            for method in ("hdg", "condensed", "continuous"):
+                if (shape, method) == ("tet", "continuous"):
+                    continue
+                for ranks in self.ranks():
+                    what = f"{shape} {method} {ranks}"
+                    notes, found = self.note(box(3, shape) + case + f"discretization: {{method: {method}, degree: 3}}\n",
+                                             "differ by 3", ranks)
+                    self.assertEqual(len(notes), 1, what)
+                    self.assertIn("'xmin'", notes[0], what)
+                    self.assertIn("keeps its own" if method == "hdg" else "the mean", notes[0], what)
+                    if method != "hdg":
+                        values = found["values"]
+                        self.near([values["corner"], values["edge"], values["side"]], [4 / 3, 1.5, 2], 1e-9, what)
+
+    def test_displacements(self):
+        for shape in ALL:
+            dim = dim_of(shape)
+            free = [0] * dim
+            case = box(dim, shape) + f"""equation: elasticity
+material: {{E: 1, nu: 0.3}}
+boundary:
+  - {{on: ymin, fixed: true}}
+  - {{on: xmax, displacement: {[0.25] + ["null"] * (dim - 1)}, traction: {["null"] + [0] * (dim - 1)}}}
+  - {{on: rest, traction: {free}}}
+""".replace("'", "")
+            for ranks in self.ranks():
+                notes, _ = self.note(case, "differ by 0.25 in x", ranks)
+                self.assertEqual(len(notes), 1, f"{shape} {ranks}")
+                self.assertIn("'ymin' and 'xmax'", notes[0])
+                self.assertIn("at (1, 0", notes[0])
+            # a component that the other part leaves free, and one that is the same
+            for other in ("roller: x", "roller: y"):
+                self.assertEqual(self.note(case.replace(case.split("xmax, ")[1].split("}")[0], other), "differ")[0], [])
+
+    def test_no_false_alarm(self):
+        """Rounding is no conflict, nor are data that agree where parts meet, or that have no value there."""
+        for mesh in (box(2, "quad", cells=[1, 1]), box(2, "triangle", cells=[1, 1]), box(2, "quad"), self.lattice("quad")):
+            for data in ("sin(2*pi*x)", "x*(1 - x)", "1e-30*x*(1 - x)"):
+                case = mesh + f"equation: diffusion\nboundary: [{{on: ymin, dirichlet: {data}}}, {{on: rest, dirichlet: 0}}]\n"
+                self.assertEqual(self.note(case, "differ by")[0], [], data)
+            case = mesh + """equation: diffusion
+boundary: [{on: xmin, dirichlet: 300 + 20*y}, {on: ymin, dirichlet: 300}, {on: xmax, dirichlet: 290 + 20*y + 10*sqrt(x)},
+           {on: ymax, neumann: 0}]
+"""
+            self.assertEqual(self.note(case, "differ by")[0], [])
+            pole = mesh + """equation: diffusion
+boundary: [{on: xmin, dirichlet: log(y)}, {on: rest, dirichlet: 0}]
+"""
+            self.assertEqual(self.note(pole, "at (0, 0)")[0], [])
+            # a side may depend on its normal
+            self.assertEqual(self.note(mesh + "equation: diffusion\nboundary: [{on: rest, dirichlet: nx}]\n", "differ")[0], [])
+
+    def test_check(self):
+        path = self.write(box(2, "quad") + "equation: diffusion\nboundary: [{on: xmin, dirichlet: 1}, {on: rest, dirichlet: 0}]\n")
+        text = self.run_program("check", path).stdout
+        self.assertIn("'xmin' and 'rest' differ by 1 at (0, 0)", text)
+        self.assertIn("'xmin' and 'rest' differ by 1 at (0, 0)", self.run_program("solve", path).stdout)
+
+    # -------------------------------------------------------------------------------------- balance
+
+    def test_balance(self):
+        """Fluxes with eight digits: what is left is taken off, and told; more is refused with the number."""
+        case = "equation: diffusion\nsource: 1\nboundary: [{on: rest, neumann: -0.25000001}]\n"
+        for mesh in (box(2, "quad"), box(2, "triangle"), self.lattice("quad")):
+            for method in ("hdg", "condensed") + (("continuous",) if mesh == box(2, "quad") else ()):
+                for device in ("cpu", "debug"):
+                    path = self.write(mesh + case + f"discretization: {{method: {method}}}\n")
+                    self.run_program("solve", path, "--device", device, "--json", "b.json")
+                    notes = [n for n in json.loads(self.read("b.json")).get("notes", []) if "sum to -4e-08" in n]
+                    self.assertEqual(len(notes), 1, f"{mesh} {method} {device}")
+                for ranks in self.ranks()[1:] if method != "condensed" else ():  # that is not distributed here
+                    notes, _ = self.note(mesh + case + f"discretization: {{method: {method}}}\n", "sum to -4e-08", ranks)
+                    self.assertEqual(len(notes), 1, f"{mesh} {method} {ranks}")
+            self.assertEqual(self.note(mesh + case.replace("0.25000001", "0.25"), "sum to")[0], [])
+            self.refused(mesh + case.replace("0.25000001", "0.26"), "sum to -0.04")
+        body = box(2, "quad") + """equation: elasticity
+material: {E: 1, nu: 0.3}
+boundary: [{on: xmin, traction: [-1.0000001, 0]}, {on: xmax, traction: [1, 0]}, {on: rest, traction: [0, 0]}]
+"""
+        notes, _ = self.note(body, "do not balance")
+        self.assertEqual(len(notes), 1)
+        self.assertIn("1e-07", notes[0])
+        self.assertEqual(self.note(body.replace("1.0000001", "1"), "balance")[0], [])
+
+    # -------------------------------------------------------------------------------------- exact solutions
+
+    def test_contacts(self):
+        """2 u_x is the same on both sides, and 4 times the jump: what is one per cent off is told."""
+        exact = "if(x < 0.5, sin(y)*x, sin(y)*(1 + 2*(x - 0.5)/5))"
+        for shape in ALL:
+            mesh = self.lattice(shape, cells=[2] + [1] * (dim_of(shape) - 1), region=halves)
+            case = mesh + f"""equation: diffusion
+conductivity: [{{on: left, value: 2}}, {{on: right, value: 5}}]
+interfaces: [{{between: [left, right], conductance: 4}}]
+exact: "{exact}"
+discretization: {{degree: 1}}
+"""
+            for ranks in self.ranks()[:2]:
+                self.assertEqual(self.note(case, "none of this problem", ranks)[0], [], f"{shape} {ranks}")
+                for wrong in (case.replace("conductance: 4", "conductance: 4.04"), case.replace("value: 5", "value: 5.1"),
+                              case.replace(exact, "x*sin(y)")):
+                    notes, _ = self.note(wrong, "interface between 'left' and 'right'", ranks)
+                    self.assertEqual(len(notes), 1, f"{shape} {ranks} {wrong}")
+
+    def test_groups(self):
+        """A flux that jumps with the conductivity, or a traction with the moduli."""
+        for shape in ALL:
+            dim = dim_of(shape)
+            mesh = self.lattice(shape, region=halves)
+            case = mesh + """equation: diffusion
+conductivity: [{on: left, value: 1}, {on: right, value: 2}]
+discretization: {degree: 1}
+exact: """
+            right = "if(x < 0.5, x, 0.25 + x/2) + y"
+            for ranks in self.ranks()[:2]:
+                self.assertEqual(self.note(case + f'"{right}"\n', "none of this problem", ranks)[0], [], shape)
+                notes, _ = self.note(case + "x + y\n", "its flux jumps between groups", ranks)
+                self.assertEqual(len(notes), 1, f"{shape} {ranks}")
+                self.assertIn("by 1 at (0.5,", notes[0])
+            case = mesh + f"""equation: elasticity
+material: [{{on: left, mu: 1, lambda: 0}}, {{on: right, mu: 2, lambda: 0}}]
+discretization: {{degree: 1}}
+exact: {["if(x < 0.5, x, 0.25 + x/2)"] + [0] * (dim - 1)}
+"""
+            self.assertEqual(self.note(case, "none of this problem")[0], [], shape)
+            notes, _ = self.note(case.replace("if(x < 0.5, x, 0.25 + x/2)", "x"), "its traction jumps")
+            self.assertEqual(len(notes), 1, shape)
+
+    def test_periodic(self):
+        for shape in ALL:
+            dim = dim_of(shape)
+            for ranks in self.ranks()[:2]:
+                mesh = box(dim, shape).replace("shape", "periodic: [x], shape")
+                case = mesh + "equation: diffusion\nexact: "
+                for good in ("sin(2*pi*x)*y", "sin(pi*x)^2*y", "1e6 + cos(2*pi*x)"):
+                    self.assertEqual(self.note(case + good + "\n", "none of this problem", ranks)[0], [], f"{shape} {good}")
+                for bad, words in (("x*y", "u does not repeat"), ("sin(pi*x)*y", "its flux does not repeat")):
+                    self.assertEqual(len(self.note(case + bad + "\n", words, ranks)[0]), 1, f"{shape} {bad} {ranks}")
+                jump = mesh + f"equation: diffusion\njump: {[3] + [0] * (dim - 1)}\nexact: 3*x + y\n"
+                self.assertEqual(self.note(jump, "none of this problem", ranks)[0], [], f"{shape} {ranks}")
+                notes, _ = self.note(jump.replace("3*x", "2*x"), "not what jump says", ranks)
+                self.assertEqual(len(notes), 1, f"{shape} {ranks}")
+                self.assertIn("by 1 at", notes[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
