@@ -323,5 +323,18 @@ facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solu
  * over a part is the force that the surroundings exert there: at a support, its reaction. */
 facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *solution, int n,
                              const struct mesh_group_face *faces, double *fluxes);
+/* totals.c: what goes in (minus the flux out) through the parts on which traces psi_i (in the numbering of
+ * solution.trace, hdg_trace_size numbers) are 1, while they are 0 on the others with Dirichlet values: the
+ * sum psi_i'(K uhat - F) over all faces, without cancellation where psi_i are discrete solutions. Diffusion
+ * by HDG. whole 0: of a difference of solutions, which has no source and no data. square: the sum over the
+ * faces of all cells of <tau uhat, uhat>. */
+struct hdg_total {
+    double total;
+    double rounding; /* of the total: what the last bits of its terms may come to */
+    double square;   /* as above, of psi */
+};
+int64_t hdg_trace_size(const struct hdg *hdg);
+facet_status hdg_totals(const struct hdg *hdg, const struct hdg_solution *solution, int whole, int n,
+                        const double *const *psi, struct hdg_total *totals, double *square);
 
 #endif

@@ -308,12 +308,8 @@ done:
 
 /* -------------------------------------------------------------------------------------- fluxes */
 
-/* Of the cell at hand (after local_begin): integral over a face of the numerical flux Q n + tau (u - uhat)
- * out of it, by component: Q = q, or minus the stress; natural: minus the flux that elasticity balances in
- * every cell. absolute: of the moduli of its three terms, the size against which rounding counts, also where
- * the flux itself vanishes. */
-static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
-                              double *flux, double *absolute) {
+facet_status local_face_values(struct local *l, const struct hdg_solution *s, int face, int natural,
+                               struct local_face *values) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_functions *v = &h->functions[l->block];
@@ -327,13 +323,27 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
+    *values = (struct local_face){.table = table, .n = n, .u = u, .uhat = uhat, .Q = Q};
+done:
+    return status;
+}
+
+/* Of the cell at hand (after local_begin): integral over a face of the numerical flux Q n + tau (u - uhat)
+ * out of it, by component. absolute: of the moduli of its three terms, the size against which rounding
+ * counts, also where the flux itself vanishes. */
+static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
+                              double *flux, double *absolute) {
+    facet_status status = FACET_OK;
+    int dim = l->hdg->data.mesh->dim, nc = l->hdg->trace.n_components;
+    struct local_face at;
+    TRY(local_face_values(l, s, face, natural, &at));
     for (int c = 0; c < nc; c++) {
         flux[c] = absolute[c] = 0.0;
-        for (int p = 0; p < n; p++) {
+        for (int p = 0; p < at.n; p++) {
             const double *normal = l->normal + p * dim;
-            double inner = u[p * nc + c], outer = uhat[p * nc + c];
+            double inner = at.u[p * nc + c], outer = at.uhat[p * nc + c];
             double weight = l->values[p] * local_norm(dim, normal);
-            double through = cblas_ddot(dim, Q + (p * nc + c) * dim, 1, normal, 1);
+            double through = cblas_ddot(dim, at.Q + (p * nc + c) * dim, 1, normal, 1);
             flux[c] += through + weight * (inner - outer);
             absolute[c] += fabs(through) + weight * (fabs(inner) + fabs(outer));
         }
@@ -419,6 +429,22 @@ done:
     return status;
 }
 
+facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    *taken = 0.0;
+    if (h->data.reaction == NULL) return FACET_OK;
+    TRY(local_reaction(&h->data, local_region(&h->data, l->block, l->cell), b->cell.n, l->geometry.x,
+                       l->values));
+    for (int p = 0; p < b->cell.n; p++)
+        *taken += l->geometry.wJ[p] * l->values[p] *
+                  cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
+                             s->u[l->block] + (int64_t)l->cell * b->N, 1);
+done:
+    return status;
+}
+
 /* What the stress around the axis draws the cell at hand inward with. */
 static double hoop_force(struct local *l, const struct hdg_solution *s) {
     const struct hdg_functions *v = &l->hdg->functions[l->block];
@@ -470,13 +496,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
             }
             local_turn_values(l, f, 1, 1, fluxes + f * nc); /* as the face across sees it */
         }
-        if (h->data.reaction != NULL)
-            TRY(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n, l->geometry.x,
-                               l->values));
-        for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
-            taken += l->geometry.wJ[p] * l->values[p] *
-                     cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
-                                job->solution->u[block] + (int64_t)cell * b->N, 1);
+        TRY(local_take(l, job->solution, &taken));
     }
     if (h->data.expansion != NULL) { /* is in the loads, but no force */
         int N, n;

@@ -596,6 +596,28 @@ static facet_status face_fluxes(const struct facet_solver *s, int n, const struc
     return hdg_face_fluxes(s->hdg, &s->solution, n, faces, fluxes);
 }
 
+static facet_status arrays(struct facet_solver *s, struct backend_array *arrays, int *n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = s->hdg;
+    struct hdg_solution *solution = &s->solution;
+    *n = 0;
+    TRY(bring(s));
+    arrays[(*n)++] = (struct backend_array){solution->trace, hdg_trace_size(h)};
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const int64_t count = h->data.mesh->blocks[b].count;
+        arrays[(*n)++] = (struct backend_array){solution->u[b], count * h->functions[b].Nu};
+        arrays[(*n)++] =
+            (struct backend_array){solution->q[b], count * h->functions[b].N * h->data.mesh->dim};
+    }
+done:
+    return status;
+}
+
+static facet_status totals(const struct facet_solver *s, int whole, int n, const double *const *psi,
+                           struct hdg_total *totals, double *square) {
+    return hdg_totals(s->hdg, &s->solution, whole, n, psi, totals, square);
+}
+
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
     const struct mesh_block *b = mesh_block_of(s->problem->mesh, cell);
     hdg_mean_trace(s->hdg, &s->solution, (int)(b - s->problem->mesh->blocks), cell - b->first, values);
@@ -648,4 +670,6 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .evaluate = evaluate,
                                        .face_rule = face_rule,
                                        .face_fluxes = face_fluxes,
+                                       .arrays = arrays,
+                                       .totals = totals,
                                        .mean_trace = mean_trace};

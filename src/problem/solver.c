@@ -315,7 +315,7 @@ void facet_solver_destroy(facet_solver **solver) {
     solve_report_clear(&s->report);
     problem_clear(&s->own);
     problem_clear(&s->next);
-    base_free(&s->response);
+    solver_forget_electrodes(s);
     base_free(solver);
 }
 
