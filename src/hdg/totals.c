@@ -129,7 +129,7 @@ int64_t hdg_trace_size(const struct hdg *h) {
 }
 
 facet_status hdg_totals(const struct hdg *h, const struct hdg_solution *s, int whole, int n,
-                        const double *const *psi, struct hdg_total *totals, double *square) {
+                        const double *const *psi, double *totals, double *roundings, double *squares) {
     facet_status status = FACET_OK;
     struct total_job job = {.solution = s, .whole = whole, .n = n, .psi = psi};
     const int64_t size = 1 + 3 * (int64_t)n;
@@ -143,11 +143,12 @@ facet_status hdg_totals(const struct hdg *h, const struct hdg_solution *s, int w
     TRY(contact_add_totals(h, s, n, psi, sums + size, sums + size + n));
     for (int i = 0; i < n && whole; i++) take_data(h, psi[i], &sums[size + i], &sums[size + n + i]);
     TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, (int)size + 2 * n, sums));
-    *square = sums[0];
-    for (int i = 0; i < n; i++)
-        totals[i] = (struct hdg_total){.total = sums[1 + 3 * i] + sums[size + i],
-                                       .rounding = DBL_EPSILON * (sqrt(sums[2 + 3 * i]) + sums[size + n + i]),
-                                       .square = sums[3 + 3 * i]};
+    squares[n] = sums[0];
+    for (int i = 0; i < n; i++) {
+        totals[i] = sums[1 + 3 * i] + sums[size + i];
+        roundings[i] = DBL_EPSILON * (sqrt(sums[2 + 3 * i]) + sums[size + n + i]);
+        squares[i] = sums[3 + 3 * i];
+    }
 done:
     base_free(&job.cells);
     base_free(&sums);

@@ -63,7 +63,7 @@ struct backend {
     /* The same with arrays of the device. NULL: cannot be done. */
     facet_status (*load_there)(struct facet_solver *s, const double *source);
     facet_status (*copy_there)(const struct facet_solver *s, double *u);
-    facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
+    facet_status (*conservation)(const struct facet_solver *s, struct solve_balance *balance);
     /* What a device that is not the host leaves to it, in words; "" where that is nothing. NULL: the same. */
     void (*on_host)(const struct facet_solver *s, char *text, size_t bytes);
     /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
@@ -117,7 +117,7 @@ struct backend {
      * `arrays`. */
     facet_status (*arrays)(struct facet_solver *s, struct backend_array *arrays, int *n);
     facet_status (*totals)(const struct facet_solver *s, int whole, int n, const double *const *psi,
-                           struct hdg_total *totals, double *square);
+                           double *totals, double *roundings, double *squares);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

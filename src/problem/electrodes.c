@@ -141,17 +141,13 @@ done:
 static facet_status find_totals(const struct facet_solver *s, double size, struct totals *t) {
     facet_status status = FACET_OK;
     const struct solver_electrodes *e = s->electrodes;
-    struct hdg_total *totals = NULL;
-    double square;
+    double *squares = NULL;
     if (e->psi == NULL) return sample_totals(s, size, t);
-    TRY(ALLOC(totals, e->n));
-    TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, totals, &square));
-    for (int k = 0; k < e->n; k++) {
-        t->Q[k] = totals[k].total;
-        t->doubt[k] = totals[k].rounding + s->report.error * sqrt(square) * e->lack[k];
-    }
+    TRY(ALLOC(squares, e->n + 1));
+    TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->doubt, squares));
+    for (int k = 0; k < e->n; k++) t->doubt[k] += s->report.error * sqrt(squares[e->n]) * e->lack[k];
 done:
-    base_free(&totals);
+    base_free(&squares);
     return status;
 }
 
@@ -173,7 +169,7 @@ static facet_status keep(struct facet_solver *s, struct kept *kept) {
     facet_status status = FACET_OK;
     double square;
     TRY(s->backend->arrays(s, kept->here, &kept->n));
-    TRY(s->backend->totals(s, 1, 0, NULL, NULL, &square));
+    TRY(s->backend->totals(s, 1, 0, NULL, NULL, NULL, &square));
     kept->error = s->report.error;
     kept->norm = sqrt(square);
     for (int i = 0; i < kept->n; i++) {
@@ -199,8 +195,7 @@ done:
 static facet_status add_psi(struct facet_solver *s, struct kept *kept, double step, int k) {
     facet_status status = FACET_OK;
     struct solver_electrodes *e = s->electrodes;
-    struct hdg_total *totals = NULL;
-    double square;
+    double *numbers = NULL; /* totals, roundings, squares */
     TRY(s->backend->arrays(s, kept->here, &kept->n));
     for (int i = 0; i < kept->n; i++)
         for (int64_t j = 0; j < kept->here[i].n; j++)
@@ -208,12 +203,13 @@ static facet_status add_psi(struct facet_solver *s, struct kept *kept, double st
     TRY(ALLOC(e->psi[k], kept->here[0].n));
     if (kept->here[0].n > 0)
         memcpy(e->psi[k], kept->here[0].values, (size_t)kept->here[0].n * sizeof(double));
-    TRY(ALLOC(totals, k + 1));
-    TRY(s->backend->totals(s, 0, k + 1, (const double *const *)e->psi, totals, &square));
-    for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = totals[i].total;
-    e->lack[k] = s->report.error * (sqrt(square) + kept->norm / step) + kept->error * kept->norm / step;
+    TRY(ALLOC(numbers, 3 * k + 4));
+    TRY(s->backend->totals(s, 0, k + 1, (const double *const *)e->psi, numbers, numbers + k + 1,
+                           numbers + 2 * (k + 1)));
+    for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = numbers[i];
+    e->lack[k] = s->report.error * (sqrt(numbers[3 * k + 3]) + kept->norm / step) + kept->error * kept->norm / step;
 done:
-    base_free(&totals);
+    base_free(&numbers);
     return status;
 }
 
@@ -432,18 +428,31 @@ done:
     return status;
 }
 
-/* The largest of u and of the potentials. */
-static double find_size(const struct facet_solver *s, const double *U) {
-    double size = s->report.largest;
-    for (int i = 0; i < s->own.n_electrodes; i++) size = fmax(size, fabs(U[i]));
-    return size;
+/* The largest |u|, potentials included. */
+static facet_status find_size(struct facet_solver *s, const double *U, double *size) {
+    facet_status status = FACET_OK;
+    struct backend_array arrays[BACKEND_MAX_ARRAYS];
+    double extremes[2] = {0.0};
+    int n;
+    if (weighs(s)) {
+        TRY(s->backend->arrays(s, arrays, &n));
+        extremes[0] = solve_largest(arrays[0].n, arrays[0].values);
+        TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MAX, 1, extremes));
+    } else {
+        TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));
+        TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &extremes[1], &n));
+    }
+    *size = fmax(fabs(extremes[0]), fabs(extremes[1]));
+    for (int i = 0; i < s->own.n_electrodes; i++) *size = fmax(*size, fabs(U[i]));
+done:
+    return status;
 }
 
 facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once, const double *source,
                                        int there) {
     facet_status status = FACET_OK;
     const int n = s->own.n_electrodes, ground = floats(s);
-    double *U = NULL, *wanted = NULL, before = INFINITY;
+    double *U = NULL, *wanted = NULL, before = INFINITY, size;
     struct totals t = {0};
     struct correction c = {0};
     TRY(check_pieces(s));
@@ -460,12 +469,10 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
         TRY(put_potentials(s, U));
         TRY(once(s, source, there));
         const int fresh = s->electrodes == NULL;
-        const double size = find_size(s, U);
+        TRY(find_size(s, U, &size));
         TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, size, &t));
         if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.doubt[0] / BALANCE)));
-        double after = size;
-        for (int i = 0; i < n; i++) after = fmax(after, fabs(U[i]));
-        TRY(find_correction(s, ground, wanted, &t, after, &c));
+        TRY(find_correction(s, ground, wanted, &t, size, &c));
         if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
         before = fresh ? INFINITY : c.move;
         for (int i = 0; i < n; i++) U[i] += c.change[i];

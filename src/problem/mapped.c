@@ -387,9 +387,9 @@ done:
     return status;
 }
 
-static facet_status conservation(const struct facet_solver *s, double *imbalance) {
-    if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, imbalance);
-    return hdg_conservation(s->hdg, &s->solution, imbalance);
+static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
+    if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, balance);
+    return hdg_conservation(s->hdg, &s->solution, balance);
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */
@@ -614,8 +614,11 @@ done:
 }
 
 static facet_status totals(const struct facet_solver *s, int whole, int n, const double *const *psi,
-                           struct hdg_total *totals, double *square) {
-    return hdg_totals(s->hdg, &s->solution, whole, n, psi, totals, square);
+                           double *totals, double *roundings, double *squares) {
+    facet_status status = bring(s);
+    return status == FACET_OK
+               ? hdg_totals(s->hdg, &s->solution, whole, n, psi, totals, roundings, squares)
+               : status;
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
