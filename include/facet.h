@@ -534,9 +534,11 @@ typedef struct facet_report {
     double residual, rate;                               /* rate: negative: not available */
     double seconds[FACET_MAX_PHASES]; /* of the solver by phase: none of mesh, measure and output, which are
                                          its caller's */
-    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,
-                            computed when the report is asked for; negative: not available (the condensed
-                            method is not conservative cell by cell) */
+    double conservation; /* the larger of two numbers: the largest imbalance of a cell, relative to the terms of
+                            the flux through one; and what flows into the whole, is made there, and neither
+                            flows out nor is used up, relative to all that passes (where that is rounding, to
+                            the terms again). Computed when the report is asked for; negative: not available
+                            (continuous elements are not conservative cell by cell) */
     double peak_bytes[FACET_MAX_PHASES]; /* the most memory that the process had until the end of each phase
                                             of the solver; 0: the phase was not run */
     double error; /* of the unknowns that were solved for, relative to them: an estimate of what the solve
@@ -545,6 +547,7 @@ typedef struct facet_report {
     int degree, dim, threads;
     int n_notes;         /* see facet_solver_note */
     double memory_bytes; /* the most that the process has had */
+    double conservation_whole; /* the second of the two numbers that `conservation` is the larger of */
 } facet_report;
 
 /* A level of the multigrid that was used, 0 being the finest. */

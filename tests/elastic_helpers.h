@@ -171,7 +171,9 @@ static inline facet_status body_try(const struct body *b, struct answer *a) {
     TRY(hdg_recover(a->hdg, &a->solution));
     if (b->gradient) TRY(hdg_postprocess(a->hdg, &a->solution));
     if (b->exact[0] != NULL) TRY(hdg_measure_errors(a->hdg, &a->solution, &a->errors));
-    TRY(hdg_conservation(a->hdg, &a->solution, &a->conservation));
+    struct solve_balance balance;
+    TRY(hdg_conservation(a->hdg, &a->solution, &balance));
+    a->conservation = balance.cells;
 done:
     if (status != FACET_OK) answer_free(a);
     return status;

@@ -263,9 +263,9 @@ static void run_box_cells(struct arena *a, int64_t size) {
     double *balance = put_nan(a, KERNEL_BOX_BALANCE * h->grid.n_cells), *out = put_nan(a, n * width);
     device_box_balance(a->device, &lanes->plan, &points->points, trace.data, loads.data, u.data, balance);
     take_scaled(a, balance, KERNEL_BOX_BALANCE * h->grid.n_cells);
-    double *imbalance = put_nan(a, 2 * h->grid.n_cells);
+    double *imbalance = put_nan(a, KERNEL_BOX_IMBALANCE * h->grid.n_cells);
     device_box_imbalance(a->device, &lanes->plan, balance, imbalance);
-    take_scaled(a, imbalance, 2 * h->grid.n_cells);
+    take_scaled(a, imbalance, KERNEL_BOX_IMBALANCE * h->grid.n_cells);
     device_box_cells(a->device, &lanes->plan, &points->points, n, put(a, cells, n, sizeof *cells), trace.data,
                      u.data, out);
     take_scaled(a, out, n * width);

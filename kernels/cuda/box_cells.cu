@@ -282,18 +282,29 @@ __global__ void imbalance(const __grid_constant__ struct box_plan p, const doubl
     const int64_t cell = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (cell >= (int64_t)p.cells[0] * p.cells[1] * p.cells[2]) return;
     const double *of = balance + cell * KERNEL_BOX_BALANCE;
-    double worst = fabs(of[0]);
     int at[3];
     place_of(p, cell, at);
+    double worst = fabs(of[0]), missing = of[0], made = of[0], through = 0.0;
     for (int axis = 0; axis < 3; axis++) {
         int next[3] = {at[0], at[1], at[2]};
-        if (!p.present[axis] || (++next[axis] == p.cells[axis] && !p.periodic[axis])) continue;
+        if (!p.present[axis]) continue;
+        const double lower = of[2 + 2 * axis], upper = of[3 + 2 * axis];
+        made += lower + upper;
+        if (at[axis] == 0 && !p.periodic[axis]) through += fabs(lower);
+        if (++next[axis] == p.cells[axis] && !p.periodic[axis]) {
+            through += fabs(upper);
+            continue;
+        }
         if (next[axis] == p.cells[axis]) next[axis] = 0;
-        const int64_t other = ((int64_t)next[2] * p.cells[1] + next[1]) * p.cells[0] + next[0];
-        worst = fmax(worst, fabs(of[3 + 2 * axis] + balance[other * KERNEL_BOX_BALANCE + 2 + 2 * axis]));
+        int64_t other = ((int64_t)next[2] * p.cells[1] + next[1]) * p.cells[0] + next[0];
+        double sum = upper + balance[other * KERNEL_BOX_BALANCE + 2 + 2 * axis];
+        worst = fmax(worst, fabs(sum));
+        missing += sum;
     }
-    out[2 * cell] = worst;
-    out[2 * cell + 1] = of[1];
+    out[KERNEL_BOX_IMBALANCE * cell] = worst;
+    out[KERNEL_BOX_IMBALANCE * cell + 1] = of[1];
+    out[KERNEL_BOX_IMBALANCE * cell + 2] = missing;
+    out[KERNEL_BOX_IMBALANCE * cell + 3] = through + fabs(made);
 }
 
 unsigned blocks_for(int64_t n) {

@@ -195,6 +195,7 @@ class facet_report(Structure):
         ("threads", c_int),
         ("n_notes", c_int),
         ("memory_bytes", c_double),
+        ("conservation_whole", c_double),
     ]
 
 

@@ -143,7 +143,7 @@ class _Asked(Settled):
             found[name] = {phase_name(i): found[name][i] for i in range(c.FACET_N_PHASES) if found[name][i]}
         found["operator"] = found.pop("operator_name")
         found["converged"] = bool(found["converged"])
-        for name in ("rate", "conservation", "error"):
+        for name in ("rate", "conservation", "conservation_whole", "error"):
             if found[name] < 0:
                 found[name] = None
         found["notes"] = [self._note(i) for i in range(found.pop("n_notes"))]

@@ -1,4 +1,5 @@
-/* Fluxes through faces, and the balance of every cell. */
+/* Fluxes through faces, the balance of every cell, and what goes in through sides of the box. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ struct balance_job {
     const struct boxhdg_solution *solution;
     double *imbalances; /* n_cells */
     double *fluxes;     /* n_cells x 6 */
+    double *bounds;     /* n_cells: of the terms */
     double largest;     /* integral of |q.n| + tau (|u| + |uhat|) over the faces of a cell, so far */
 };
 
@@ -192,31 +194,46 @@ static facet_status balance_work(const struct boxhdg_at *at, double *scratch, vo
             balance -= flux;
         }
     job->imbalances[at->cell] = balance;
+    job->bounds[at->cell] = bound;
     keep_largest(job, at, (1.0 + 1e-12) * bound, r, rq, work);
     return FACET_OK;
 }
 
-/* The largest difference of the fluxes that the two cells of a face have for it. */
-static double largest_jump(const struct box_grid *g, const double *fluxes) {
-    double worst = 0.0;
-#pragma omp parallel for num_threads(base_threads_for(g->n_cells)) reduction(max : worst)
+/* Adds up what the balance leaves: of cells, and of the faces between them. */
+static void add_lacks(const struct box_grid *g, const struct balance_job *job, double *worst,
+                      struct solve_balance *sum) {
     for (int64_t c = 0; c < g->n_cells; c++) {
+        const double *fluxes = job->fluxes + 6 * c;
+        double made = job->imbalances[c];
         int at[3];
         box_cell_at(g, c, at);
+        *worst = fmax(*worst, fabs(job->imbalances[c]));
+        sum->missing += job->imbalances[c];
+        sum->terms += job->bounds[c] * job->bounds[c];
         for (int d = 0; d < g->dim; d++) { /* against the next cell */
             int next[3] = {at[0], at[1], at[2]};
+            const enum box_side lower = g->sides[d][0], upper = g->sides[d][1];
+            made += fluxes[2 * d] + fluxes[2 * d + 1];
+            if (at[d] == 0 && lower != BOX_PERIODIC && lower != BOX_SEAM)
+                sum->through += 0.5 * fabs(fluxes[2 * d]);
             if (++next[d] == g->cells[d]) {
-                if (g->sides[d][1] != BOX_PERIODIC) continue;
+                if (upper != BOX_PERIODIC && upper != BOX_SEAM)
+                    sum->through += 0.5 * fabs(fluxes[2 * d + 1]);
+                if (upper != BOX_PERIODIC) continue;
                 next[d] = 0;
             }
-            worst = fmax(worst, fabs(fluxes[6 * c + 2 * d + 1] + fluxes[6 * box_cell(g, next) + 2 * d]));
+            const double jump = fluxes[2 * d + 1] + job->fluxes[6 * box_cell(g, next) + 2 * d];
+            *worst = fmax(*worst, fabs(jump));
+            sum->missing += jump;
         }
+        sum->through += 0.5 * fabs(made);
     }
-    return worst;
 }
 
-/* The same across seams: outward fluxes of both cells of a face sum to nothing. */
-static facet_status add_seam_jumps(const struct boxhdg *h, const double *fluxes, double *worst) {
+/* The same across seams: outward fluxes of both cells of a face sum to nothing. Both blocks have the sum, and
+ * that with the seam at its upper side counts it. */
+static facet_status add_seam_lacks(const struct boxhdg *h, const double *fluxes, double *worst,
+                                   double *missing) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &h->grid;
     double *sums = NULL;
@@ -231,28 +248,159 @@ static facet_status add_seam_jumps(const struct boxhdg *h, const double *fluxes,
     }
     TRY(boxhdg_add_seam_of_faces(h, sums));
     for (int64_t f = 0; f < g->n_faces; f++) *worst = fmax(*worst, fabs(sums[f]));
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        int at[3];
+        box_cell_at(g, c, at);
+        for (int d = 0; d < g->dim; d++)
+            if (g->sides[d][1] == BOX_SEAM && at[d] == g->cells[d] - 1)
+                *missing += sums[box_face(g, at, d, 1)];
+    }
 done:
     base_free(&sums);
     return status;
 }
 
-facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *s, double *imbalance) {
+facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *s,
+                                 struct solve_balance *balance) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &h->grid;
     struct balance_job job = {.solution = s};
+    struct solve_balance sum = {0};
     double worst = 0.0;
     TRY(ALLOC(job.imbalances, g->n_cells));
+    TRY(ALLOC(job.bounds, g->n_cells));
     TRY(ALLOC(job.fluxes, 6 * g->n_cells));
     int64_t scratch = 3 * boxhdg_pairs_size(h) + 3 * (h->face_size + BOX_SLACK) + h->cell_size + BOX_SLACK;
     TRY(boxhdg_for_cells(h, 0, scratch, balance_work, &job));
-    for (int64_t c = 0; c < g->n_cells; c++) worst = fmax(worst, fabs(job.imbalances[c]));
-    worst = fmax(worst, largest_jump(g, job.fluxes));
-    TRY(add_seam_jumps(h, job.fluxes, &worst));
+    add_lacks(g, &job, &worst, &sum);
+    TRY(add_seam_lacks(h, job.fluxes, &worst, &sum.missing));
     worst = box_all(g, TEAM_MAX, worst);
     job.largest = box_all(g, TEAM_MAX, job.largest);
-    *imbalance = job.largest > 0.0 ? worst / job.largest : 0.0;
+    balance->cells = job.largest > 0.0 ? worst / job.largest : 0.0;
+    balance->missing = fabs(box_all(g, TEAM_SUM, sum.missing));
+    balance->through = box_all(g, TEAM_SUM, sum.through);
+    balance->terms = sqrt(box_all(g, TEAM_SUM, sum.terms));
 done:
     base_free(&job.imbalances);
+    base_free(&job.bounds);
     base_free(&job.fluxes);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ totals */
+
+/* As hdg/totals.c, which says why; a box has neither contacts nor Robin sides. */
+struct total_job {
+    const struct boxhdg_solution *solution;
+    int whole, n;
+    const double *const *psi;
+    double *cells; /* n_cells x (1 + 3 n): square of u; and for each psi the total, its moduli, its square */
+};
+
+static double dot(int64_t n, const double *a, const double *b) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* The modes of psi - mean on a face normal to d: those of 1 are the integrals of the modes. */
+static void take_mean(const struct boxhdg_at *at, int d, double mean, const double *psi, double *modes) {
+    const int first = d == 0, second = d == 2 ? 1 : 2, n0 = at->extent[first], n1 = at->extent[second];
+    for (int j = 0; j < n1; j++)
+        for (int i = 0; i < n0; i++)
+            modes[j * n0 + i] = psi[j * n0 + i] - mean * at->moments[first][i] * at->moments[second][j];
+}
+
+/* Adds what a face gives; flux: its modes; size: the norms of their parts; means: of every psi. */
+static void add_face(const struct boxhdg_at *at, const struct total_job *job, int d, int side,
+                     const double *flux, double size, const double *means, double *modes, double *to) {
+    const int64_t n = at->h->face_size, place = at->faces[d][side];
+    const double area = boxhdg_at_area(at, d), weight = area * face_tau(at, d);
+    to[0] += weight * dot(n, job->solution->trace + place, job->solution->trace + place);
+    for (int k = 0; k < job->n; k++) {
+        const double *psi = job->psi[k] + place;
+        take_mean(at, d, means[k], psi, modes);
+        to[1 + 3 * k] -= area * dot(n, flux, modes);
+        to[2 + 3 * k] += size * sqrt(dot(n, modes, modes));
+        to[3 + 3 * k] += weight * dot(n, psi, psi);
+    }
+}
+
+static facet_status total_work(const struct boxhdg_at *at, double *scratch, void *user) {
+    const struct total_job *job = user;
+    const struct boxhdg_solution *s = job->solution;
+    const struct boxhdg *h = at->h;
+    const int64_t size = h->cell_size, pairs = boxhdg_pairs_size(h);
+    double *v = scratch, *r = v + pairs, *rq = r + pairs, *u = rq + pairs, *flux = u + size + BOX_SLACK,
+           *modes = flux + h->face_size + BOX_SLACK, *means = modes + h->face_size + BOX_SLACK;
+    double *to = job->cells + at->cell * (1 + 3 * (int64_t)job->n), supply = 0.0, taken = 0.0;
+    const double root = sqrt((double)(1 << (h->grid.dim - 1)));
+    memset(to, 0, (size_t)(1 + 3 * job->n) * sizeof *to);
+    memcpy(u, s->u + at->cell * size, (size_t)size * sizeof *u);
+    if (job->whole) supply = box_weigh(at->extent, at->moments, s->loads + at->cell * size);
+    if (at->reaction != 0.0) taken = at->reaction * box_weigh(at->extent, at->moments, u);
+    for (int k = 0; k < job->n; k++) {
+        const struct boxhdg_solution trace = {.trace = (double *)job->psi[k]};
+        means[k] = boxhdg_mean_trace(h, &trace, at->cell);
+        to[1 + 3 * k] = means[k] * (taken - supply);
+        to[2 + 3 * k] = fabs(means[k]) * (fabs(taken) + fabs(supply));
+    }
+    boxhdg_at_gather(at, s->trace, v);
+    boxhdg_at_reduce(at, at->ends, u, r);
+    reduce_fluxes(at, u, v, rq);
+    for (int d = 0; d < h->grid.dim; d++)
+        for (int side = 0; side < 2; side++) {
+            double bound = 0.0;
+            flux_through(at, s->trace, d, side, r, rq, flux, &bound);
+            add_face(at, job, d, side, flux, bound / root, means, modes, to);
+        }
+    return FACET_OK;
+}
+
+/* <g, psi> over all Neumann sides, and the sum of the moduli over faces. */
+static void take_data(const struct boxhdg *h, const double *neumann, const double *psi, double *total,
+                      double *moduli) {
+    const struct box_grid *g = &h->grid;
+    for (int i = 0; i < 2 * g->dim; i++) {
+        if (g->sides[i / 2][i % 2] != BOX_NEUMANN) continue;
+        for (int64_t j = 0; j < g->n_cells / g->cells[i / 2]; j++) {
+            int at[3];
+            boxhdg_side_cell(g, i / 2, i % 2, j, at);
+            const int64_t face = box_face(g, at, i / 2, i % 2) * h->face_size;
+            double part = dot(h->face_size, neumann + face, psi + face);
+            *total -= part;
+            *moduli += fabs(part);
+        }
+    }
+}
+
+facet_status boxhdg_totals(const struct boxhdg *h, const struct boxhdg_solution *s, const double *neumann,
+                           int whole, int n, const double *const *psi, double *totals, double *roundings,
+                           double *squares) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &h->grid;
+    struct total_job job = {.solution = s, .whole = whole, .n = n, .psi = psi};
+    const int64_t size = 1 + 3 * (int64_t)n;
+    double *sums = NULL; /* as of a cell, but for the squares of moduli; then the data, and their moduli */
+    TRY(ALLOC(job.cells, g->n_cells * size));
+    TRY(CALLOC(sums, size + 2 * (int64_t)n));
+    int64_t scratch =
+        3 * boxhdg_pairs_size(h) + 2 * (h->face_size + BOX_SLACK) + h->cell_size + BOX_SLACK + n;
+    TRY(boxhdg_for_cells(h, 0, scratch, total_work, &job));
+    for (int64_t c = 0; c < g->n_cells; c++)
+        for (int64_t i = 0; i < size; i++)
+            sums[i] += i % 3 == 2 ? job.cells[c * size + i] * job.cells[c * size + i] : job.cells[c * size + i];
+    for (int k = 0; k < n && whole && neumann != NULL; k++)
+        take_data(h, neumann, psi[k], &sums[size + k], &sums[size + n + k]);
+    if (g->part != NULL) TRY(team_reduce(g->part->team, TEAM_SUM, (int)size + 2 * n, sums));
+    squares[n] = sums[0];
+    for (int k = 0; k < n; k++) {
+        totals[k] = sums[1 + 3 * k] + sums[size + k];
+        roundings[k] = DBL_EPSILON * (sqrt(sums[2 + 3 * k]) + sums[size + n + k]);
+        squares[k] = sums[3 + 3 * k];
+    }
+done:
+    base_free(&job.cells);
+    base_free(&sums);
     return status;
 }

@@ -183,23 +183,34 @@ void boxhdg_lanes_recover(const struct boxhdg_lanes_points *p, const struct vect
 
 facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *p, const struct vector *trace,
                                        const struct vector *loads, const struct vector *u,
-                                       double *imbalance) {
+                                       struct solve_balance *result) {
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = p->lanes;
     const struct box_grid *g = &lanes->hdg->grid;
     double *balance = NULL, *there = NULL, *here = NULL, worst = 0.0, largest = 0.0;
+    double missing = 0.0, through = 0.0, square = 0.0;
+    const size_t count = (size_t)(KERNEL_BOX_IMBALANCE * g->n_cells);
     TRY(device_alloc(lanes->device, &balance, (size_t)(KERNEL_BOX_BALANCE * g->n_cells), sizeof *balance));
-    TRY(device_alloc(lanes->device, &there, (size_t)(2 * g->n_cells), sizeof *there));
+    TRY(device_alloc(lanes->device, &there, count, sizeof *there));
     device_box_balance(lanes->device, &lanes->plan, &p->points, trace->data, loads->data, u->data, balance);
     device_box_imbalance(lanes->device, &lanes->plan, balance, there);
-    TRY(ALLOC(here, 2 * g->n_cells));
-    TRY(device_download(lanes->device, here, there, (size_t)(2 * g->n_cells) * sizeof *here));
+    TRY(ALLOC(here, KERNEL_BOX_IMBALANCE * g->n_cells));
+    TRY(device_download(lanes->device, here, there, count * sizeof *here));
 #pragma omp parallel for num_threads(base_threads_for(g->n_cells)) reduction(max : worst, largest)
     for (int64_t c = 0; c < g->n_cells; c++) {
-        worst = fmax(worst, here[2 * c]);
-        largest = fmax(largest, here[2 * c + 1]);
+        worst = fmax(worst, here[KERNEL_BOX_IMBALANCE * c]);
+        largest = fmax(largest, here[KERNEL_BOX_IMBALANCE * c + 1]);
     }
-    *imbalance = largest > 0.0 ? worst / largest : 0.0;
+    for (int64_t c = 0; c < g->n_cells; c++) { /* in one order */
+        const double *of = here + KERNEL_BOX_IMBALANCE * c;
+        square += of[1] * of[1];
+        missing += of[2];
+        through += 0.5 * of[3];
+    }
+    *result = (struct solve_balance){.cells = largest > 0.0 ? worst / largest : 0.0,
+                                     .missing = fabs(missing),
+                                     .through = through,
+                                     .terms = sqrt(square)};
 done:
     device_free(lanes->device, &there);
     device_free(lanes->device, &balance);

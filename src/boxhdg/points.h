@@ -31,8 +31,9 @@ void boxhdg_lanes_load(const struct boxhdg_lanes_points *points, const struct ve
 void boxhdg_lanes_recover(const struct boxhdg_lanes_points *points, const struct vector *trace,
                           const struct vector *f, struct vector *u);
 
-/* The largest imbalance, as boxhdg_conservation has it; loads and u in modes. */
+/* As boxhdg_conservation; loads and u in modes. */
 facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *points, const struct vector *trace,
-                                       const struct vector *loads, const struct vector *u, double *imbalance);
+                                       const struct vector *loads, const struct vector *u,
+                                       struct solve_balance *balance);
 
 #endif

@@ -215,6 +215,10 @@ done:
     return status;
 }
 
+facet_status boxhdg_resident_neumann(const struct boxhdg_resident *r, double **neumann) {
+    return spread_sides(r, BOX_NEUMANN, neumann);
+}
+
 facet_status boxhdg_resident_set_guess(struct boxhdg_resident *r, const double *u) {
     facet_status status = FACET_OK;
     double *dirichlet = NULL, *neumann = NULL, *trace = NULL;
@@ -278,8 +282,8 @@ facet_status boxhdg_resident_copy(struct boxhdg_resident *r, double *u, enum box
                                                                             &plain, r->u.data, u);
 }
 
-facet_status boxhdg_resident_conservation(const struct boxhdg_resident *r, double *imbalance) {
-    return boxhdg_lanes_conservation(r->points, r->trace, &r->loads, &r->u, imbalance);
+facet_status boxhdg_resident_conservation(const struct boxhdg_resident *r, struct solve_balance *balance) {
+    return boxhdg_lanes_conservation(r->points, r->trace, &r->loads, &r->u, balance);
 }
 
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *r, double *integrals) {
@@ -350,6 +354,7 @@ facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int s
     boxhdg_solution_destroy(s);
     TRY(boxhdg_solution_create(h, s));
     TRY(vector_download(&r->u, s->u));
+    TRY(vector_download(&r->loads, s->loads));
     TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
     TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
     boxhdg_add_dirichlet(h, dirichlet, s->trace);

@@ -43,7 +43,7 @@ double boxhdg_resident_norm(const struct boxhdg_resident *resident);
 /* u at the Gauss points. */
 facet_status boxhdg_resident_copy(struct boxhdg_resident *resident, double *u, enum boxhdg_where where);
 /* As boxhdg_conservation. */
-facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident, double *imbalance);
+facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident, struct solve_balance *balance);
 /* Of u: the integral over every cell (n_cells); the least and the greatest value of every cell (2 n_cells) at
  * the products of n points x of [0, 1]. On the host. */
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *resident, double *integrals);
@@ -53,6 +53,8 @@ facet_status boxhdg_resident_extremes(struct boxhdg_resident *resident, int n, c
  * expression, or not finite. */
 facet_status boxhdg_resident_errors(struct boxhdg_resident *resident, const struct field *exact, int star,
                                     struct box_errors *errors, int *done_here);
+/* The Neumann data of all sides as a vector of the trace, which the caller frees. */
+facet_status boxhdg_resident_neumann(const struct boxhdg_resident *resident, double **neumann);
 /* Some cells, ascending, as a solution that holds these alone, with q and u* if they are wanted; or all of
  * them. The solution is made anew. */
 facet_status boxhdg_resident_fetch(const struct boxhdg_resident *resident, int64_t n, const int64_t *cells,

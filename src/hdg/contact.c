@@ -362,6 +362,54 @@ void contact_recover(const struct hdg *h, int jump, struct hdg_solution *s) {
     }
 }
 
+/* The jump from the first to the second side of what has these coefficients, at a point of the face. */
+static double jump_at(int m, const double *psi, const double *first, const double *second) {
+    double sum = 0.0;
+    for (int i = 0; i < m; i++) sum += psi[i] * (second[i] - first[i]);
+    return sum;
+}
+
+static facet_status add_face_totals(struct local *l, int slot, const double *trace, int n,
+                                    const double *const *psi, double *totals, double *moduli) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_face_table *table = hdg_face_of(&h->space.blocks[l->block].boundary, slot);
+    const int64_t first = h->trace.face_first[local_face_number(l, slot)];
+    const int64_t second = contact_start(h, l->block, l->cell, slot);
+    const int dim = h->data.mesh->dim, m = table->m;
+    TRY(conductance(l, slot));
+    for (int q = 0; q < table->rule.n; q++) {
+        const double *at = table->psi + (int64_t)q * m;
+        double through = l->values[q] * copysign(local_norm(dim, l->normal + q * dim), table->rule.w[q]) *
+                         jump_at(m, at, trace + first, trace + second);
+        for (int i = 0; i < n; i++) {
+            double part = through * jump_at(m, at, psi[i] + first, psi[i] + second);
+            totals[i] += part;
+            moduli[i] += fabs(part);
+        }
+    }
+done:
+    return status;
+}
+
+facet_status contact_add_totals(const struct hdg *h, const struct hdg_solution *s, int n,
+                                const double *const *psi, double *totals, double *moduli) {
+    facet_status status = FACET_OK;
+    struct local l = {0};
+    if (h->contacts == NULL) return FACET_OK;
+    TRY(local_create(h, &l));
+    for (int32_t i = 0; i < h->contacts->n; i++) {
+        const struct contact_cell *c = &h->contacts->cells[i];
+        l.block = c->block;
+        l.cell = c->cell;
+        for (int k = 0; k < c->n_slots; k++)
+            TRY(add_face_totals(&l, c->slots[k], s->trace, n, psi, totals, moduli));
+    }
+done:
+    local_destroy(&l);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ weak contacts */
 
 /* Of every face: whether its contact is weak. The cell of its second side is looked at. */

@@ -65,6 +65,10 @@ void contact_load(const struct hdg *hdg, struct hdg_solution *solution, double *
 /* The traces of second sides, from the others and what was kept; jump 0: of differences of solutions, which
  * have none. */
 void contact_recover(const struct hdg *hdg, int jump, struct hdg_solution *solution);
+/* totals[i] += <h [uhat], [psi_i]> over all contacts, psi_i being traces in the numbering of `seen`;
+ * moduli[i]: of the moduli. */
+facet_status contact_add_totals(const struct hdg *hdg, const struct hdg_solution *solution, int n,
+                                const double *const *psi, double *totals, double *moduli);
 /* lift (n_free) -= K_e jump. */
 facet_status contact_lift(struct hdg *hdg, double *lift);
 /* Refuses bodies that nothing but a contact holds, and that so weakly that rounding decides. */

@@ -324,11 +324,11 @@ facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution
 /* The mean over the faces of a cell of the trace's mean on them (straight faces), by component. */
 void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, int block, int32_t cell,
                     double *mean);
-/* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
- * jump of the mean numerical flux across a face, relative to the largest sum of |q.n| + tau (|u| + |uhat|)
- * over the faces of a cell. -1 where nothing is conserved cell by cell (equation_condensed). Elasticity:
+/* The imbalance of a cell is f - lambda u against the numerical flux through its faces, and the terms of the
+ * flux are |q.n| + tau (|u| + |uhat|) over the faces of a cell. cells is -1 where nothing is conserved cell by cell (equation_condensed). Elasticity:
  * the same of every component of force; in equation_gradient the flux is that of (mu H - p I) n. */
-facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
+facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
+                              struct solve_balance *balance);
 
 /* Values (n_cells x n x components) at the points of a table of some cells of a block (numbers of the mesh);
  * the table has the degree of the field (star fields, and all of equation_symmetric: k + 1) or more. */
@@ -341,5 +341,14 @@ facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solu
  * over a part is the force that the surroundings exert there: at a support, its reaction. */
 facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *solution, int n,
                              const struct mesh_group_face *faces, double *fluxes);
+/* totals.c: what goes in (minus the flux out) through the parts on which traces psi_i (in the numbering of
+ * solution.trace, hdg_trace_size numbers) are 1, while they are 0 on the others with Dirichlet values: the
+ * sum psi_i'(K uhat - F) over all faces, without cancellation where psi_i are discrete solutions. Diffusion
+ * by HDG. whole 0: of a difference of solutions, which has no source and no data. totals, roundings: n, the
+ * latter what the last bits of its terms may make of a total. squares: n + 1, the sum over the faces of all
+ * cells of <tau psi_i, psi_i>, and at last of the trace of the solution. */
+int64_t hdg_trace_size(const struct hdg *hdg);
+facet_status hdg_totals(const struct hdg *hdg, const struct hdg_solution *solution, int whole, int n,
+                        const double *const *psi, double *totals, double *roundings, double *squares);
 
 #endif

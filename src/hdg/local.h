@@ -102,6 +102,19 @@ facet_status local_exact_sizes(const struct hdg *h, double sizes[2]);
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
                         const struct hdg_face_table *table, int first, int n, double *values);
+/* Of the cell at hand (after local_begin), at the points of a face: u, its trace, and Q = q or minus the
+ * stress (natural: minus the flux that elasticity balances in every cell), so that Q n + tau (u - uhat) is
+ * the numerical flux out of the cell. tau is in l->values, and l->normal has the weights of the rule. The
+ * arrays are scratch of `l`. */
+struct local_face {
+    const struct hdg_face_table *table;
+    int n;
+    const double *u, *uhat, *Q; /* n x components, the same, n x components x dim */
+};
+facet_status local_face_values(struct local *l, const struct hdg_solution *s, int face, int natural,
+                               struct local_face *values);
+/* The integral of reaction u over the cell at hand. */
+facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken);
 /* rough.c, before hdg_condense. */
 /* On devices other than the host a few of these matrices are kept, for hdg_compare_samples: after
  * condensation they must be those of the device. */

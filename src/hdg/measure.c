@@ -308,12 +308,8 @@ done:
 
 /* -------------------------------------------------------------------------------------- fluxes */
 
-/* Of the cell at hand (after local_begin): integral over a face of the numerical flux Q n + tau (u - uhat)
- * out of it, by component: Q = q, or minus the stress; natural: minus the flux that elasticity balances in
- * every cell. absolute: of the moduli of its three terms, the size against which rounding counts, also where
- * the flux itself vanishes. */
-static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
-                              double *flux, double *absolute) {
+facet_status local_face_values(struct local *l, const struct hdg_solution *s, int face, int natural,
+                               struct local_face *values) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_functions *v = &h->functions[l->block];
@@ -327,13 +323,27 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
+    *values = (struct local_face){.table = table, .n = n, .u = u, .uhat = uhat, .Q = Q};
+done:
+    return status;
+}
+
+/* Of the cell at hand (after local_begin): integral over a face of the numerical flux Q n + tau (u - uhat)
+ * out of it, by component. absolute: of the moduli of its three terms, the size against which rounding
+ * counts, also where the flux itself vanishes. */
+static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
+                              double *flux, double *absolute) {
+    facet_status status = FACET_OK;
+    int dim = l->hdg->data.mesh->dim, nc = l->hdg->trace.n_components;
+    struct local_face at;
+    TRY(local_face_values(l, s, face, natural, &at));
     for (int c = 0; c < nc; c++) {
         flux[c] = absolute[c] = 0.0;
-        for (int p = 0; p < n; p++) {
+        for (int p = 0; p < at.n; p++) {
             const double *normal = l->normal + p * dim;
-            double inner = u[p * nc + c], outer = uhat[p * nc + c];
+            double inner = at.u[p * nc + c], outer = at.uhat[p * nc + c];
             double weight = l->values[p] * local_norm(dim, normal);
-            double through = cblas_ddot(dim, Q + (p * nc + c) * dim, 1, normal, 1);
+            double through = cblas_ddot(dim, at.Q + (p * nc + c) * dim, 1, normal, 1);
             flux[c] += through + weight * (inner - outer);
             absolute[c] += fabs(through) + weight * (fabs(inner) + fabs(outer));
         }
@@ -383,7 +393,8 @@ done:
 /* What the balance of each cell leaves. */
 struct balance_job {
     const struct hdg_solution *solution;
-    double *cells;  /* n_cells x 2: the modulus of the imbalance, what goes through */
+    double *cells;  /* n_cells x (3 + components): the largest imbalance, the terms of the flux, what the cell
+                       makes, and the imbalances with their signs */
     double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
     struct general_fluxes *general[MESH_MAX_BLOCKS]; /* of cells that are worked on in batches, or NULL */
 };
@@ -419,6 +430,22 @@ done:
     return status;
 }
 
+facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    *taken = 0.0;
+    if (h->data.reaction == NULL) return FACET_OK;
+    TRY(local_reaction(&h->data, local_region(&h->data, l->block, l->cell), b->cell.n, l->geometry.x,
+                       l->values));
+    for (int p = 0; p < b->cell.n; p++)
+        *taken += l->geometry.wJ[p] * l->values[p] *
+                  cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
+                             s->u[l->block] + (int64_t)l->cell * b->N, 1);
+done:
+    return status;
+}
+
 /* What the stress around the axis draws the cell at hand inward with. */
 static double hoop_force(struct local *l, const struct hdg_solution *s) {
     const struct hdg_functions *v = &l->hdg->functions[l->block];
@@ -442,7 +469,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     int nc = h->trace.n_components;
     int64_t id = h->data.mesh->blocks[block].first + cell;
     const double *load = job->solution->loads[block] + local_lane(lanes, cell, nc * v->Nu);
-    double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0, taken = 0.0;
+    double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0, taken = 0.0, made = 0.0;
     double constant = v->physical ? v->source.chi[0] : v->source.table->phi[0]; /* the first function */
     double *fluxes = job->fluxes + id * SHAPE_MAX_FACES * nc;
     for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * lanes] / constant;
@@ -470,13 +497,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
             }
             local_turn_values(l, f, 1, 1, fluxes + f * nc); /* as the face across sees it */
         }
-        if (h->data.reaction != NULL)
-            TRY(local_reaction(&h->data, local_region(&h->data, block, cell), b->cell.n, l->geometry.x,
-                               l->values));
-        for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
-            taken += l->geometry.wJ[p] * l->values[p] *
-                     cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
-                                job->solution->u[block] + (int64_t)cell * b->N, 1);
+        TRY(local_take(l, job->solution, &taken));
     }
     if (h->data.expansion != NULL) { /* is in the loads, but no force */
         int N, n;
@@ -490,15 +511,35 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
         hdg_cell_geometry(&h->space, block, cell, &b->cell, &l->geometry);
         for (int p = 0; p < b->cell.n; p++) sum[0] += job->solution->offset_source * l->geometry.wJ[p];
     }
-    for (int c = 0; c < nc; c++) worst = fmax(worst, fabs(sum[c] - out[c]));
-    job->cells[2 * id] = worst;
-    job->cells[2 * id + 1] = through;
+    double *to = job->cells + id * (3 + nc);
+    for (int c = 0; c < nc; c++) {
+        to[3 + c] = sum[c] - out[c];
+        worst = fmax(worst, fabs(to[3 + c]));
+        made = fmax(made, fabs(sum[c]));
+    }
+    to[0] = worst;
+    to[1] = through;
+    to[2] = made;
 done:
     return status;
 }
 
-/* At a seam the sum of both copies. fluxes: of the cells. */
-static facet_status balance_seam(const struct hdg *h, const double *fluxes, double *worst) {
+/* What all cells and faces lack, and what passes: by component. */
+struct lacks {
+    double worst, largest, through, square, missing[3];
+};
+
+/* Adds the sum of both fluxes through a face. */
+static void add_jump(struct lacks *l, int n, const double *one, const double *other) {
+    for (int c = 0; c < n; c++) {
+        const double jump = one[c] + (other != NULL ? other[c] : 0.0);
+        l->worst = fmax(l->worst, fabs(jump));
+        l->missing[c] += jump;
+    }
+}
+
+/* At a seam the sum of both copies, which counts in the part that has the face. fluxes: of the cells. */
+static facet_status add_seam(const struct hdg *h, const double *fluxes, struct lacks *l) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     const struct trace_space *space = &h->trace;
@@ -518,22 +559,58 @@ static facet_status balance_seam(const struct hdg *h, const double *fluxes, doub
                    (size_t)n * sizeof *sums);
     }
     TRY(seam_add_blocks(space->seam, offsets, sums));
-    for (int64_t i = 0; i < space->n_free_faces * n; i++) *worst = fmax(*worst, fabs(sums[i]));
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        const int64_t f = space->free_faces[b];
+        struct lacks own = {0};
+        if (mesh->face_cells[2 * f + 1] == MESH_SEAM) add_jump(&own, n, sums + b * n, NULL);
+        l->worst = fmax(l->worst, own.worst);
+        for (int c = 0; c < n && (mesh->part == NULL || mesh->part->owns_face[f]); c++)
+            l->missing[c] += own.missing[c];
+    }
 done:
     base_free(&sums);
     base_free(&offsets);
     return status;
 }
 
-facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s, double *imbalance) {
+static void add_faces(const struct hdg *h, const double *fluxes, struct lacks *l) {
+    const struct facet_mesh *mesh = h->data.mesh;
+    const int n = h->trace.n_components;
+    for (int64_t f = 0; f < mesh->n_faces; f++) {
+        int64_t a = mesh->face_cells[2 * f], b = mesh->face_cells[2 * f + 1];
+        const double *one = fluxes + (a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n;
+        double largest = 0.0;
+        if (b >= 0) add_jump(l, n, one, fluxes + (b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]) * n);
+        for (int c = 0; c < n && mesh_is_boundary(mesh, f); c++) largest = fmax(largest, fabs(one[c]));
+        l->through += 0.5 * largest;
+    }
+}
+
+/* The sums over all parts of the mesh. */
+static facet_status sum_up(const struct hdg *h, const struct lacks *l, struct solve_balance *balance) {
+    facet_status status = FACET_OK;
+    double most[2] = {l->worst, l->largest};
+    double sums[5] = {l->through, l->square, l->missing[0], l->missing[1], l->missing[2]};
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 2, most));
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 5, sums));
+    *balance = (struct solve_balance){.cells = most[1] > 0.0 ? most[0] / most[1] : 0.0,
+                                      .missing = fmax(fabs(sums[2]), fmax(fabs(sums[3]), fabs(sums[4]))),
+                                      .through = sums[0],
+                                      .terms = sqrt(sums[1])};
+done:
+    return status;
+}
+
+facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
+                              struct solve_balance *balance) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    int n = h->trace.n_components;
+    const int n = h->trace.n_components;
     struct balance_job job = {.solution = s};
-    double worst = 0.0, scale = 0.0;
-    *imbalance = -1.0;
+    struct lacks lacks = {0};
+    *balance = (struct solve_balance){.cells = -1.0};
     if (h->data.equation->conserved == NULL) return FACET_OK;
-    TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
+    TRY(ALLOC(job.cells, (3 + n) * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
     for (int b = 0; b < mesh->n_blocks && local_in_batches(h); b++) {
         if (h->general[b] != NULL) TRY(ALLOC(job.general[b], mesh->blocks[b].count));
@@ -541,20 +618,16 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     }
     TRY(local_for_all_cells(h, balance_work, &job));
     for (int64_t c = 0; c < mesh->n_cells; c++) {
-        worst = fmax(worst, job.cells[2 * c]);
-        scale = fmax(scale, job.cells[2 * c + 1]);
+        const double *of = job.cells + c * (3 + n);
+        lacks.worst = fmax(lacks.worst, of[0]);
+        lacks.largest = fmax(lacks.largest, of[1]);
+        lacks.square += of[1] * of[1];
+        lacks.through += 0.5 * of[2];
+        for (int i = 0; i < n; i++) lacks.missing[i] += of[3 + i];
     }
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
-        int64_t a = mesh->face_cells[2 * f], b = mesh->face_cells[2 * f + 1];
-        if (b < 0) continue;
-        const double *one = job.fluxes + (a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n;
-        const double *other = job.fluxes + (b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]) * n;
-        for (int c = 0; c < n; c++) worst = fmax(worst, fabs(one[c] + other[c]));
-    }
-    TRY(balance_seam(h, job.fluxes, &worst));
-    double both[2] = {worst, scale};
-    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 2, both));
-    *imbalance = both[1] > 0.0 ? both[0] / both[1] : 0.0;
+    add_faces(h, job.fluxes, &lacks);
+    TRY(add_seam(h, job.fluxes, &lacks));
+    TRY(sum_up(h, &lacks, balance));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.general[b]);
     base_free(&job.cells);

@@ -39,7 +39,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
 /* The same and u*, made there, once. */
 facet_status hdg_resident_star(const struct hdg *h, struct hdg_solution *solution);
 /* hdg_conservation; of all cells the integral of u (of one component) and the volume; their sums. */
-facet_status hdg_resident_balance(const struct hdg *h, double *imbalance);
+facet_status hdg_resident_balance(const struct hdg *h, struct solve_balance *balance);
 facet_status hdg_resident_integrals(const struct hdg *h, double *values);
 facet_status hdg_resident_total(const struct hdg *h, double values[2]);
 /* The least and the greatest u at the lattice of this order, by parts of the mesh: n_pairs of them, at most

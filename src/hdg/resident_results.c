@@ -253,31 +253,47 @@ static double flux_of(const struct hdg *h, double *const *balance, int32_t cell,
     return balance[b][(i / lanes * balance_size(h, b) + 2 + local * nc + c) * lanes + i % lanes];
 }
 
-facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
+/* The kernels tell the imbalance of a cell without its sign: those of all cells count like what is random. */
+facet_status hdg_resident_balance(const struct hdg *h, struct solve_balance *result) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     double *balance[MESH_MAX_BLOCKS] = {NULL}, worst = 0.0, scale = 0.0;
-    const int lanes = h->lanes;
+    double through = 0.0, squares[2] = {0.0}, missing[3] = {0.0};
+    const int lanes = h->lanes, nc = h->trace.n_components;
     for (int b = 0; b < mesh->n_blocks; b++) {
         const int64_t size = balance_size(h, b);
         if (mesh->blocks[b].count == 0) continue;
         TRY(ALLOC(balance[b], h->matrices.n_batches[b] * size * lanes));
         TRY(balance_block(h, b, balance[b]));
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(max : worst, scale)
         for (int64_t i = 0; i < mesh->blocks[b].count; i++) {
             const double *of = balance[b] + i / lanes * size * lanes + i % lanes;
+            double made[3] = {0.0};
             worst = fmax(worst, of[0]);
             scale = fmax(scale, of[lanes]);
+            squares[0] += of[0] * of[0];
+            squares[1] += of[lanes] * of[lanes];
+            for (int64_t k = 2; k < size; k++) made[(k - 2) % nc] += of[k * lanes];
+            through += 0.5 * fmax(fabs(made[0]), fmax(fabs(made[1]), fabs(made[2])));
         }
     }
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(max : worst)
     for (int64_t f = 0; f < mesh->n_faces; f++) {
         const int32_t *cells = mesh->face_cells + 2 * f;
-        for (int c = 0; c < h->trace.n_components && cells[1] >= 0; c++)
-            worst = fmax(worst, fabs(flux_of(h, balance, cells[0], mesh->face_locals[2 * f], c) +
-                                     flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1], c)));
+        double largest = 0.0;
+        for (int c = 0; c < nc; c++) {
+            double flux = flux_of(h, balance, cells[0], mesh->face_locals[2 * f], c);
+            largest = fmax(largest, fabs(flux));
+            if (cells[1] < 0) continue;
+            flux += flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1], c);
+            worst = fmax(worst, fabs(flux));
+            missing[c] += flux;
+        }
+        if (mesh_is_boundary(mesh, f)) through += 0.5 * largest;
     }
-    *imbalance = scale > 0.0 ? worst / scale : 0.0;
+    *result = (struct solve_balance){
+        .cells = scale > 0.0 ? worst / scale : 0.0,
+        .missing = fmax(fabs(missing[0]), fmax(fabs(missing[1]), fabs(missing[2]))) + sqrt(squares[0]),
+        .through = through,
+        .terms = sqrt(squares[1])};
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&balance[b]);
     return status;

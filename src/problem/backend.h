@@ -16,6 +16,13 @@ struct multigrid;
 /* What is taken of the cells by `reduce`: integrals of each or of all of them, extremes of each or of all. */
 enum backend_take { BACKEND_INTEGRALS, BACKEND_TOTAL, BACKEND_EXTREMES, BACKEND_RANGE };
 
+/* One of the arrays of a solution. */
+struct backend_array {
+    double *values;
+    int64_t n;
+};
+#define BACKEND_MAX_ARRAYS (1 + 2 * MESH_MAX_BLOCKS)
+
 /* Points of the reference cell at which fields are wanted in many cells, prepared for that. On a box a set of
  * points that is a product of coordinates (lattices, rules, points of a face), in whatever order, is seen to
  * be one and evaluated direction by direction. */
@@ -56,7 +63,7 @@ struct backend {
     /* The same with arrays of the device. NULL: cannot be done. */
     facet_status (*load_there)(struct facet_solver *s, const double *source);
     facet_status (*copy_there)(const struct facet_solver *s, double *u);
-    facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
+    facet_status (*conservation)(const struct facet_solver *s, struct solve_balance *balance);
     /* What a device that is not the host leaves to it, in words; "" where that is nothing. NULL: the same. */
     void (*on_host)(const struct facet_solver *s, char *text, size_t bytes);
     /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
@@ -104,6 +111,13 @@ struct backend {
      * three numbers each. */
     facet_status (*face_fluxes)(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
                                 double *fluxes);
+    /* Electrodes; NULL where fluxes are not those of HDG. arrays: those that the solution is made of, on the
+     * host, the trace first: *n of them, BACKEND_MAX_ARRAYS at most. Whoever writes to them has another
+     * solution, with the same source, until the next solve. totals: hdg_totals, psi being traces as of
+     * `arrays`. */
+    facet_status (*arrays)(struct facet_solver *s, struct backend_array *arrays, int *n);
+    facet_status (*totals)(const struct facet_solver *s, int whole, int n, const double *const *psi,
+                           double *totals, double *roundings, double *squares);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

@@ -276,8 +276,34 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
     return status;
 }
 
-static facet_status conservation(const struct facet_solver *s, double *imbalance) {
-    return boxhdg_conservation(s->box->hdg, &s->box->solution, imbalance);
+static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
+    return boxhdg_conservation(s->box->hdg, &s->box->solution, balance);
+}
+
+static facet_status arrays(struct facet_solver *s, struct backend_array *arrays, int *n) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    if (b->resident != NULL) TRY(box_device_fetch(s, 0, NULL));
+    arrays[0] = (struct backend_array){b->solution.trace, b->hdg->n_trace};
+    arrays[1] = (struct backend_array){b->solution.u, b->hdg->n_volume};
+    *n = 2;
+    b->has_q = 0; /* they may be written to */
+done:
+    return status;
+}
+
+static facet_status totals(const struct facet_solver *s, int whole, int n, const double *const *psi,
+                           double *totals, double *roundings, double *squares) {
+    facet_status status = FACET_OK;
+    const struct box_backend *b = s->box;
+    double *neumann = NULL;
+    if (b->resident != NULL) TRY(box_device_fetch(s, 0, NULL));
+    if (b->resident != NULL) TRY(boxhdg_resident_neumann(b->resident, &neumann));
+    TRY(boxhdg_totals(b->hdg, &b->solution, b->resident != NULL ? neumann : b->neumann, whole, n, psi, totals,
+                      roundings, squares));
+done:
+    base_free(&neumann);
+    return status;
 }
 
 static facet_status set_guess(struct facet_solver *s, const double *u) {
@@ -448,6 +474,8 @@ const struct backend box_backend = {.destroy = destroy,
                                     .reduce = reduce,
                                     .face_rule = box_points_face_rule,
                                     .face_fluxes = face_fluxes,
+                                    .arrays = arrays,
+                                    .totals = totals,
                                     .mean_trace = mean_trace};
 
 /* The same with the solution on the device. */
@@ -482,4 +510,6 @@ const struct backend box_device_backend = {.destroy = destroy,
                                            .reduce = box_device_reduce,
                                            .face_rule = box_points_face_rule,
                                            .face_fluxes = face_fluxes,
-                                           .mean_trace = mean_trace};
+                                           .arrays = arrays,
+                                    .totals = totals,
+                                    .mean_trace = mean_trace};

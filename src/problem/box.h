@@ -55,7 +55,7 @@ facet_status box_device_recover(struct facet_solver *s);
 facet_status box_device_copy_out(const struct facet_solver *s, double *u);
 facet_status box_device_load_there(struct facet_solver *s, const double *source);
 facet_status box_device_copy_there(const struct facet_solver *s, double *u);
-facet_status box_device_conservation(const struct facet_solver *s, double *imbalance);
+facet_status box_device_conservation(const struct facet_solver *s, struct solve_balance *balance);
 facet_status box_device_set_guess(struct facet_solver *s, const double *u);
 facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors);
 facet_status box_device_need(const struct facet_solver *s, enum hdg_field field);

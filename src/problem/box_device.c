@@ -98,8 +98,8 @@ facet_status box_device_copy_there(const struct facet_solver *s, double *u) {
     return boxhdg_resident_copy(s->box->resident, u, BOXHDG_DEVICE);
 }
 
-facet_status box_device_conservation(const struct facet_solver *s, double *imbalance) {
-    return boxhdg_resident_conservation(s->box->resident, imbalance);
+facet_status box_device_conservation(const struct facet_solver *s, struct solve_balance *balance) {
+    return boxhdg_resident_conservation(s->box->resident, balance);
 }
 
 facet_status box_device_set_guess(struct facet_solver *s, const double *u) {

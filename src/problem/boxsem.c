@@ -300,9 +300,9 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
     return boxsem_get(s->box->continuous, u);
 }
 
-static facet_status conservation(const struct facet_solver *s, double *imbalance) {
+static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
     (void)s;
-    *imbalance = -1.0;
+    *balance = (struct solve_balance){.cells = -1.0};
     return FACET_OK;
 }
 

@@ -32,7 +32,7 @@ done:
     return status;
 }
 
-static facet_status part_stiffness(const struct facet_solver *s, int n_on, const char *const *on,
+facet_status sample_part_stiffness(const struct facet_solver *s, int n_on, const char *const *on,
                                    double *sum) {
     facet_status status = FACET_OK;
     struct sample_where where;
@@ -74,7 +74,7 @@ facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const cha
     *doubt = 0.0;
     if (s->resolved.data.conductivity == NULL || strcmp(s->problem->physics->through, "flux") != 0)
         return FACET_OK;
-    TRY(part_stiffness(s, n_on, on, &stiffness));
+    TRY(sample_part_stiffness(s, n_on, on, &stiffness));
     if (error * stiffness * s->report.largest <= LITTLE * fabs(flux))
         return FACET_OK; /* it is large enough */
     TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));

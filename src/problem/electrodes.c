@@ -1,11 +1,26 @@
 /* Electrodes: parts of a boundary at one potential, which is what lets a given total in. The discretization
- * sees Dirichlet parts. What goes in through electrode i is an affine function of the potentials,
+ * sees Dirichlet parts, and the potentials U are unknowns beside those of the trace. With psi_k, the discrete
+ * solution without a source that is 1 on some electrodes and 0 on all other Dirichlet parts, what goes in
+ * through these electrodes is
  *
- *     Q_i(U) = Q_i(0) + sum_j C_ij U_j,
+ *     Q_k(u) = psi_k'(K uhat - F),     C_kl = psi_k' K psi_l,     C dV = Q wanted - Q(u),
  *
- * so a solve for each electrode gives C, which is kept as long as the matrices are, and one more the answer:
- * U grows by C^-1 (Q - Q(U)) until that is nothing. Where constants are not held by anything else C 1 = 0;
- * then the totals must balance, and the first electrode is the ground, U_1 = 0. */
+ * the rows that the bordered system has for them after the others are eliminated. A solve for each electrode
+ * gives psi and C, which are kept as long as the matrices are, and one more the answer; where that lacks
+ * something still, U and u are corrected once more.
+ *
+ * Why not the integral of q over the electrode, which is the same number? Because rounding in q is that of
+ * K u / h: behind a contact of 1e-8 it is larger than what is to pass. In psi'(K uhat - F) errors of u count
+ * only times errors of psi (hdg/totals.c). For the same reason psi_0 is 1 on all electrodes, and psi_k on the
+ * electrode k + 1 alone, so that U_1 = V_0 and U_(k+1) = V_0 + V_k: electrodes on one body that is held weakly
+ * have a large C_kl between them, and the small number that holds the body would be lost in the sum of a row.
+ *
+ * Where nothing else holds constants, C_0l = 0; then the totals must balance, and the first electrode is the
+ * ground, U_1 = 0. Continuous elements have no numerical flux: there the integrals of q have to do.
+ *
+ * The error of U is C^-1 times what is still missing, rounding in the totals, and the product of the errors of
+ * u and psi as the solver estimates them; it goes into that of the solution. */
+#include <float.h>
 #include <lapacke.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +30,28 @@
 #include "mesh/part.h"
 #include "problem/problem.h"
 
-#define MOST_STEPS 6
-/* Relative to the largest total: totals that balance, and what may be missing in the end. */
+#define MOST_STEPS 5
+/* Totals balance where no more is missing, relative to the largest. */
 #define BALANCE 1e-6
-#define ENOUGH  1e-9
+/* Potentials are good enough where what they still lack is this part of the error of u. */
+#define ENOUGH 0.1
+
+struct solver_electrodes {
+    int n;
+    double *C;    /* n x n */
+    double **psi; /* n traces; NULL: the totals are integrals of q */
+    double *lack; /* n: the root of <tau e, e> of their errors, as the solves estimate them */
+};
+
+void solver_forget_electrodes(struct facet_solver *s) {
+    struct solver_electrodes *e = s->electrodes;
+    if (e == NULL) return;
+    for (int k = 0; e->psi != NULL && k < e->n; k++) base_free(&e->psi[k]);
+    base_free(&e->psi);
+    base_free(&e->C);
+    base_free(&e->lack);
+    base_free(&s->electrodes);
+}
 
 facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts, const char *const *parts,
                                           const char *text) {
@@ -74,50 +107,167 @@ done:
     return status;
 }
 
-/* Q(U) of all electrodes, for these potentials. */
-static facet_status find_totals(struct facet_solver *s, solver_once once, const double *source, int there,
-                                const double *U, double *Q) {
+/* ------------------------------------------------------------------------------------------ totals */
+
+/* What goes in through the electrodes of each psi, and how well that is known. */
+struct totals {
+    double *Q, *doubt; /* n each */
+};
+
+/* The integrals of q, which rounding in u disturbs by that of K u / h. */
+static facet_status sample_totals(const struct facet_solver *s, double size, struct totals *t) {
     facet_status status = FACET_OK;
     const char **parts = NULL;
-    TRY(put_potentials(s, U));
-    TRY(once(s, source, there));
     TRY(ALLOC(parts, s->own.n_conditions));
-    for (int e = 1; e <= s->own.n_electrodes; e++) {
+    t->Q[0] = t->doubt[0] = 0.0;
+    for (int e = 0; e < s->own.n_electrodes; e++) {
         int n = 0, found;
+        double Q = 0.0, stiffness = 0.0;
         for (int i = 0; i < s->own.n_conditions; i++)
-            if (s->own.conditions[i].electrode == e) parts[n++] = s->own.conditions[i].part;
-        Q[e - 1] = 0.0;
-        if (n > 0) TRY(sample_take_on(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q[e - 1], &found));
-        Q[e - 1] = -Q[e - 1]; /* in, where q.n is out */
+            if (s->own.conditions[i].electrode == e + 1) parts[n++] = s->own.conditions[i].part;
+        if (n > 0) TRY(sample_take_on(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found));
+        if (n > 0) TRY(sample_part_stiffness(s, n, parts, &stiffness));
+        t->Q[0] -= Q; /* in, where q.n is out */
+        t->doubt[0] += s->report.error * stiffness * size;
+        if (e == 0) continue;
+        t->Q[e] = -Q;
+        t->doubt[e] = s->report.error * stiffness * size;
     }
 done:
     base_free(&parts);
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------ the system */
-
-/* C by one solve for each electrode, with a step from U, where the totals are Q. */
-static facet_status find_response(struct facet_solver *s, solver_once once, const double *source, int there,
-                                  double *U, const double *Q) {
+static facet_status find_totals(const struct facet_solver *s, double size, struct totals *t) {
     facet_status status = FACET_OK;
-    int n = s->own.n_electrodes;
-    double *C = NULL, *moved = NULL;
-    TRY(ALLOC(C, n * n));
-    TRY(ALLOC(moved, n));
-    for (int j = 0; j < n; j++) {
-        double step = 1.0 + fabs(U[j]);
-        U[j] += step;
-        status = find_totals(s, once, source, there, U, moved);
-        U[j] -= step;
-        if (status != FACET_OK) goto done;
-        for (int i = 0; i < n; i++) C[i * n + j] = (moved[i] - Q[i]) / step;
-    }
-    s->response = C;
-    C = NULL;
+    const struct solver_electrodes *e = s->electrodes;
+    double *squares = NULL;
+    if (e->psi == NULL) return sample_totals(s, size, t);
+    TRY(ALLOC(squares, e->n + 1));
+    TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->doubt, squares));
+    for (int k = 0; k < e->n; k++) t->doubt[k] += s->report.error * sqrt(squares[e->n]) * e->lack[k];
 done:
-    base_free(&C);
-    base_free(&moved);
+    base_free(&squares);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the response */
+
+/* A solution that others are compared with. */
+struct kept {
+    int n;
+    struct backend_array here[BACKEND_MAX_ARRAYS]; /* of the solver */
+    double *copies[BACKEND_MAX_ARRAYS];
+    double error, norm; /* relative; the root of <tau uhat, uhat> */
+};
+
+static void kept_destroy(struct kept *kept) {
+    for (int i = 0; i < kept->n; i++) base_free(&kept->copies[i]);
+}
+
+static facet_status keep(struct facet_solver *s, struct kept *kept) {
+    facet_status status = FACET_OK;
+    double square;
+    TRY(s->backend->arrays(s, kept->here, &kept->n));
+    TRY(s->backend->totals(s, 1, 0, NULL, NULL, NULL, &square));
+    kept->error = s->report.error;
+    kept->norm = sqrt(square);
+    for (int i = 0; i < kept->n; i++) {
+        TRY(ALLOC(kept->copies[i], kept->here[i].n));
+        if (kept->here[i].n > 0)
+            memcpy(kept->copies[i], kept->here[i].values, (size_t)kept->here[i].n * sizeof(double));
+    }
+done:
+    return status;
+}
+
+static facet_status restore(struct facet_solver *s, struct kept *kept) {
+    facet_status status = FACET_OK;
+    TRY(s->backend->arrays(s, kept->here, &kept->n));
+    for (int i = 0; i < kept->n; i++)
+        if (kept->here[i].n > 0)
+            memcpy(kept->here[i].values, kept->copies[i], (size_t)kept->here[i].n * sizeof(double));
+done:
+    return status;
+}
+
+/* The solution becomes psi_k, the change since `kept` over the step, and C has its row and column. */
+static facet_status add_psi(struct facet_solver *s, struct kept *kept, double step, int k) {
+    facet_status status = FACET_OK;
+    struct solver_electrodes *e = s->electrodes;
+    double *numbers = NULL; /* totals, roundings, squares */
+    TRY(s->backend->arrays(s, kept->here, &kept->n));
+    for (int i = 0; i < kept->n; i++)
+        for (int64_t j = 0; j < kept->here[i].n; j++)
+            kept->here[i].values[j] = (kept->here[i].values[j] - kept->copies[i][j]) / step;
+    TRY(ALLOC(e->psi[k], kept->here[0].n));
+    if (kept->here[0].n > 0)
+        memcpy(e->psi[k], kept->here[0].values, (size_t)kept->here[0].n * sizeof(double));
+    TRY(ALLOC(numbers, 3 * k + 4));
+    TRY(s->backend->totals(s, 0, k + 1, (const double *const *)e->psi, numbers, numbers + k + 1,
+                           numbers + 2 * (k + 1)));
+    for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = numbers[i];
+    e->lack[k] = s->report.error * (sqrt(numbers[3 * k + 3]) + kept->norm / step) + kept->error * kept->norm / step;
+done:
+    base_free(&numbers);
+    return status;
+}
+
+/* The same by integrals of q; before: the totals without the step. */
+static facet_status add_samples(struct facet_solver *s, const double *before, double step, int k) {
+    facet_status status = FACET_OK;
+    struct solver_electrodes *e = s->electrodes;
+    struct totals t = {0};
+    TRY(ALLOC(t.Q, e->n));
+    TRY(ALLOC(t.doubt, e->n));
+    TRY(sample_totals(s, 0.0, &t));
+    for (int i = 0; i < e->n; i++) e->C[i * e->n + k] = (t.Q[i] - before[i]) / step;
+done:
+    base_free(&t.Q);
+    base_free(&t.doubt);
+    return status;
+}
+
+/* Whether the numerical fluxes of HDG are there to be weighed. */
+static int weighs(const struct facet_solver *s) {
+    return s->backend->totals != NULL && s->resolved.data.equation->flux != NULL;
+}
+
+/* psi and C by one solve for each electrode, with a step from U that is as large as u. The totals of the
+ * solution for U are left in t. */
+static facet_status find_response(struct facet_solver *s, solver_once once, const double *source, int there,
+                                  double size, double *U, struct totals *t) {
+    facet_status status = FACET_OK;
+    const int n = s->own.n_electrodes;
+    const double step = size > 0.0 ? size : 1.0;
+    struct kept kept = {0};
+    struct solver_electrodes *e = NULL;
+    TRY(CALLOC(s->electrodes, 1));
+    e = s->electrodes;
+    e->n = n;
+    TRY(CALLOC(e->C, n * n));
+    TRY(CALLOC(e->lack, n));
+    if (weighs(s)) {
+        TRY(CALLOC(e->psi, n));
+        TRY(keep(s, &kept));
+    } else {
+        TRY(sample_totals(s, size, t));
+    }
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < n; i++) U[i] += k == 0 || i == k ? step : 0.0;
+        status = put_potentials(s, U);
+        if (status == FACET_OK) status = once(s, source, there);
+        for (int i = 0; i < n; i++) U[i] -= k == 0 || i == k ? step : 0.0;
+        if (status != FACET_OK) goto done;
+        TRY(e->psi != NULL ? add_psi(s, &kept, step, k) : add_samples(s, t->Q, step, k));
+    }
+    if (e->psi == NULL) goto done;
+    TRY(restore(s, &kept));
+    s->report.error = kept.error;
+    TRY(find_totals(s, size, t));
+done:
+    if (status != FACET_OK) solver_forget_electrodes(s);
+    kept_destroy(&kept);
     return status;
 }
 
@@ -134,70 +284,44 @@ static int floats(const struct facet_solver *s) {
     return 1;
 }
 
-/* U += C^-1 r; first: without the first electrode, which is the ground. */
-static facet_status correct(int n, const double *C, int first, double *r, double *U) {
+/* inverse (m x m) = that of C without its first `first` rows and columns, which are scaled so that each has 1
+ * on the diagonal: numbers that belong to stiff and to weakly held bodies do not meet. */
+static facet_status invert(int n, const double *C, int first, double *inverse) {
     facet_status status = FACET_OK;
-    int m = n - first;
-    double *A = NULL;
-    int *pivots = NULL;
-    TRY(ALLOC(A, m * m + 1));
+    const int m = n - first;
+    double *scale = NULL;
+    int *pivots = NULL, fine = 1;
+    TRY(ALLOC(scale, m + 1));
     TRY(ALLOC(pivots, m + 1));
-    for (int i = 0; i < m * m; i++) A[i] = C[(first + i / m) * n + first + i % m];
-    if (m > 0 && LAPACKE_dgesv(LAPACK_ROW_MAJOR, m, 1, A, m, pivots, r + first, 1) != 0)
+    for (int i = 0; i < m; i++) {
+        double diagonal = C[(first + i) * n + first + i];
+        fine = fine && diagonal > 0.0;
+        scale[i] = fine ? 1.0 / sqrt(diagonal) : 0.0;
+    }
+    for (int i = 0; i < m * m; i++)
+        inverse[i] = scale[i / m] * C[(first + i / m) * n + first + i % m] * scale[i % m];
+    fine = fine && (m == 0 || (LAPACKE_dgetrf(LAPACK_ROW_MAJOR, m, m, inverse, m, pivots) == 0 &&
+                               LAPACKE_dgetri(LAPACK_ROW_MAJOR, m, inverse, m, pivots) == 0));
+    if (!fine)
         FAIL(FACET_ERROR_INPUT,
              "boundary: the potentials of the parts with total_flux are not determined; is each of "
              "them connected with the others?");
-    for (int i = 0; i < m; i++) U[first + i] += r[first + i];
+    for (int i = 0; i < m * m; i++) inverse[i] *= scale[i / m] * scale[i % m];
 done:
-    base_free(&A);
+    base_free(&scale);
     base_free(&pivots);
     return status;
 }
 
 /* Of a problem that floats: the totals with all else that goes in; what is missing is not for potentials to
  * give. */
-static facet_status check_balance(int n, const double *r, double scale) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) sum += r[i];
-    if (fabs(sum) <= BALANCE * scale) return FACET_OK;
+static facet_status check_balance(double missing, double scale) {
+    if (fabs(missing) <= BALANCE * scale) return FACET_OK;
     return base_fail(
         FACET_ERROR_INPUT,
         "boundary: nothing but total_flux holds the solution, so that all that goes in must balance, but "
         "%.6g is too much; subtract it, or give a part another condition",
-        sum);
-}
-
-/* Rounding in totals is so much of what u and q would send through electrodes. */
-#define ROUNDING 1e-12
-
-/* The sizes of u and of q times the area that the mesh shows: where nothing is to go through an electrode,
- * they alone say how large rounding is. */
-struct sizes {
-    double u, total;
-};
-
-static facet_status find_sizes(const struct facet_solver *s, struct sizes *sizes) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    struct mesh_quality quality;
-    double most, least, q, square = 0.0;
-    int found;
-    TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &most, &found));
-    TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &least, &found));
-    TRY(sample_take(s, "q", -1, SAMPLE_MAX, NULL, &q, &found));
-    TRY(mesh_measure_size(mesh, &quality));
-    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
-    *sizes = (struct sizes){fmax(fabs(most), fabs(least)), q * pow(sqrt(square), mesh->dim - 1)};
-done:
-    return status;
-}
-
-/* Whether what totals lack is rounding of a solution of these sizes. */
-static int is_rounding(const struct facet_solver *s, double lack, const struct sizes *sizes) {
-    int n = s->own.n_electrodes;
-    double most = 0.0;
-    for (int i = 0; i < n; i++) most = fmax(most, fabs(s->response[i * n + i]));
-    return lack <= ROUNDING * fmax(most * sizes->u, sizes->total);
+        missing);
 }
 
 /* Whether a reaction is given for a region. */
@@ -251,55 +375,115 @@ done:
     return status;
 }
 
-/* r = Q wanted - Q; the size of what goes through. */
-static double find_lack(const struct facet_solver *s, const double *Q, double *r) {
-    double scale = 0.0, wanted = 0.0;
+/* The totals that are wanted, as those of psi; returns the largest. */
+static double find_wanted(const struct facet_solver *s, double *wanted) {
+    double largest = 0.0, sum = 0.0, *own = wanted;
     for (int i = 0; i < s->own.n_conditions; i++) {
         const struct problem_condition *c = &s->own.conditions[i];
-        if (c->electrode == 0 || !field_is_constant(c->total, &wanted)) continue;
-        r[c->electrode - 1] = wanted - Q[c->electrode - 1];
-        scale = fmax(scale, fmax(fabs(wanted), fabs(Q[c->electrode - 1])));
+        if (c->electrode > 0) field_is_constant(c->total, &own[c->electrode - 1]);
     }
-    return scale;
+    for (int i = 0; i < s->own.n_electrodes; i++) {
+        largest = fmax(largest, fabs(own[i]));
+        sum += own[i];
+    }
+    wanted[0] = sum;
+    return largest;
+}
+
+/* What U lacks, and how well that is known: relative to u. */
+struct correction {
+    double *change; /* n: dU */
+    double move, doubt;
+};
+
+/* ground: the first electrode keeps its potential. */
+static facet_status find_correction(const struct facet_solver *s, int ground, const double *wanted,
+                                    const struct totals *t, double size, struct correction *c) {
+    facet_status status = FACET_OK;
+    const int n = s->electrodes->n, m = n - ground;
+    double *inverse = NULL, rest = ground ? fabs(wanted[0] - t->Q[0]) : 0.0;
+    TRY(ALLOC(inverse, m * m + 1));
+    TRY(invert(n, s->electrodes->C, ground, inverse));
+    double common = 0.0, doubt = 0.0;
+    c->move = c->doubt = 0.0;
+    for (int k = 0; k < n; k++) {
+        double change = 0.0, uncertain = 0.0;
+        for (int l = ground; k >= ground && l < n; l++) {
+            double entry = inverse[(k - ground) * m + l - ground];
+            change += entry * (wanted[l] - t->Q[l]);
+            uncertain += fabs(entry) * (t->doubt[l] + rest);
+        }
+        if (k == 0) {
+            common = change;
+            doubt = uncertain;
+        }
+        c->change[k] = k == 0 ? common : common + change;
+        c->move = fmax(c->move, fabs(c->change[k]));
+        c->doubt = fmax(c->doubt, k == 0 ? doubt : doubt + uncertain);
+    }
+    if (c->move > 0.0) c->move /= size;
+    if (c->doubt > 0.0) c->doubt /= size;
+done:
+    base_free(&inverse);
+    return status;
+}
+
+/* The largest |u|, potentials included. */
+static facet_status find_size(struct facet_solver *s, const double *U, double *size) {
+    facet_status status = FACET_OK;
+    struct backend_array arrays[BACKEND_MAX_ARRAYS];
+    double extremes[2] = {0.0};
+    int n;
+    if (weighs(s)) {
+        TRY(s->backend->arrays(s, arrays, &n));
+        extremes[0] = solve_largest(arrays[0].n, arrays[0].values);
+        TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MAX, 1, extremes));
+    } else {
+        TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));
+        TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &extremes[1], &n));
+    }
+    *size = fmax(fabs(extremes[0]), fabs(extremes[1]));
+    for (int i = 0; i < s->own.n_electrodes; i++) *size = fmax(*size, fabs(U[i]));
+done:
+    return status;
 }
 
 facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once, const double *source,
                                        int there) {
     facet_status status = FACET_OK;
-    int n = s->own.n_electrodes, good = 0, ground = floats(s);
-    double *U = NULL, *Q = NULL, *r = NULL, least = INFINITY, scale = 0.0;
-    struct sizes sizes;
+    const int n = s->own.n_electrodes, ground = floats(s);
+    double *U = NULL, *wanted = NULL, before = INFINITY, size;
+    struct totals t = {0};
+    struct correction c = {0};
     TRY(check_pieces(s));
     TRY(CALLOC(U, n));
-    TRY(CALLOC(Q, n));
-    TRY(CALLOC(r, n));
+    TRY(CALLOC(wanted, n));
+    TRY(CALLOC(t.Q, n));
+    TRY(CALLOC(t.doubt, n));
+    TRY(CALLOC(c.change, n));
+    const double largest = find_wanted(s, wanted);
     for (int i = 0; i < s->own.n_conditions; i++)
         if (s->own.conditions[i].electrode > 0)
             U[s->own.conditions[i].electrode - 1] = solver_potential(s, i);
-    for (int step = 0; step < MOST_STEPS && !good; step++) {
-        TRY(find_totals(s, once, source, there, U, Q));
-        double lack = 0.0;
-        int fresh = s->response == NULL;
-        scale = fmax(scale, find_lack(s, Q, r));
-        for (int i = 0; i < n; i++) lack = fmax(lack, fabs(r[i]));
-        good = lack <= ENOUGH * scale || (step > 1 && lack <= BALANCE * scale && lack > 0.5 * least);
-        least = fmin(least, lack);
-        if (good) break;
-        TRY(find_sizes(s, &sizes));
-        if (fresh) TRY(find_response(s, once, source, there, U, Q));
-        good = is_rounding(s, lack, &sizes);
-        if (good && fresh) TRY(find_totals(s, once, source, there, U, Q)); /* the solution for U again */
-        if (good) break;
-        if (ground) TRY(check_balance(n, r, scale));
-        TRY(correct(n, s->response, ground, r, U));
+    for (int step = 0; step < MOST_STEPS; step++) {
+        TRY(put_potentials(s, U));
+        TRY(once(s, source, there));
+        const int fresh = s->electrodes == NULL;
+        TRY(find_size(s, U, &size));
+        TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, size, &t));
+        if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.doubt[0] / BALANCE)));
+        TRY(find_correction(s, ground, wanted, &t, size, &c));
+        if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
+        before = fresh ? INFINITY : c.move;
+        for (int i = 0; i < n; i++) U[i] += c.change[i];
     }
-    if (!good)
-        FAIL(FACET_NOT_CONVERGED,
-             "the potentials of the parts with total_flux were not found: %.3g is missing", least);
+    TRY(solve_accept_more(s->options.rtol, c.move + c.doubt, &s->report));
 done:
     base_free(&U);
-    base_free(&Q);
-    base_free(&r);
+    base_free(&wanted);
+    base_free(&t.Q);
+    base_free(&t.doubt);
+    base_free(&c.change);
     return status;
 }
 

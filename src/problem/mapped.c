@@ -388,9 +388,9 @@ done:
     return status;
 }
 
-static facet_status conservation(const struct facet_solver *s, double *imbalance) {
-    if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, imbalance);
-    return hdg_conservation(s->hdg, &s->solution, imbalance);
+static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
+    if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, balance);
+    return hdg_conservation(s->hdg, &s->solution, balance);
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */
@@ -597,6 +597,31 @@ static facet_status face_fluxes(const struct facet_solver *s, int n, const struc
     return hdg_face_fluxes(s->hdg, &s->solution, n, faces, fluxes);
 }
 
+static facet_status arrays(struct facet_solver *s, struct backend_array *arrays, int *n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = s->hdg;
+    struct hdg_solution *solution = &s->solution;
+    *n = 0;
+    TRY(bring(s));
+    arrays[(*n)++] = (struct backend_array){solution->trace, hdg_trace_size(h)};
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const int64_t count = h->data.mesh->blocks[b].count;
+        arrays[(*n)++] = (struct backend_array){solution->u[b], count * h->functions[b].Nu};
+        arrays[(*n)++] =
+            (struct backend_array){solution->q[b], count * h->functions[b].N * h->data.mesh->dim};
+    }
+done:
+    return status;
+}
+
+static facet_status totals(const struct facet_solver *s, int whole, int n, const double *const *psi,
+                           double *totals, double *roundings, double *squares) {
+    facet_status status = bring(s);
+    return status == FACET_OK
+               ? hdg_totals(s->hdg, &s->solution, whole, n, psi, totals, roundings, squares)
+               : status;
+}
+
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
     const struct mesh_block *b = mesh_block_of(s->problem->mesh, cell);
     hdg_mean_trace(s->hdg, &s->solution, (int)(b - s->problem->mesh->blocks), cell - b->first, values);
@@ -649,4 +674,6 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .evaluate = evaluate,
                                        .face_rule = face_rule,
                                        .face_fluxes = face_fluxes,
+                                       .arrays = arrays,
+                                       .totals = totals,
                                        .mean_trace = mean_trace};

@@ -32,7 +32,7 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 ENDS_WITH(facet_options, petsc);
 ENDS_WITH(facet_box, split);
 ENDS_WITH(facet_mesh_info, smallest_jacobian);
-ENDS_WITH(facet_report, memory_bytes);
+ENDS_WITH(facet_report, conservation_whole);
 ENDS_WITH(facet_cells, nodes);
 ENDS_WITH(facet_members, nodes);
 ENDS_WITH(facet_arrays, groups);

@@ -250,7 +250,7 @@ struct facet_solver {
     int has_next;
     int stale;        /* what must be made anew: roles */
     uint64_t digest;  /* of what functions give in the cells */
-    double *response; /* n_electrodes^2: what a unit of potential j lets in through i; NULL: not known */
+    struct solver_electrodes *electrodes; /* electrodes.c: how totals answer to potentials; NULL: not known */
     hdg_rule_maker maker;
     struct facet_context *context;
     int32_t n_cells; /* of the mesh when the solver was made */
@@ -289,6 +289,7 @@ struct facet_solver {
 typedef facet_status (*solver_once)(struct facet_solver *solver, const double *source, int there);
 facet_status solver_balance_electrodes(struct facet_solver *solver, solver_once once, const double *source,
                                        int there);
+void solver_forget_electrodes(struct facet_solver *solver); /* the matrices are others */
 /* The potential of the electrode of condition i of the problem. */
 double solver_potential(const struct facet_solver *solver, int i);
 
@@ -398,6 +399,10 @@ facet_status sample_take_on(const struct facet_solver *s, const char *name, int 
  * estimate of that: where K is large, much. 0: not worth a word, or another equation. Collective. */
 facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const char *const *on, double flux,
                                double *doubt);
+/* The root of the sum of squares over the faces of parts of K h^(dim - 2): what an error of u makes of a flux
+ * through them. */
+facet_status sample_part_stiffness(const struct facet_solver *s, int n_on, const char *const *on,
+                                   double *sum);
 static inline facet_status sample_take(const struct facet_solver *s, const char *name, int component,
                                        enum sample_take take, const char *on, double *values, int *n) {
     return sample_take_on(s, name, component, take, on != NULL, &on, values, n);

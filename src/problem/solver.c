@@ -1,5 +1,6 @@
 /* The public solver: what the options say, which discretization takes the problem (problem/backend.h), and
  * the calls of facet.h over it. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -351,7 +352,7 @@ void facet_solver_destroy(facet_solver **solver) {
     solve_report_clear(&s->report);
     problem_clear(&s->own);
     problem_clear(&s->next);
-    base_free(&s->response);
+    solver_forget_electrodes(s);
     base_free(solver);
 }
 
@@ -598,15 +599,27 @@ static int n_notes(const struct facet_solver *s) {
     return n;
 }
 
+/* A flux is rounding, or an error of u, where it is no more than so many times what these make of the terms
+ * that nearly cancel in it. */
+#define ABOVE_ERROR 10.0
+
+/* What is missing in the whole, relative to what passes; where nothing does, to the terms. */
+static double whole_balance(const struct solve_balance *b, double error) {
+    const int passes = b->through > ABOVE_ERROR * fmax(error, DBL_EPSILON) * b->terms;
+    const double scale = passes ? b->through : b->terms;
+    return scale > 0.0 ? b->missing / scale : 0.0;
+}
+
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     REQUIRE_AS(s, "solver");
     REQUIRE(report);
-    double conservation = -1.0;
+    struct solve_balance balance = {.cells = -1.0};
     if (s->solved) {
         facet_status status;
-        SOLVER_CALL(s, status, s->backend->conservation(s, &conservation));
+        SOLVER_CALL(s, status, s->backend->conservation(s, &balance));
         if (status != FACET_OK) return status;
     }
+    const double whole = balance.cells >= 0.0 ? whole_balance(&balance, s->report.error) : -1.0;
     int64_t volume = s->system.n_volume, trace = s->n_unknowns > 0 ? s->n_unknowns : s->system.n_free;
     facet_status counted = team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &volume);
     if (counted != FACET_OK) return counted;
@@ -621,7 +634,8 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                          .rate = s->report.rate,
                          .error = s->report.error,
                          .operator_name = operator_of(s),
-                         .conservation = conservation,
+                         .conservation = fmax(balance.cells, whole),
+                         .conservation_whole = whole,
                          .discretization = discretization_of(s),
                          .equation = s->problem->physics->name,
                          .device = device_name(s->context->device),

@@ -211,7 +211,7 @@ facet_status solver_renew(struct facet_solver *s, int look, int *changed) {
         TRY(solver_rebuild(s));
         TRY(solver_digest(s, &s->digest));
     }
-    if (what & (FACET_TRACE | FACET_CELLS)) base_free(&s->response);
+    if (what & (FACET_TRACE | FACET_CELLS)) solver_forget_electrodes(s);
     s->stale = 0;
 done:
     if (status != FACET_OK) s->solved = 0;
@@ -244,7 +244,7 @@ facet_status solver_set_reaction(struct facet_solver *s, double reaction) {
     TRY(field_create_constants(1, &reaction, &own));
     if (s->has_next) TRY(field_create_constants(1, &reaction, &next));
     TRY(s->backend->set_reaction(s, reaction));
-    base_free(&s->response);
+    solver_forget_electrodes(s);
     replace_reaction(&s->own, &own);
     if (s->has_next) replace_reaction(&s->next, &next);
     s->resolved.shares[SHARE_REACTION][s->resolved.region] = s->own.reaction; /* of a box */
