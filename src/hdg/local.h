@@ -99,6 +99,9 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
                         const struct hdg_face_table *table, int first, int n, double *values);
+/* through.c: where a condition or a contact says what goes through a face of the cell at hand, the integrals
+ * (one a component) of the flux out of it (diffusion) or of the traction upon it become that. */
+facet_status local_told_flux(struct local *l, const struct hdg_solution *s, int face, double *flux);
 /* rough.c, before hdg_condense. */
 /* On devices other than the host a few of these matrices are kept, for hdg_compare_samples: after
  * condensation they must be those of the device. */
