@@ -71,16 +71,19 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 
 /* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
  * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number with a few digits will do
- * where its doubt is below HARDLY of the scale, or what the tolerance of the solve lets one expect. */
+ * where its doubt is below HARDLY of the scale, or no worse than what was asked of the solve (LOOSE) or
+ * reached by it (TENFOLD). */
 #define ENOUGH  1e-5
 #define DIGIT   10.0
 #define NOTHING 1e-6
-#define HARDLY  1e-10
+#define HARDLY  1e-8
 #define LOOSE   100.0
+#define TENFOLD 10.0
 
 static void judge_value(const struct run *run, double largest, struct run_value *value) {
     const struct options *options = &run->solver->options;
     const double error = value->found.error;
+    const double loose = fmax(TENFOLD * run->report.error, LOOSE * fmax(options->rtol, options->error));
     double modulus = 0.0;
     for (int c = 0; c < value->n_components; c++) modulus = hypot(modulus, value->numbers[c]);
     value->trust = RUN_UNTRUSTED;
@@ -91,7 +94,7 @@ static void judge_value(const struct run *run, double largest, struct run_value 
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
-    } else if (error <= fmax(HARDLY * largest, LOOSE * fmax(options->rtol, options->error) * modulus)) {
+    } else if (error <= fmax(HARDLY * largest, loose * modulus)) {
         value->trust = RUN_ROUGH;
     }
 }
@@ -124,15 +127,22 @@ done:
     return status;
 }
 
+/* What would make a doubt smaller. */
+static const char *advice(const struct run *run) {
+    if (physics_entry(physics_of(run->file->equation), &run->file->options)->conserved == NULL)
+        return "; discretization: {method: hdg} balances it cell by cell";
+    return run->report.error > 1e-13 && strcmp(run->report.method, "direct") != 0
+               ? "; solver: {method: direct} makes the error of u smaller"
+               : "";
+}
+
 facet_status run_refuse_values(const struct run *run) {
     for (int i = 0; i < run->n_values; i++) {
         const struct run_value *value = &run->values[i];
         char note[RUN_NOTE_BYTES];
-        if (value->trust != RUN_UNTRUSTED) continue;
-        return base_fail(FACET_NOT_CONVERGED, "%s: %s%s", run->file->path, run_value_note(run, value, note),
-                         run->report.error > 1e-13 && strcmp(run->report.method, "direct") != 0
-                             ? "; solver: {method: direct} makes the error of u smaller"
-                             : "");
+        if (value->trust == RUN_UNTRUSTED)
+            return base_fail(FACET_NOT_CONVERGED, "%s: %s%s", run->file->path,
+                             run_value_note(run, value, note), advice(run));
     }
     return FACET_OK;
 }

@@ -1,5 +1,5 @@
-/* The flux through a part by the balance of cells behind it. A set S of cells that has all faces of the part
- * where u is given balances what goes through these against the rest of its surface,
+/* The flux through a part by the balance of cells behind it. A set S of cells that has all its faces balances
+ * what goes through it against the rest of its surface,
  *
  *     (flux through the part) = (integral of f - lambda u over S) - (flux through all other faces of S),
  *
@@ -23,16 +23,13 @@ struct cut {
     double *weights;        /* n_faces x 2: as the cell of either side sees it; the one of a cell that is not
                                here counts for nothing */
     int64_t *least, *most;  /* n_faces: the bits of the smaller and of the larger weight of both sides */
-    uint8_t *kinds;         /* n_faces */
+    uint8_t *seeds;         /* n_faces: those of the part, but for the ones whose condition says all */
     uint8_t *flags;         /* n_faces: closed ones */
     uint8_t *inside, *best; /* n_cells: S */
     int32_t *piece;         /* n_cells */
     int64_t *marks;         /* n_faces x 2 */
     double *hold;           /* n_cells: the integral of the reaction */
 };
-
-/* What a face of the boundary is: u is given, and it is of the part; u is given elsewhere; the rest. */
-enum { FACE_OPEN, FACE_SEED, FACE_GIVEN };
 
 /* Positive numbers in the order of their bits. */
 static int64_t bits_of(double x) {
@@ -111,7 +108,6 @@ static facet_status weigh_faces(struct cut *c, const int32_t *conditions, const 
             weights[side] = face.weight;
         }
         if (mesh_is_boundary(mesh, f) && conditions[f] < 0) weights[0] = 0.0; /* on the axis */
-        c->kinds[f] = face.is_seed ? FACE_GIVEN : FACE_OPEN;
         TRY(contact_weight(c, f, face.area, second, weights));
         c->least[f] = -bits_of(fmin(weights[0], weights[1]));
         c->most[f] = bits_of(is_seam(c, f) ? weights[0] : fmin(weights[0], weights[1]));
@@ -150,7 +146,7 @@ static facet_status cut_create(struct cut *c, const struct sample_where *where) 
     TRY(ALLOC(c->weights, 2 * n_faces));
     TRY(ALLOC(c->least, n_faces));
     TRY(ALLOC(c->most, n_faces));
-    TRY(CALLOC(c->kinds, n_faces));
+    TRY(CALLOC(c->seeds, n_faces));
     TRY(CALLOC(c->flags, n_faces));
     TRY(ALLOC(c->marks, 2 * n_faces));
     TRY(CALLOC(c->inside, n_cells));
@@ -166,7 +162,7 @@ static facet_status cut_create(struct cut *c, const struct sample_where *where) 
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
             const int32_t f = face_number(c->mesh, mesh_group_face(c->mesh, where->groups[k], i));
-            if (c->kinds[f] == FACE_GIVEN) c->kinds[f] = FACE_SEED;
+            c->seeds[f] = c->least[f] > 0;
         }
 done:
     base_free(&conditions);
@@ -178,7 +174,7 @@ static void cut_destroy(struct cut *c) {
     base_free(&c->weights);
     base_free(&c->least);
     base_free(&c->most);
-    base_free(&c->kinds);
+    base_free(&c->seeds);
     base_free(&c->flags);
     base_free(&c->marks);
     base_free(&c->inside);
@@ -197,7 +193,7 @@ static facet_status flood(struct cut *c) {
     mesh_find_pieces_between(mesh, c->flags, c->piece);
     memset(c->inside, 0, (size_t)mesh->n_cells); /* of the first cells of pieces, until the end */
     for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (c->kinds[f] == FACE_SEED) c->inside[c->piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
+        if (c->seeds[f]) c->inside[c->piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     while (mesh->part != NULL && changed) {
         changed = 0;
         for (int32_t f = 0; f < mesh->n_faces; f++)
@@ -231,7 +227,7 @@ static facet_status mark_surface(struct cut *c, const uint8_t *inside) {
 }
 
 static int on_surface(const struct cut *c, int32_t f) {
-    return c->marks[2 * (int64_t)f] && c->marks[2 * (int64_t)f + 1] && c->kinds[f] != FACE_SEED;
+    return c->marks[2 * (int64_t)f] && c->marks[2 * (int64_t)f + 1] && !c->seeds[f];
 }
 
 /* The weight of the surface of `inside`, without the part itself, and of the reaction in it. */
@@ -313,18 +309,14 @@ done:
     return status;
 }
 
-/* The faces of the part itself where u is not given: they are what their condition says. square: of weights.
- */
-static facet_status add_others(const struct cut *c, const struct sample_where *where, double *sums,
-                               double *square) {
+/* The faces of the part itself that are what their condition says. */
+static facet_status add_others(const struct cut *c, const struct sample_where *where, double *sums) {
     facet_status status = FACET_OK;
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
             const struct mesh_group_face at = mesh_group_face(c->mesh, where->groups[k], i);
             double flux[3];
-            const int32_t f = face_number(c->mesh, at);
-            if (c->kinds[f] == FACE_SEED) continue;
-            *square += pow(of_bits(c->least[f]), 2);
+            if (c->seeds[face_number(c->mesh, at)]) continue;
             TRY(c->s->backend->face_fluxes(c->s, 1, &at, flux));
             for (int j = 0; j < c->n; j++) {
                 sums[j] += flux[j];
@@ -415,7 +407,7 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where
                          double *weight, double *rounding, int *found) {
     facet_status status = FACET_OK;
     struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n};
-    double sums[7] = {0.0};
+    double sums[6] = {0.0};
     *found = can_balance(s);
     if (!*found) return FACET_OK;
     TRY(mesh_need_lists(c.mesh));
@@ -424,11 +416,10 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where
     TRY(find_best(&c, weight));
     TRY(mark_surface(&c, c.best));
     TRY(add_faces(&c, sums));
-    TRY(add_others(&c, where, sums, &sums[2 * n]));
+    TRY(add_others(&c, where, sums));
     TRY(add_source(&c, sums));
     TRY(add_reaction(&c, sums));
-    TRY(team_reduce(mesh_team(c.mesh), TEAM_SUM, 2 * n + 1, sums));
-    *weight = hypot(*weight, sqrt(sums[2 * n]));
+    TRY(team_reduce(mesh_team(c.mesh), TEAM_SUM, 2 * n, sums));
     *rounding = 0.0;
     for (int i = 0; i < n; i++) {
         flux[i] = sums[i];

@@ -5,11 +5,9 @@
 
 #include "problem/problem.h"
 
-/* A face as a cell sees it. weight: an error e of u is weight e in what is computed to go through. is_seed:
- * u is given there. */
+/* A face as a cell sees it. weight: an error e of u is weight e in what is computed to go through. */
 struct flux_face {
     double area, weight;
-    int is_seed;
 };
 /* Of the data that a cell has. */
 static inline int32_t flux_region(const struct facet_solver *s, int32_t cell) {

@@ -60,7 +60,7 @@ static facet_status stiffness_at(const struct facet_solver *s, int32_t cell, con
     const int32_t region = flux_region(s, cell);
     const int dim = data->mesh->dim;
     double mu, lambda;
-    if (data->conductivity != NULL) return largest_entry(data->conductivity[region], dim, x, K);
+    if (!data->equation->is_vector) return largest_entry(data->conductivity[region], dim, x, K);
     if (data->orthotropic != NULL && data->orthotropic[region] != NULL)
         return largest_entry(data->orthotropic[region], dim, x, K);
     TRY(largest_entry(data->mu[region], dim, x, &mu));
@@ -99,9 +99,8 @@ facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int lo
     face->area = face_area(s, cell, local, x, &volume);
     mesh_middle(s->problem->mesh, cell, -1, middle, J);
     TRY(stiffness_at(s, cell, middle, &K));
-    face->is_seed = c != NULL && gives_u(s, c);
     face->weight = volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
-    if (c == NULL || face->is_seed) goto done;
+    if (c == NULL || gives_u(s, c)) goto done;
     for (int a = 0; a < dim; a++) length += (x[a] - middle[a]) * (x[a] - middle[a]);
     for (int a = 0; a < dim; a++) normal[a] = (x[a] - middle[a]) / sqrt(length);
     TRY(hold_at(c, dim, x, normal, &hold));
@@ -166,11 +165,12 @@ done:
     return status;
 }
 
+/* Both numbers differ by more than the doubt of the first where the estimate is too small, by so much. */
 facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
                         struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     const double error = fmax(s->report.error, DBL_EPSILON);
-    double weight, least, size, better[3], rounding, modulus = 0.0;
+    double weight, least, size, better[3], rounding, modulus = 0.0, apart = 0.0;
     int found;
     for (int c = 0; c < n; c++) modulus += flux[c] * flux[c];
     modulus = sqrt(modulus);
@@ -184,7 +184,9 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_where 
     doubt->drive = fmin(least, weight) * size;
     TRY(flux_by_cut(s, where, n, better, &weight, &rounding, &found));
     if (!found || error * weight * size + rounding >= doubt->error) goto done;
-    *doubt = (struct sample_doubt){.error = error * weight * size + rounding, .drive = weight * size};
+    for (int c = 0; c < n; c++) apart = hypot(apart, better[c] - flux[c]);
+    *doubt = (struct sample_doubt){
+        .drive = weight * size, .error = fmax(1.0, apart / doubt->error) * error * weight * size + rounding};
     memcpy(flux, better, (size_t)n * sizeof *flux);
 done:
     return status;
