@@ -169,6 +169,7 @@ static void put_potentials(const struct run *run, struct text *out) {
 }
 
 static void put_values(const struct run *run, struct text *out) {
+    char mark[RUN_NOTE_BYTES];
     int width = 8;
     for (int i = 0; i < run->n_values; i++) {
         int n = (int)strlen(run->values[i].wanted->name);
@@ -185,6 +186,7 @@ static void put_values(const struct run *run, struct text *out) {
                 text_printf(out, "%s%.10g", c ? ", " : "", value->numbers[c]);
             if (value->n_components > 1) text_printf(out, ")");
         }
+        if (run_value_mark(run, value, mark)) text_printf(out, " (%s)", mark);
         text_printf(out, "\n");
     }
 }
@@ -280,10 +282,9 @@ void report_results(const struct run *run, struct text *out) {
         if (run->has_errors) put_errors(&run->errors, out);
         put_potentials(run, out);
         put_values(run, out);
-        if (run_note(run, RUN_NOTE_FLUX, note)) text_printf(out, "note      %s\n", note);
     }
     put_times(run, out);
-    if (run->output && run->report.converged)
+    if (run->output_written)
         text_printf(out, "output    %s; look at it with 'facet view %s', or with ParaView\n", run->output,
                     run->output);
 }

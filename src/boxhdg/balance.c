@@ -47,6 +47,15 @@ double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *s,
            (at.k * at.inverse[d] * (sign * even + odd) + face_tau(&at, d) * (inner - (side ? upper : lower)));
 }
 
+int boxhdg_given_flux(const struct boxhdg *h, const double *neumann, int64_t cell, int d, int side,
+                      double *flux) {
+    struct boxhdg_at at;
+    boxhdg_at_set(h, cell, &at);
+    if (h->grid.sides[d][side] != BOX_NEUMANN || !boxhdg_at_boundary(&at, d, side)) return 0;
+    *flux = neumann != NULL ? -boxhdg_at_integral(&at, d, neumann + at.faces[d][side]) : 0.0;
+    return 1;
+}
+
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell) {
     struct boxhdg_at at;
     double sum = 0.0;

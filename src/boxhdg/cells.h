@@ -120,6 +120,10 @@ facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_s
 /* The integral over a face of a cell of the numerical flux out of it, qhat.n = q.n + tau (u - uhat). */
 double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell, int d,
                         int side);
+/* The same where a Neumann condition says what it is, which the flux of the cell is up to rounding of terms
+ * as large as tau u; 0: there is none. neumann: as boxhdg_load takes it. */
+int boxhdg_given_flux(const struct boxhdg *h, const double *neumann, int64_t cell, int d, int side,
+                      double *flux);
 /* The mean over the faces of a cell of the trace's mean on them. */
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell);
 /* The terms of the flux are integrals of |q.n| + tau (|u| + |uhat|) over the faces of a cell. q is made from u

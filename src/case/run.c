@@ -291,7 +291,8 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     if (!options->no_files && has_targets(run)) TRY(write_files(run));
 done:
     run->total_seconds = base_seconds() - begin;
-    return status == FACET_OK && run->mesh != NULL ? run_compare_ranks(run) : status;
+    if (status == FACET_OK && run->mesh != NULL) status = run_compare_ranks(run);
+    return status == FACET_OK ? run_refuse_values(run) : status;
 }
 
 void run_destroy(struct run *run) {

@@ -16,13 +16,22 @@
 #include "io/json.h"
 #include "problem/problem.h"
 
+/* Exact, as far as the solve goes; zero within the scale of its kind, and set to 0; known to some digits
+ * only, which is as much as was asked for or as its scale lets one expect; not to be trusted: status 1. */
+enum run_trust { RUN_EXACT, RUN_ZERO, RUN_ROUGH, RUN_UNTRUSTED };
+
 /* A number, an array, or a line of points. */
 struct run_value {
     const struct case_value *wanted;
-    int64_t n_points; /* along a line; 0: not a line */
-    int n_components; /* 1: a scalar */
-    double *numbers;  /* (n_points or 1) x n_components */
-    double doubt;     /* of a flux: how much of it may be the error of u; 0: little */
+    int64_t n_points;          /* along a line; 0: not a line */
+    int n_components;          /* 1: a scalar */
+    double *numbers;           /* (n_points or 1) x n_components */
+    struct sample_doubt found; /* of a flux or force, as it was taken */
+    /* Of one of which the error of u may be more than 1e-5: */
+    enum run_trust trust;
+    double doubt;      /* what may be the error of u; of a zero a bound of it, in the numbers' units */
+    double scale;      /* of a zero: what it is nothing of, */
+    int against_drive; /* which is what u could drive through there, not the largest flux */
 };
 
 struct run_options {
@@ -90,7 +99,8 @@ facet_status run_check_data(const struct case_file *file, const facet_problem *p
                             struct problem_findings *findings);
 /* Mesh, problem, solver, solve, errors, values, output files. options: NULL for the case as it is. The struct
  * is filled as far as the run came, also on failure; the caller destroys it in any case. With
- * FACET_NOT_CONVERGED there is a report, but no errors and values, and nothing is written. */
+ * FACET_NOT_CONVERGED there is a report. Where that says `converged` a value cannot be trusted, which is
+ * marked, and everything is written; else there are no errors and values, and nothing is written. */
 facet_status run_solve(const struct case_file *file, facet_context *context,
                        const struct run_options *options, struct run *run);
 void run_destroy(struct run *run);
@@ -107,6 +117,8 @@ void run_line_point(const struct case_value *value, int64_t i, int64_t n, double
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);
 facet_status run_measure_values(struct run *run);
 facet_status run_write_values(const struct run *run);
+/* FACET_NOT_CONVERGED names the first value that cannot be trusted. */
+facet_status run_refuse_values(const struct run *run);
 
 /* run_ranks.c: fills in n_ranks and spreads. Collective. */
 facet_status run_compare_ranks(struct run *run);
@@ -122,11 +134,13 @@ enum run_note {
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_BROKEN,   /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
-    RUN_NOTE_FLUX,     /* a flux has few digits */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]);
+/* Of a value that is not exact: the sentence, and what stands behind its number in a report. */
+const char *run_value_note(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
+const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]);
 const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
 

@@ -77,6 +77,23 @@ static void write_values(struct json *json, const struct run *run) {
     json_object_end(json);
 }
 
+/* Of the values that are not exact; they stay numbers above. */
+static void write_bars(struct json *json, const struct run *run) {
+    char note[RUN_NOTE_BYTES];
+    int n = 0;
+    for (int i = 0; i < run->n_values; i++) {
+        const struct run_value *value = &run->values[i];
+        if (!run_value_note(run, value, note)) continue;
+        if (n++ == 0) json_object_begin(json, "bars");
+        json_object_begin(json, value->wanted->name);
+        json_number(json, "error", value->doubt);
+        json_string(json, "kind", "estimated");
+        json_string(json, "why", note);
+        json_object_end(json);
+    }
+    if (n > 0) json_object_end(json);
+}
+
 static void write_solver(struct json *json, const facet_report *report) {
     json_object_begin(json, "solver");
     json_string(json, "method", report->method);
@@ -168,6 +185,11 @@ static void write_notes(struct json *json, const struct run *run) {
         if (n++ == 0) json_array_begin(json, "notes");
         json_string(json, NULL, note);
     }
+    for (int i = 0; i < run->n_values; i++) {
+        if (!run_value_note(run, &run->values[i], note)) continue;
+        if (n++ == 0) json_array_begin(json, "notes");
+        json_string(json, NULL, note);
+    }
     if (n > 0) json_array_end(json);
 }
 
@@ -215,6 +237,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     if (rates != NULL) write_norms(json, "rates", rates);
     if (run->solver != NULL && run->report.converged) write_potentials(json, run);
     if (run->n_values > 0) write_values(json, run);
+    write_bars(json, run);
     write_seconds(json, run);
     json_integer(json, "memory_bytes", base_peak_resident_bytes());
     write_memory(json, run);

@@ -1,5 +1,4 @@
 /* Sentences that whoever reads the results should know. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,24 +29,40 @@ const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYT
     return text;
 }
 
-/* Of the flux that has the fewest digits. */
-static const char *flux_note(const struct run *run, char text[RUN_NOTE_BYTES]) {
-    const struct run_value *worst = NULL;
-    for (int i = 0; i < run->n_values; i++)
-        if (run->values[i].doubt > 0.0 &&
-            (worst == NULL ||
-             run->values[i].doubt * fabs(worst->numbers[0]) > worst->doubt * fabs(run->values[i].numbers[0])))
-            worst = &run->values[i];
-    if (worst == NULL) return NULL;
-    snprintf(
-        text, RUN_NOTE_BYTES,
-        "the flux '%s' may be off by %.1g: an error of u of %.1g, relative, times the conductivity there",
-        worst->wanted->name, worst->doubt, run->report.error);
+/* "flux" or "force". */
+static const char *kind_of(const struct run *run) {
+    return physics_of(run->file->equation)->entries[0]->conserved;
+}
+
+const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]) {
+    if (value->trust == RUN_EXACT) return NULL;
+    if (value->trust == RUN_ZERO)
+        snprintf(text, RUN_NOTE_BYTES, "below %.1g of %s%s", value->doubt / value->scale,
+                 value->against_drive ? "what u could drive" : "the largest ",
+                 value->against_drive ? "" : kind_of(run));
+    else
+        snprintf(text, RUN_NOTE_BYTES, "%smay be off by %.1g",
+                 value->trust == RUN_ROUGH ? "" : "not trusted: ", value->doubt);
+    return text;
+}
+
+const char *run_value_note(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]) {
+    const char *name = value->wanted->name, *kind = kind_of(run);
+    char mark[RUN_NOTE_BYTES];
+    if (!run_value_mark(run, value, mark)) return NULL;
+    if (value->trust == RUN_ZERO)
+        snprintf(text, RUN_NOTE_BYTES, "the %s '%.64s' is zero: it is %.80s", kind, name, mark);
+    else
+        snprintf(text, RUN_NOTE_BYTES,
+                 "the %s '%.64s' %s %.1g, and it is %.2g: an error of u of %.1g, relative, makes that of it "
+                 "where it goes through",
+                 kind, name,
+                 value->trust == RUN_ROUGH ? "may be off by" : "cannot be trusted: it may be off by",
+                 value->doubt, value->numbers[0], run->report.error);
     return text;
 }
 
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
-    if (which == RUN_NOTE_FLUX) return flux_note(run, text);
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->findings.mismatch, text);
     if (which == RUN_NOTE_BROKEN) {
         snprintf(text, RUN_NOTE_BYTES, "%s", run->findings.broken);

@@ -56,8 +56,8 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
                             : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
                                                             : SAMPLE_MEAN;
     TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
-    TRY(sample_take_on(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on, wanted->on,
-                       value->numbers, &value->n_components));
+    TRY(sample_take_judged(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on,
+                           wanted->on, value->numbers, &value->n_components, &value->found));
 done:
     return status;
 }
@@ -69,32 +69,82 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
                                                                  : measure_taken(solver, value);
 }
 
-/* A flux of which the error of u may be a good part is none: beside the largest flux that is asked for. */
-#define MOST_DOUBT 0.3
+/* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
+ * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number with a few digits will do
+ * where its doubt is below HARDLY of the scale, or no worse than what was asked of the solve (LOOSE) or
+ * reached by it (TENFOLD). */
+#define ENOUGH  1e-5
+#define DIGIT   10.0
+#define NOTHING 1e-6
+#define HARDLY  1e-8
+#define LOOSE   100.0
+#define TENFOLD 10.0
 
-static int is_flux(const struct run_value *value) {
-    return value->wanted->take == CASE_INTEGRAL && strcmp(value->wanted->field, "flux") == 0;
+static void judge_value(const struct run *run, double largest, struct run_value *value) {
+    const struct options *options = &run->solver->options;
+    const double error = value->found.error;
+    const double loose = fmax(TENFOLD * run->report.error, LOOSE * fmax(options->rtol, options->error));
+    double modulus = 0.0;
+    for (int c = 0; c < value->n_components; c++) modulus = hypot(modulus, value->numbers[c]);
+    value->trust = RUN_UNTRUSTED;
+    value->doubt = error;
+    value->against_drive = error > NOTHING * largest;
+    value->scale = value->against_drive ? value->found.drive : largest;
+    if (modulus <= DIGIT * error && error <= NOTHING * value->scale) {
+        value->trust = RUN_ZERO;
+        value->doubt += modulus;
+        for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
+    } else if (error <= fmax(HARDLY * largest, loose * modulus)) {
+        value->trust = RUN_ROUGH;
+    }
 }
 
-static facet_status doubt_fluxes(struct run *run) {
+static int is_exact(const struct run_value *value) {
+    double modulus = 0.0;
+    for (int c = 0; c < value->n_components && value->n_points == 0; c++)
+        modulus = hypot(modulus, value->numbers[c]);
+    return value->found.error <= ENOUGH * modulus;
+}
+
+/* The scale is looked for when a value needs it. A mean is an integral over the area. */
+static facet_status judge_values(struct run *run) {
     facet_status status = FACET_OK;
-    double largest = 0.0;
-    for (int i = 0; i < run->n_values; i++)
-        if (is_flux(&run->values[i])) largest = fmax(largest, fabs(run->values[i].numbers[0]));
+    double largest = -1.0;
     for (int i = 0; i < run->n_values; i++) {
         struct run_value *value = &run->values[i];
-        if (!is_flux(value)) continue;
-        TRY(sample_flux_doubt(run->solver, value->wanted->n_on, value->wanted->on, largest, &value->doubt));
-        if (value->doubt > MOST_DOUBT * largest && largest > 0.0)
-            FAIL(FACET_NOT_CONVERGED,
-                 "%s: the flux '%s' cannot be trusted: an error of u of %.1g, relative, times the "
-                 "conductivity "
-                 "there is %.2g, and the flux is %.2g; ask for it where the conductivity is small",
-                 run->file->path, value->wanted->name, run->solver->report.error, value->doubt,
-                 value->numbers[0]);
+        const struct case_value *wanted = value->wanted;
+        struct sample_doubt whole = value->found;
+        double numbers[SAMPLE_MAX_COMPONENTS];
+        int n;
+        if (is_exact(value)) continue;
+        if (largest < 0.0) TRY(sample_largest_flux(run->solver, &largest));
+        if (wanted->take == CASE_MEAN)
+            TRY(sample_take_judged(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
+                                   numbers, &n, &whole));
+        judge_value(run, largest * (value->found.error / whole.error), value);
     }
 done:
     return status;
+}
+
+/* What would make a doubt smaller. */
+static const char *advice(const struct run *run) {
+    if (physics_entry(physics_of(run->file->equation), &run->file->options)->conserved == NULL)
+        return "; discretization: {method: hdg} balances it cell by cell";
+    return run->report.error > 1e-13 && strcmp(run->report.method, "direct") != 0
+               ? "; solver: {method: direct} makes the error of u smaller"
+               : "";
+}
+
+facet_status run_refuse_values(const struct run *run) {
+    for (int i = 0; i < run->n_values; i++) {
+        const struct run_value *value = &run->values[i];
+        char note[RUN_NOTE_BYTES];
+        if (value->trust == RUN_UNTRUSTED)
+            return base_fail(FACET_NOT_CONVERGED, "%s: %s%s", run->file->path,
+                             run_value_note(run, value, note), advice(run));
+    }
+    return FACET_OK;
 }
 
 facet_status run_measure_values(struct run *run) {
@@ -114,7 +164,7 @@ facet_status run_measure_values(struct run *run) {
         }
         TRY(base_check_interrupt());
     }
-    TRY(doubt_fluxes(run));
+    TRY(judge_values(run));
 done:
     return status;
 }

@@ -18,8 +18,7 @@ int contact_has_cell(const struct hdg *h, int block, int32_t cell) {
     return h->contacts != NULL && h->contacts->number[block][cell] >= 0;
 }
 
-/* h at the boundary rule of a face of the cell at hand into l->values, with the normals in l->normal. */
-static facet_status conductance(struct local *l, int face) {
+facet_status contact_conductance(struct local *l, int face) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     const struct hdg_contact *contact = &h->data.contacts[h->data.face_contact[local_face_number(l, face)]];
@@ -137,7 +136,7 @@ facet_status contact_create(struct hdg *h, const uint8_t *eliminated) {
         l.block = h->contacts->cells[i].block;
         l.cell = h->contacts->cells[i].cell;
         for (int k = 0; k < h->contacts->cells[i].n_slots; k++)
-            TRY(conductance(&l, h->contacts->cells[i].slots[k]));
+            TRY(contact_conductance(&l, h->contacts->cells[i].slots[k]));
     }
 done:
     local_destroy(&l);
@@ -189,7 +188,7 @@ static facet_status find_masses(struct local *l, const struct contact_cell *c, c
     memset(mass, 0, (size_t)s->f * (size_t)s->f * sizeof *mass);
     for (int k = 0; k < c->n_slots; k++) {
         const struct hdg_face_table *table = hdg_face_of(&s->space->boundary, c->slots[k]);
-        TRY(conductance(l, c->slots[k]));
+        TRY(contact_conductance(l, c->slots[k]));
         for (int q = 0; q < table->rule.n; q++) l->values[q] = copysign(l->values[q], table->rule.w[q]);
         local_face_mass(table->rule.n, table->m, table->psi, l->hdg->data.mesh->dim, l->normal, l->values,
                         mass + (int64_t)c->starts[k] * (s->f + 1), s->f);
@@ -427,7 +426,7 @@ static facet_status find_weak(const struct hdg *h, uint8_t *cut) {
         for (int k = 0; k < c->n_slots; k++) {
             double largest = 0.0;
             TRY(local_begin(&l, c->block, c->cell));
-            TRY(conductance(&l, c->slots[k]));
+            TRY(contact_conductance(&l, c->slots[k]));
             for (int q = 0; q < hdg_face_of(&h->space.blocks[c->block].boundary, c->slots[k])->rule.n; q++)
                 largest = fmax(largest, l.values[q]);
             cut[local_face_number(&l, c->slots[k])] = largest * sqrt(square) < WEAK * l.mean_K;

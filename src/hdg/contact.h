@@ -57,6 +57,8 @@ static inline int64_t contact_start(const struct hdg *hdg, int block, int32_t ce
     const struct trace_space *seen = contact_seen(hdg);
     return seen->face_first[seen->faces[block][(int64_t)cell * seen->n_slots[block] + face]];
 }
+/* h at the boundary rule of a face of the cell at hand into l->values, with the normals in l->normal. */
+facet_status contact_conductance(struct local *l, int face);
 int contact_has_cell(const struct hdg *hdg, int block, int32_t cell);
 /* K_e (n x n) of the cell at hand, if it is one of them. */
 facet_status contact_condense(struct local *l, double *K);

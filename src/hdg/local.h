@@ -115,6 +115,9 @@ facet_status local_face_values(struct local *l, const struct hdg_solution *s, in
                                struct local_face *values);
 /* The integral of reaction u over the cell at hand. */
 facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken);
+/* through.c: where a condition or a contact says what goes through a face of the cell at hand, the integrals
+ * (one a component) of the flux out of it (diffusion) or of the traction upon it become that. */
+facet_status local_told_flux(struct local *l, const struct hdg_solution *s, int face, double *flux);
 /* rough.c, before hdg_condense. */
 /* On devices other than the host a few of these matrices are kept, for hdg_compare_samples: after
  * condensation they must be those of the device. */

@@ -384,6 +384,7 @@ facet_status hdg_face_fluxes(const struct hdg *h, const struct hdg_solution *s, 
         TRY(local_begin(&l, l.block, l.cell));
         TRY(face_flux(&l, s, faces[i].local, 0, flux, absolute));
         for (int c = 0; c < h->trace.n_components; c++) flux[c] *= h->data.equation->outward;
+        TRY(local_told_flux(&l, s, faces[i].local, flux));
     }
 done:
     local_destroy(&l);

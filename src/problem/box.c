@@ -426,9 +426,12 @@ done:
 
 static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
                                 double *fluxes) {
+    const struct box_backend *b = s->box;
+    const int known = b->neumann != NULL || !has_values(s, HDG_NEUMANN);
     for (int i = 0; i < n; i++) {
         int d, side;
         shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
+        if (known && boxhdg_given_flux(b->hdg, b->neumann, faces[i].cell, d, side, &fluxes[3 * i])) continue;
         fluxes[3 * i] = boxhdg_face_flux(s->box->hdg, &s->box->solution, faces[i].cell, d, side);
     }
     return FACET_OK;

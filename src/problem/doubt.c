@@ -1,88 +1,234 @@
-/* What the error of u does to fluxes: a cell of size h turns an error e into K e / h, times its face. Where K
- * is larger by orders of magnitude than what the flux has to pass elsewhere, that may be all there is. */
+/* What the error of u does to a flux, and to a force: an error e of u is w e in what goes through a face of a
+ * cell, w = K A^2 / V with the area A of the face and the volume V of the cell. Where K is larger by orders
+ * of magnitude than what the flux has to pass elsewhere, that may be all there is. Where a condition says
+ * what goes through (src/hdg/through.c), w is a A (Robin), k A (springs), or 0. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "mesh/part.h"
-#include "problem/problem.h"
+#include "problem/cut.h"
 
-/* The least part of a flux that is worth a word; and what a flux is measured by at least, where there is
- * none: this part of what the least K, of so many cells that are looked at, would let through. */
-#define LITTLE  1e-5
-#define NOTHING 1e-6
-#define LOOKED  10000
+/* A flux that is known as well as this, relative, is not looked at again. */
+#define LITTLE 1e-6
 
-/* K h^(dim - 2) of a face, K and h being those of the middle of its cell. */
-static facet_status face_stiffness(const struct facet_solver *s, int32_t cell, double *stiffness) {
-    facet_status status = FACET_OK;
+/* ------------------------------------------------------------------------------------------ one face */
+
+static double cross_length(int dim, const double *a, const double *b) {
+    if (dim == 2) return hypot(a[0], a[1]);
+    return sqrt(pow(a[1] * b[2] - a[2] * b[1], 2) + pow(a[2] * b[0] - a[0] * b[2], 2) +
+                pow(a[0] * b[1] - a[1] * b[0], 2));
+}
+
+/* The area of a face (with 2 pi r of a body of revolution), its middle and the volume of its cell, all from
+ * the map in the middle of the face. */
+static double face_area(const struct facet_solver *s, int32_t cell, int local, double x[3], double *volume) {
     const struct facet_mesh *mesh = s->problem->mesh;
-    const struct hdg_data *data = &s->resolved.data;
-    const struct field *field = data->conductivity[data->cell_region != NULL ? data->cell_region[cell] : 0];
-    const int dim = mesh->dim, n = field_n_components(field);
-    double x[3], J[9], K[9], largest = 0.0;
-    mesh_middle(mesh, cell, -1, x, J);
-    TRY(field_eval(field, 1, dim, x, K));
-    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(K[i]));
-    double volume = dim == 2 ? J[0] * J[3] - J[1] * J[2]
-                             : J[0] * (J[4] * J[8] - J[5] * J[7]) - J[1] * (J[3] * J[8] - J[5] * J[6]) +
-                                   J[2] * (J[3] * J[7] - J[4] * J[6]);
-    *stiffness = dim == 2 ? largest : largest * cbrt(fabs(volume));
-done:
-    return status;
+    const int dim = mesh->dim;
+    const enum shape shape = mesh_block_of(mesh, cell)->shape, face = shape_face_shape(shape, local);
+    double J[9], frame[4 * 2], corners[3][3] = {{0.0}}, edges[2][3] = {{0.0}};
+    mesh_middle(mesh, cell, local, x, J);
+    shape_nodes(face, 1, frame);
+    for (int i = 0; i < dim; i++) shape_face_point(shape, local, 0, frame + i * (dim - 1), corners[i]);
+    for (int i = 1; i < dim; i++)
+        for (int a = 0; a < dim * dim; a++)
+            edges[i - 1][a / dim] += J[a] * (corners[i][a % dim] - corners[0][a % dim]);
+    double det = dim == 2 ? J[0] * J[3] - J[1] * J[2]
+                          : J[0] * (J[4] * J[8] - J[5] * J[7]) - J[1] * (J[3] * J[8] - J[5] * J[6]) +
+                                J[2] * (J[3] * J[7] - J[4] * J[6]);
+    double around = s->resolved.data.plane == HDG_AXISYMMETRIC ? 2.0 * M_PI * fabs(x[0]) : 1.0;
+    *volume = around * fabs(det) * shape_measure(shape);
+    return around * cross_length(dim, edges[0], edges[1]) * (dim == 3 ? shape_measure(face) : 1.0);
 }
 
-facet_status sample_part_stiffness(const struct facet_solver *s, int n_on, const char *const *on,
-                                   double *sum) {
+/* The largest entry of a field of any number of components. */
+static facet_status largest_entry(const struct field *field, int dim, const double *x, double *largest) {
     facet_status status = FACET_OK;
-    struct sample_where where;
-    *sum = 0.0;
-    TRY(sample_where_find(s, n_on, on, 1, &where));
-    for (int k = 0; k < where.n; k++)
-        for (int32_t i = 0; i < where.groups[k]->count; i++) {
-            double stiffness;
-            TRY(face_stiffness(s, mesh_group_face(s->problem->mesh, where.groups[k], i).cell, &stiffness));
-            *sum += stiffness * stiffness;
-        }
-    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, sum));
-    *sum = sqrt(*sum);
+    double values[16] = {0.0};
+    *largest = 0.0;
+    TRY(field_eval(field, 1, dim, x, values));
+    for (int i = 0; i < field_n_components(field); i++) *largest = fmax(*largest, fabs(values[i]));
 done:
-    sample_where_destroy(&where);
     return status;
 }
 
-static facet_status least_stiffness(const struct facet_solver *s, double *least) {
+/* K, or what stands in its place in elasticity: an error of u that costs no energy of lambda is not weighed
+ * by it, hence the geometric mean. */
+static facet_status stiffness_at(const struct facet_solver *s, int32_t cell, const double *x, double *K) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &s->resolved.data;
+    const int32_t region = flux_region(s, cell);
+    const int dim = data->mesh->dim;
+    double mu, lambda;
+    if (!data->equation->is_vector) return largest_entry(data->conductivity[region], dim, x, K);
+    if (data->orthotropic != NULL && data->orthotropic[region] != NULL)
+        return largest_entry(data->orthotropic[region], dim, x, K);
+    TRY(largest_entry(data->mu[region], dim, x, &mu));
+    TRY(largest_entry(data->lambda[region], dim, x, &lambda));
+    *K = sqrt(2.0 * mu * (2.0 * mu + lambda));
+done:
+    return status;
+}
+
+/* Robin's a, or the springs of a condition, at the middle of a face. */
+static facet_status hold_at(const struct hdg_condition *c, int dim, const double *x, const double *normal,
+                            double *hold) {
+    facet_status status = FACET_OK;
+    const struct field *field = c->kind == HDG_ROBIN ? c->a : c->spring;
+    double values[16] = {0.0};
+    *hold = 0.0;
+    if (field == NULL) return FACET_OK;
+    TRY(field_eval_on(field, 1, dim, x, dim, normal, values));
+    for (int i = 0; i < field_n_components(field); i++) *hold = fmax(*hold, fabs(values[i]));
+done:
+    return status;
+}
+
+/* Whether u itself is given, at least a component of it: then the flux is that of the cell. */
+static int gives_u(const struct facet_solver *s, const struct hdg_condition *c) {
+    const struct equation *e = s->resolved.data.equation;
+    if (!e->by_faces || e->asymmetric != 0) return 1;
+    return c->kind == HDG_MECHANICAL ? c->fixed[0] || c->fixed[1] || c->fixed[2] : c->kind == HDG_DIRICHLET;
+}
+
+facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local,
+                              const struct hdg_condition *c, struct flux_face *face) {
+    facet_status status = FACET_OK;
+    const int dim = s->problem->mesh->dim;
+    double x[3], middle[3], J[9], normal[3] = {0.0}, volume, K, hold, length = 0.0;
+    face->area = face_area(s, cell, local, x, &volume);
+    mesh_middle(s->problem->mesh, cell, -1, middle, J);
+    TRY(stiffness_at(s, cell, middle, &K));
+    face->weight = volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
+    if (c == NULL || gives_u(s, c)) goto done;
+    for (int a = 0; a < dim; a++) length += (x[a] - middle[a]) * (x[a] - middle[a]);
+    for (int a = 0; a < dim; a++) normal[a] = (x[a] - middle[a]) / sqrt(length);
+    TRY(hold_at(c, dim, x, normal, &hold));
+    face->weight = fmin(face->weight, hold * face->area);
+done:
+    return status;
+}
+
+const struct hdg_condition *flux_condition(const struct facet_solver *s, const struct mesh_group *part,
+                                           int32_t i) {
+    const struct problem_resolved *r = &s->resolved;
+    const int32_t number =
+        mesh_is_box(s->problem->mesh) ? r->side_condition[part->side] : r->face_condition[part->ids[i]];
+    return number >= 0 ? &r->conditions[number] : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------ parts */
+
+/* Of all faces as if their errors were independent. */
+static facet_status part_weight(const struct facet_solver *s, const struct sample_where *where,
+                                double *weight) {
+    facet_status status = FACET_OK;
+    *weight = 0.0;
+    for (int k = 0; k < where->n; k++)
+        for (int32_t i = 0; i < where->groups[k]->count; i++) {
+            const struct mesh_group_face at = mesh_group_face(s->problem->mesh, where->groups[k], i);
+            struct flux_face face;
+            TRY(flux_face_weight(s, at.cell, at.local, flux_condition(s, where->groups[k], i), &face));
+            *weight += face.weight * face.weight;
+        }
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, weight));
+    *weight = sqrt(*weight);
+done:
+    return status;
+}
+
+static facet_status largest_u(const struct facet_solver *s, double *size) {
+    facet_status status = FACET_OK;
+    double extremes[2];
+    int n;
+    TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));
+    TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &extremes[1], &n));
+    *size = fmax(fabs(extremes[0]), fabs(extremes[1]));
+done:
+    return status;
+}
+
+/* The least K of so many cells, and of all ranks: what a flux has to pass somewhere, where nobody looks for
+ * the place. */
+#define LOOKED 10000
+static facet_status least_weight(const struct facet_solver *s, double *least) {
     facet_status status = FACET_OK;
     const int32_t n = s->problem->mesh->n_cells, step = n > LOOKED ? n / LOOKED : 1;
     *least = DBL_MAX;
     for (int32_t cell = 0; cell < n; cell += step) {
-        double stiffness;
-        TRY(face_stiffness(s, cell, &stiffness));
-        *least = fmin(*least, stiffness);
+        struct flux_face face;
+        TRY(flux_face_weight(s, cell, 0, NULL, &face));
+        *least = fmin(*least, face.weight);
     }
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MIN, 1, least));
 done:
     return status;
 }
 
-facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const char *const *on, double flux,
-                               double *doubt) {
+/* Both numbers differ by more than the doubt of the first where the estimate is too small, by so much. */
+facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
+                        struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     const double error = fmax(s->report.error, DBL_EPSILON);
-    double stiffness, least, extremes[2], size;
-    int n;
-    *doubt = 0.0;
-    if (s->resolved.data.conductivity == NULL || strcmp(s->problem->physics->through, "flux") != 0)
-        return FACET_OK;
-    TRY(sample_part_stiffness(s, n_on, on, &stiffness));
-    if (error * stiffness * s->report.largest <= LITTLE * fabs(flux))
-        return FACET_OK; /* it is large enough */
-    TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));
-    TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &extremes[1], &n));
-    TRY(least_stiffness(s, &least));
-    size = fmax(fabs(extremes[0]), fabs(extremes[1]));
-    *doubt = error * stiffness * size;
-    if (*doubt <= LITTLE * fmax(fabs(flux), NOTHING * least * size)) *doubt = 0.0;
+    double weight, least, size, better[3], rounding, modulus = 0.0, apart = 0.0;
+    int found;
+    for (int c = 0; c < n; c++) modulus += flux[c] * flux[c];
+    modulus = sqrt(modulus);
+    TRY(part_weight(s, where, &weight));
+    *doubt = (struct sample_doubt){.error = error * weight * s->report.largest};
+    if (doubt->error <= LITTLE * modulus) goto done;
+    TRY(largest_u(s, &size));
+    doubt->error = error * weight * size;
+    if (doubt->error <= LITTLE * modulus) goto done;
+    TRY(least_weight(s, &least));
+    doubt->drive = fmin(least, weight) * size;
+    TRY(flux_by_cut(s, where, n, better, &weight, &rounding, &found));
+    if (!found || error * weight * size + rounding >= doubt->error) goto done;
+    for (int c = 0; c < n; c++) apart = hypot(apart, better[c] - flux[c]);
+    *doubt = (struct sample_doubt){
+        .drive = weight * size, .error = fmax(1.0, apart / doubt->error) * error * weight * size + rounding};
+    memcpy(flux, better, (size_t)n * sizeof *flux);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ scale */
+
+/* The moduli of all faces of a part, summed. */
+static facet_status part_modulus(const struct facet_solver *s, const struct mesh_group *part, int n,
+                                 double *sum) {
+    facet_status status = FACET_OK;
+    for (int32_t i = 0; i < part->count; i++) {
+        const struct mesh_group_face at = mesh_group_face(s->problem->mesh, part, i);
+        double flux[3], square = 0.0;
+        if (at.is_inner) continue;
+        TRY(s->backend->face_fluxes(s, 1, &at, flux));
+        for (int c = 0; c < n; c++) square += flux[c] * flux[c];
+        *sum += sqrt(square);
+    }
+done:
+    return status;
+}
+
+facet_status sample_largest_flux(const struct facet_solver *s, double *largest) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    const int n = physics_components(s->problem->physics, mesh->dim);
+    *largest = 0.0;
+    if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
+    for (int c = 0; c < s->own.n_conditions; c++) {
+        const char *part = s->own.conditions[c].part;
+        struct sample_where where;
+        double sum = 0.0;
+        if (strcmp(part, "rest") == 0 && !problem_has_rest(mesh, &s->resolved)) continue;
+        TRY(sample_where_find(s, 1, &part, 1, &where));
+        for (int k = 0; k < where.n && status == FACET_OK; k++)
+            status = part_modulus(s, where.groups[k], n, &sum);
+        sample_where_destroy(&where);
+        TRY(status);
+        TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
+        *largest = fmax(*largest, sum);
+    }
 done:
     return status;
 }

@@ -115,23 +115,24 @@ struct totals {
 };
 
 /* The integrals of q, which rounding in u disturbs by that of K u / h. */
-static facet_status sample_totals(const struct facet_solver *s, double size, struct totals *t) {
+static facet_status sample_totals(const struct facet_solver *s, struct totals *t) {
     facet_status status = FACET_OK;
     const char **parts = NULL;
     TRY(ALLOC(parts, s->own.n_conditions));
     t->Q[0] = t->doubt[0] = 0.0;
     for (int e = 0; e < s->own.n_electrodes; e++) {
         int n = 0, found;
-        double Q = 0.0, stiffness = 0.0;
+        double Q = 0.0;
+        struct sample_doubt doubt = {0};
         for (int i = 0; i < s->own.n_conditions; i++)
             if (s->own.conditions[i].electrode == e + 1) parts[n++] = s->own.conditions[i].part;
-        if (n > 0) TRY(sample_take_on(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found));
-        if (n > 0) TRY(sample_part_stiffness(s, n, parts, &stiffness));
+        if (n > 0)
+            TRY(sample_take_judged(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found, &doubt));
         t->Q[0] -= Q; /* in, where q.n is out */
-        t->doubt[0] += s->report.error * stiffness * size;
+        t->doubt[0] += doubt.error;
         if (e == 0) continue;
         t->Q[e] = -Q;
-        t->doubt[e] = s->report.error * stiffness * size;
+        t->doubt[e] = doubt.error;
     }
 done:
     base_free(&parts);
@@ -142,7 +143,7 @@ static facet_status find_totals(const struct facet_solver *s, double size, struc
     facet_status status = FACET_OK;
     const struct solver_electrodes *e = s->electrodes;
     double *squares = NULL;
-    if (e->psi == NULL) return sample_totals(s, size, t);
+    if (e->psi == NULL) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
     TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->doubt, squares));
     for (int k = 0; k < e->n; k++) t->doubt[k] += s->report.error * sqrt(squares[e->n]) * e->lack[k];
@@ -220,7 +221,7 @@ static facet_status add_samples(struct facet_solver *s, const double *before, do
     struct totals t = {0};
     TRY(ALLOC(t.Q, e->n));
     TRY(ALLOC(t.doubt, e->n));
-    TRY(sample_totals(s, 0.0, &t));
+    TRY(sample_totals(s, &t));
     for (int i = 0; i < e->n; i++) e->C[i * e->n + k] = (t.Q[i] - before[i]) / step;
 done:
     base_free(&t.Q);
@@ -251,7 +252,7 @@ static facet_status find_response(struct facet_solver *s, solver_once once, cons
         TRY(CALLOC(e->psi, n));
         TRY(keep(s, &kept));
     } else {
-        TRY(sample_totals(s, size, t));
+        TRY(sample_totals(s, t));
     }
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < n; i++) U[i] += k == 0 || i == k ? step : 0.0;

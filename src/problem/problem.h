@@ -263,6 +263,7 @@ struct facet_solver {
     enum option_method method; /* that is used, and its preconditioner */
     enum option_preconditioner preconditioner;
     int solved;
+    int has_source;    /* the last solve was for a source of the caller's */
     int64_t n_single;  /* cells of all processes whose matrices the host makes for a device, one by one */
     unsigned n_solves; /* so that fields see when there is another solution */
     struct solve_report report;
@@ -395,14 +396,24 @@ enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
  * "traction" the force upon the body there. *n: how many values were set. */
 facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
                             enum sample_take take, int n_on, const char *const *on, double *values, int *n);
-/* doubt.c: how much of an integral of the flux through parts, which is `flux`, may be the error of u, by the
- * estimate of that: where K is large, much. 0: not worth a word, or another equation. Collective. */
-facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const char *const *on, double flux,
-                               double *doubt);
-/* The root of the sum of squares over the faces of parts of K h^(dim - 2): what an error of u makes of a flux
- * through them. */
-facet_status sample_part_stiffness(const struct facet_solver *s, int n_on, const char *const *on,
-                                   double *sum);
+/* How well an integral or a mean of a flux or traction is known, all zero for other fields. */
+struct sample_doubt {
+    double error; /* what of it may be the error of u, by the estimate of that */
+    double drive; /* what the largest u there is could drive through the same faces: a flux that is nothing
+                     beside it is zero */
+};
+/* The same. doubt: or NULL. */
+facet_status sample_take_judged(const struct facet_solver *s, const char *name, int component,
+                                enum sample_take take, int n_on, const char *const *on, double *values,
+                                int *n, struct sample_doubt *doubt);
+struct sample_where;
+/* doubt.c: the doubt of the n components of what goes through parts, and, where cells behind these know it
+ * better, the better number. Collective. */
+facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
+                        struct sample_doubt *doubt);
+/* The largest flux or force through a part that has a condition: of each the integral of the modulus, face by
+ * face. Collective. */
+facet_status sample_largest_flux(const struct facet_solver *s, double *largest);
 static inline facet_status sample_take(const struct facet_solver *s, const char *name, int component,
                                        enum sample_take take, const char *on, double *values, int *n) {
     return sample_take_on(s, name, component, take, on != NULL, &on, values, n);

@@ -335,6 +335,7 @@ struct gathered {
     double largest, smallest;
     int components, component; /* component -1: the magnitude of a vector counts */
     int mean;                  /* the measure is wanted */
+    struct sample_doubt doubt; /* of integrals of a flux */
 };
 
 static void gather(struct gathered *g, int n, const double *weights, const double *values) {
@@ -660,16 +661,19 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
     else
         TRY(over_cells(s, field, where.n > 0 ? where.groups[0] : NULL, extremes, g));
     TRY(join_parts(mesh_team(mesh), g));
+    if (is_flux) TRY(flux_judge(s, &where, g->components, g->integral, &g->doubt));
 done:
     sample_where_destroy(&where);
     return status;
 }
 
-facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
-                            enum sample_take take, int n_on, const char *const *on, double *values, int *n) {
+facet_status sample_take_judged(const struct facet_solver *s, const char *name, int component,
+                                enum sample_take take, int n_on, const char *const *on, double *values,
+                                int *n, struct sample_doubt *doubt) {
     struct gathered g = {
         .component = component, .mean = take == SAMPLE_MEAN, .largest = -DBL_MAX, .smallest = DBL_MAX};
     *n = 0;
+    if (doubt != NULL) *doubt = (struct sample_doubt){0};
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
     facet_status status = gather_all(s, name, take, n_on, on, &g);
     if (status != FACET_OK) return status;
@@ -683,7 +687,13 @@ facet_status sample_take_on(const struct facet_solver *s, const char *name, int 
     double scale = take == SAMPLE_MEAN ? 1.0 / g.measure : 1.0;
     for (int c = 0; c < g.components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
+    if (doubt != NULL) *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive};
     return FACET_OK;
+}
+
+facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
+                            enum sample_take take, int n_on, const char *const *on, double *values, int *n) {
+    return sample_take_judged(s, name, component, take, n_on, on, values, n, NULL);
 }
 
 facet_status facet_solver_take(const facet_solver *s, const char *field, int component, const char *take,

@@ -453,6 +453,7 @@ static facet_status check_arrays(const struct facet_solver *s, const double *sou
 /* A source that is refused leaves the solution before as it is. */
 static facet_status load(struct facet_solver *s, const double *source, int there) {
     memset(s->imbalance, 0, sizeof s->imbalance);
+    s->has_source = source != NULL;
     if (source != NULL && there) {
         s->solved = 0;
         return s->backend->load_there(s, source);

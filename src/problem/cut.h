@@ -1,0 +1,29 @@
+/* Private to doubt.c and cut.c: how well a flux through faces is known, and fluxes by the cells behind them.
+ */
+#ifndef FACET_PROBLEM_CUT_H
+#define FACET_PROBLEM_CUT_H
+
+#include "problem/problem.h"
+
+/* A face as a cell sees it. weight: an error e of u is weight e in what is computed to go through. */
+struct flux_face {
+    double area, weight;
+};
+/* Of the data that a cell has. */
+static inline int32_t flux_region(const struct facet_solver *s, int32_t cell) {
+    const int32_t *regions = s->resolved.data.cell_region;
+    return regions != NULL ? regions[cell] : mesh_is_box(s->problem->mesh) ? s->resolved.region : 0;
+}
+/* c: the condition, NULL inside of the mesh. */
+facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local,
+                              const struct hdg_condition *c, struct flux_face *face);
+/* That of face i of a part; NULL: it has none. */
+const struct hdg_condition *flux_condition(const struct facet_solver *s, const struct mesh_group *part,
+                                           int32_t i);
+/* cut.c: the n components of what goes through parts, by the balance of cells behind them. weight: as of
+ * flux_face, of all that was summed; rounding: of the sum. *found 0: there is no such set of cells, or the
+ * discretization balances nothing. Collective. */
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
+                         double *weight, double *rounding, int *found);
+
+#endif

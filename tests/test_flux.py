@@ -1,0 +1,238 @@
+"""Fluxes and forces: what goes through a part is right to its own digits, or marked, from contacts and springs of
+1e-14 to jumps of K by 1e15; a zero is said to be one; one value that cannot be trusted does not keep the others from
+being written. FACET_PROGRAM names the program."""
+
+import json
+import os
+import random
+import subprocess
+import tempfile
+import unittest
+from fractions import Fraction
+
+SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet"))
+ENDS = "values: [{name: l, field: flux, take: integral, on: l}, {name: r, field: flux, take: integral, on: r}]\n"
+SIDES = ENDS.replace("on: l", "on: xmin").replace("on: r", "on: xmax")
+
+
+def layers(lengths, columns, rows, triangles):
+    """A Gmsh file of a bar of layers g0, g1, ..., with the ends l and r and the sides s."""
+    xs = [0.0] + [sum(lengths[:i]) + length * (k + 1) / columns for i, length in enumerate(lengths)
+                  for k in range(columns)]
+    number = {(i, j): 1 + i * (rows + 1) + j for i in range(len(xs)) for j in range(rows + 1)}
+    last, n, elements = len(xs) - 1, len(lengths), []
+    for j in range(rows):
+        elements += [(1, n + 1, [number[0, j], number[0, j + 1]]), (1, n + 2, [number[last, j], number[last, j + 1]])]
+    for i in range(last):
+        elements += [(1, n + 3, [number[i, j], number[i + 1, j]]) for j in (0, rows)]
+        for j in range(rows):
+            q = [number[i, j], number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]]
+            cells = [q[:3], [q[0], q[2], q[3]]] if triangles else [q]
+            elements += [(2 if triangles else 3, i // columns + 1, cell) for cell in cells]
+    names = [f'2 {i + 1} "g{i}"' for i in range(n)] + [f'1 {n + 1 + i} "{name}"' for i, name in enumerate("lrs")]
+    nodes = [f"{k} {xs[i]:.17g} {j / rows:.17g} 0" for (i, j), k in number.items()]
+    lines = [f"{k + 1} {kind} 2 {tag} {tag} {' '.join(map(str, nodes))}" for k, (kind, tag, nodes) in
+             enumerate(elements)]
+    return "\n".join(["$MeshFormat", "2.2 0 8", "$EndMeshFormat", "$PhysicalNames", str(n + 3), *names,
+                      "$EndPhysicalNames", "$Nodes", str(len(nodes)), *nodes, "$EndNodes", "$Elements",
+                      str(len(lines)), *lines, "$EndElements"]) + "\n"
+
+
+def through_layers(lengths, conductivities, sources, contacts, ends):
+    """What goes out at both ends, exactly. ends: (a, value): Robin with K du/dn = a (value - u), a None: u = value."""
+    u, flux = [Fraction(1), Fraction(0), Fraction(0)], [Fraction(0), Fraction(1), Fraction(0)]
+    for i, length in enumerate(map(Fraction, lengths)):  # of u and the flux at the left end, and 1
+        K, f = Fraction(conductivities[i]), Fraction(sources[i])
+        u = [a - b * length / K for a, b in zip(u, flux)]
+        u[2] -= f * length**2 / (2 * K)
+        flux[2] += f * length
+        if i < len(contacts) and contacts[i] is not None:
+            u = [a - b / Fraction(contacts[i]) for a, b in zip(u, flux)]
+    (a, at_left), (b, at_right) = [(None if a is None else Fraction(a), Fraction(v)) for a, v in ends]
+    one = (Fraction(1), Fraction(0), at_left) if a is None else (a, Fraction(1), a * at_left)
+    other = ((u[0], u[1], at_right - u[2]) if b is None else
+             (b * u[0] - flux[0], b * u[1] - flux[1], b * (at_right - u[2]) + flux[2]))
+    det = one[0] * other[1] - one[1] * other[0]
+    first, second = (one[2] * other[1] - one[1] * other[2]) / det, (one[0] * other[2] - other[0] * one[2]) / det
+    return -second, flux[0] * first + flux[1] * second + flux[2]
+
+
+class Flux(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.place.name, name)
+
+    def run_case(self, text, *arguments):
+        with open(self.path("case.yaml"), "w") as file:
+            file.write(text)
+        done = subprocess.run([PROGRAM, "solve", "case.yaml", "--json", "out.json", *arguments], capture_output=True,
+                              text=True, cwd=self.place.name)
+        self.assertLess(done.returncode, 2, done.stderr)
+        with open(self.path("out.json")) as file:
+            return done.returncode, json.load(file), done.stdout + done.stderr
+
+    def assert_close(self, number, truth, what, digits=1e-6):
+        self.assertLessEqual(abs(number - truth), digits * abs(truth), f"{what}: {number}, but {float(truth)}")
+
+    def test_contacts_and_robin_sides(self):
+        """In series: 1/(sum of resistances), through both ends; a contact of 1e-13 gave +6.3e-14 for -1e-13."""
+        for triangles in 0, 1:
+            with open(self.path("m.msh"), "w") as file:
+                file.write(layers([1.0, 3.0], 3, 2, triangles))
+            case = ("mesh: {file: m.msh}\nequation: diffusion\ndiscretization: {degree: 3}\n" + ENDS +
+                    "interfaces: [{between: [g0, g1], conductance: %s}]\nboundary: [{on: l, dirichlet: 0}, "
+                    "{on: r, robin: {a: %s, g: %s}}, {on: s, neumann: 0}]\n")
+            for h, a in (("1e-14", "1e3"), ("1e-13", "1e6"), ("1e-9", "1"), ("1e-3", "1e-12"), ("1e3", "1e-14")):
+                status, out, text = self.run_case(case % (h, a, a))
+                self.assertEqual(status, 0, text)
+                truth = 1 / (4 + 1 / Fraction(float(h)) + 1 / Fraction(float(a)))
+                self.assert_close(out["values"]["l"], truth, f"left, {h}, {a}")
+                self.assert_close(out["values"]["r"], -truth, f"right, {h}, {a}")
+
+    def test_jumps_of_the_conductivity(self):
+        """Through the good conductor as well, on mapped cells and tensor boxes: 0.75 came out for 1 at 1e9."""
+        case = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [8, 4], shape: %s}}
+equation: diffusion
+conductivity: if(x<1, 1, %s)
+boundary: [{on: xmin, dirichlet: 0}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 3}
+""" + SIDES
+        for shape in "triangle", "quad":
+            for K in "1e-8", "1e-3", "10", "1e8", "1e13":
+                status, out, text = self.run_case(case % (shape, K))
+                self.assertEqual(status, 0, text)
+                self.assertNotIn("notes", out)
+                truth = 1 / (1 + 1 / Fraction(float(K)))
+                self.assert_close(out["values"]["l"], truth, f"in, {shape}, {K}")
+                self.assert_close(out["values"]["r"], -truth, f"out, {shape}, {K}")
+
+    def test_sides_that_nothing_goes_through(self):
+        """An insulated side beside 20 W, 5e-11 W by rounding, ended with status 1 and no file."""
+        case = """mesh: {box: {lower: [0, 0, 0], upper: [0.1, 0.1, 0.01], cells: [4, 4, 2], shape: %s}}
+equation: diffusion
+conductivity: 180
+boundary: [{on: zmin, neumann: 2000}, {on: zmax, robin: {a: 30, g: 30*25}}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+output: {file: sink.vtu}
+values: [{name: side, field: flux, take: integral, on: xmin}, {name: top, field: flux, take: integral, on: zmax}]
+"""
+        for shape in "tet", "hex":
+            status, out, text = self.run_case(case % shape)
+            self.assertEqual(status, 0, text)
+            self.assertEqual(out["values"]["side"], 0)
+            self.assert_close(out["values"]["top"], 20, "top", 1e-9)
+            self.assertTrue(os.path.exists(self.path("sink.vtu")))
+
+    def test_zeros(self):
+        """Beside other fluxes, and where there are none at all."""
+        case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8], shape: %s}}
+equation: diffusion
+discretization: {degree: 3, method: %s}
+"""
+        for shape, method in (("quad", "hdg"), ("triangle", "hdg"), ("triangle", "condensed"), ("quad", "continuous")):
+            still = "boundary: [{on: xmin, dirichlet: 300}, {on: xmax, dirichlet: 300}, {on: rest, neumann: 0}]\n"
+            status, out, text = self.run_case(case % (shape, method) + still + SIDES)
+            self.assertEqual((status, out["values"]), (0, {"l": 0, "r": 0}), text)
+            self.assertIn("of what u could drive)", text)
+            self.assertIn("the flux 'l' is zero: it is below", " ".join(out["notes"]))
+            self.assertEqual(out["bars"]["l"]["kind"], "estimated")
+            self.assertLess(out["bars"]["l"]["error"], 1e-6)
+            saddle = "boundary: [{on: rest, dirichlet: (x-0.5)*(y-0.5)}]\n"
+            status, out, text = self.run_case(case % (shape, method) + saddle + SIDES.replace("integral", "mean"))
+            self.assertEqual(status, 0, text)
+            self.assertEqual(out["values"]["l"], 0)
+            self.assertIn("of the largest flux)", text)
+
+    def test_a_value_that_cannot_be_trusted(self):
+        """It is marked, status 1; all else is there. Where the solve fails there is nothing to look at."""
+        case = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [16, 8]}}
+equation: diffusion
+conductivity: if(x<1, 1, 1e13)
+boundary: [{on: xmin, dirichlet: 0}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 3, method: condensed}
+output: {file: out.vtu}
+""" + SIDES
+        status, out, text = self.run_case(case)
+        self.assertEqual(status, 1, text)
+        self.assertIn("the flux 'r' cannot be trusted", text)
+        self.assertIn("(not trusted: may be off by", text)
+        self.assert_close(out["values"]["l"], 1, "the good end")
+        self.assertEqual(list(out["bars"]), ["r"])
+        self.assertGreater(out["bars"]["r"]["error"], 0.1 * abs(out["values"]["r"] + 1))
+        self.assertIn("cannot be trusted", " ".join(out["notes"]))
+        self.assertEqual(out["files"], ["out.vtu"])
+        os.remove(self.path("out.vtu"))
+        status, out, text = self.run_case(case, "--set", "solver.method=cg", "--set", "solver.max_iterations=2", "--set",
+                                          "solver.preconditioner=jacobi")
+        self.assertEqual(status, 1, text)
+        self.assertNotIn("look at it", text)
+        self.assertFalse(os.path.exists(self.path("out.vtu")))
+
+    def test_forces(self):
+        """A bar on springs of 1e-12: the force at the held end was 4 % off."""
+        case = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [8, 4], shape: %s}}
+equation: elasticity
+material: {E: 1, nu: 0}
+discretization: {degree: 2}
+boundary: [{on: xmin, displacement: [1, 0]}, {on: xmax, spring: %s, traction: [0, 0]}, {on: rest, traction: [0, 0]}]
+values:
+  - {name: l, field: traction, take: integral, on: xmin}
+  - {name: r, field: traction, take: integral, component: x, on: xmax}
+  - {name: y, field: traction, take: mean, component: y, on: xmin}
+  - {name: free, field: traction, take: integral, on: rest}
+"""
+        for shape in "triangle", "quad":
+            for k in "1e-14", "1e-12", "1e-3", "1e5":
+                status, out, text = self.run_case(case % (shape, k))
+                self.assertEqual(status, 0, text)
+                truth = 1 / (2 + 1 / Fraction(float(k)))
+                self.assert_close(out["values"]["l"][0], truth, f"left, {k}")
+                self.assert_close(out["values"]["r"], -truth, f"right, {k}")
+                self.assertEqual(out["values"]["free"], [0, 0])
+                self.assertEqual(out["values"]["y"], 0)
+                self.assertIn("of the largest force)", text)
+
+    def test_drawn_layers(self):
+        """Rule: what is not marked is right to 1e-5, and a status 1 has a reason."""
+        draw = random.Random(46)
+
+        def power(low, high):
+            return 10**draw.uniform(low, high)
+
+        for number in range(24):
+            n = draw.randint(1, 4)
+            lengths = [power(-1, 1) for _ in range(n)]
+            K = [power(-8, 8) if draw.random() < 0.5 else 1.0 for _ in range(n)]
+            contacts = [power(-8, 3) if draw.random() < 0.5 else None for _ in range(n - 1)]
+            f = [draw.choice([0.0, 0.0, draw.uniform(-1, 1)]) for _ in range(n)]
+            ends = [(None, draw.uniform(-1, 1)), (draw.choice([None, power(-14, 6)]), draw.uniform(-1, 1))]
+            with open(self.path("m.msh"), "w") as file:
+                file.write(layers(lengths, draw.randint(1, 3), draw.randint(1, 3), draw.random() < 0.5))
+            conditions = [f"{{on: {part}, dirichlet: {v!r}}}" if a is None else
+                          f"{{on: {part}, robin: {{a: {a!r}, g: {a!r}*{v!r}}}}}" for part, (a, v) in zip("lr", ends)]
+            between = [f"{{between: [g{i}, g{i + 1}], conductance: {h!r}}}" for i, h in enumerate(contacts) if h]
+            status, out, text = self.run_case(
+                "mesh: {file: m.msh}\nequation: diffusion\ndiscretization: {degree: 3}\n" + ENDS +
+                f"conductivity: [{', '.join(f'{{on: g{i}, value: {k!r}}}' for i, k in enumerate(K))}]\n"
+                f"source: [{', '.join(f'{{on: g{i}, value: {v!r}}}' for i, v in enumerate(f))}]\n" +
+                (f"interfaces: [{', '.join(between)}]\n" if between else "") +
+                f"boundary: [{', '.join(conditions)}, {{on: s, neumann: 0}}]\n")
+            if "values" not in out:  # the solve itself was refused
+                continue
+            wrong = 0
+            for name, truth in zip("lr", through_layers(lengths, K, f, contacts, ends)):
+                bar = out.get("bars", {}).get(name)
+                if bar is None:
+                    self.assert_close(out["values"][name], truth, f"{number}, {name}: {text}", 1e-5)
+                else:
+                    self.assertLessEqual(abs(out["values"][name] - truth), bar["error"], f"{number}, {name}: {text}")
+                wrong += abs(out["values"][name] - truth) > 1e-6 * abs(truth)
+            self.assertFalse(status == 1 and not wrong, f"{number}: {text}")
+
+
+if __name__ == "__main__":
+    unittest.main()
