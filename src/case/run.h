@@ -19,10 +19,11 @@
 /* A number, an array, or a line of points. */
 struct run_value {
     const struct case_value *wanted;
-    int64_t n_points; /* along a line; 0: not a line */
-    int n_components; /* 1: a scalar */
-    double *numbers;  /* (n_points or 1) x n_components */
-    double doubt;     /* of a flux: how much of it may be the error of u; 0: little */
+    int64_t n_points;          /* along a line; 0: not a line */
+    int n_components;          /* 1: a scalar */
+    double *numbers;           /* (n_points or 1) x n_components */
+    struct sample_place place; /* of an extreme */
+    double doubt;              /* of a flux: how much of it may be the error of u; 0: little */
 };
 
 struct run_options {

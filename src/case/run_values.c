@@ -56,8 +56,8 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
                             : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
                                                             : SAMPLE_MEAN;
     TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
-    TRY(sample_take_on(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on, wanted->on,
-                       value->numbers, &value->n_components));
+    TRY(sample_take_place(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on, wanted->on,
+                          value->numbers, &value->n_components, &value->place));
 done:
     return status;
 }

@@ -360,9 +360,21 @@ enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
 /* A field over the domain (n_on 0), cell groups, or boundary parts. component -1: all; values:
  * up to SAMPLE_MAX_COMPONENTS numbers, or one for the extremes, which are those of the magnitude when a
  * vector or tensor has no component chosen. "flux" on a part is the numerical flux qhat.n out of the domain,
- * "traction" the force upon the body there. *n: how many values were set. */
-facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
-                            enum sample_take take, int n_on, const char *const *on, double *values, int *n);
+ * "traction" the force upon the body there. *n: how many values were set. place: of an extreme. */
+/* Where an extreme is: at a point, of the cell with this number in the whole mesh. */
+struct sample_place {
+    double at[3];
+    int64_t cell;
+};
+facet_status sample_take_place(const struct facet_solver *s, const char *name, int component,
+                               enum sample_take take, int n_on, const char *const *on, double *values, int *n,
+                               struct sample_place *place);
+static inline facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
+                                          enum sample_take take, int n_on, const char *const *on,
+                                          double *values, int *n) {
+    struct sample_place place;
+    return sample_take_place(s, name, component, take, n_on, on, values, n, &place);
+}
 /* doubt.c: how much of an integral of the flux through parts, which is `flux`, may be the error of u, by the
  * estimate of that: where K is large, much. 0: not worth a word, or another equation. Collective. */
 facet_status sample_flux_doubt(const struct facet_solver *s, int n_on, const char *const *on, double flux,
@@ -383,6 +395,11 @@ struct sample_where {
 facet_status sample_where_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
                                struct sample_where *where);
 void sample_where_destroy(struct sample_where *where);
+/* extremes.c: the greatest or the least value of a component (-1: of the magnitude), and its place; of values
+ * that differ by 1e-10 of the range or less, the place in the cell with the lowest number. Collective. */
+facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, int components, int component,
+                            const struct sample_where *where, int greatest, double *value,
+                            struct sample_place *place);
 /* Whether there are faces that `rest` means. */
 int problem_has_rest(const struct facet_mesh *mesh, const struct problem_resolved *resolved);
 
