@@ -764,7 +764,7 @@ typedef struct facet_value {
     size_t size; /* set by the caller */
     const char *name, *field;
     int64_t n_points;      /* of a line; 0: it is none */
-    double from[3], to[3]; /* of a point or a line */
+    double from[3], to[3]; /* of a point or a line; from: where an extreme is */
     int components, n;     /* n: numbers in all */
 } facet_value;
 /* numbers (or NULL): room for `room` of them. */

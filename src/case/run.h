@@ -103,6 +103,9 @@ facet_status run_check_targets(const struct case_file *file, const struct run_op
 
 /* Point i of the n of a line; the last is its end. */
 void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]);
+static inline int run_is_extreme(const struct run_value *value) {
+    return value->wanted->take == CASE_MAX || value->wanted->take == CASE_MIN;
+}
 /* run_values.c: what stands under `values`, and the tables of lines. run_measure_value: one of them, whose
  * numbers are the caller's also on failure. */
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);

@@ -82,7 +82,7 @@ static void write_places(struct json *json, const struct run *run) {
     int n = 0;
     for (int i = 0; i < run->n_values; i++) {
         const struct run_value *value = &run->values[i];
-        if (value->wanted->take != CASE_MAX && value->wanted->take != CASE_MIN) continue;
+        if (!run_is_extreme(value)) continue;
         if (n++ == 0) json_object_begin(json, "places");
         json_object_begin(json, value->wanted->name);
         write_numbers(json, "at", run->mesh->dim, value->place.at);

@@ -22,7 +22,7 @@ static int64_t power(int64_t n, int dim) {
 facet_status peak_table_create(int dim, int degree, struct peak_table *table) {
     facet_status status = FACET_OK;
     const double pi = acos(-1.0);
-    const int n = degree + 1, fine = degree <= 8 ? 2 * degree : degree + (degree + 1) / 2;
+    const int n = degree + 1, fine = degree < 2 ? 4 : degree <= 8 ? 2 * degree : degree + (degree + 1) / 2;
     *table = (struct peak_table){.dim = dim, .degree = degree, .fine = fine};
     TRY(ALLOC(table->coefficients, n * n));
     TRY(ALLOC(table->values, (fine + 1) * n));
@@ -35,7 +35,7 @@ facet_status peak_table_create(int dim, int degree, struct peak_table *table) {
     for (int p = 0; p <= fine; p++)
         for (int i = 0; i < n; i++) table->values[p * n + i] = cos(pi * (i * p % (2 * fine)) / fine);
     for (int j = 0; j < n; j++) table->points[j] = pow(sin(0.5 * pi * j / degree), 2);
-    for (int j = 0; j < 2; j++) table->near[j] = pow(sin(0.5 * pi * (j + 1) / fine), 2);
+    for (int j = 0; j < 3; j++) table->near[j] = pow(sin(0.5 * pi * (j + 1) / fine), 2);
 done:
     if (status != FACET_OK) peak_table_destroy(table);
     return status;
@@ -270,40 +270,36 @@ static void fill_grid(const struct search *s, double *work, double *grid) {
     }
 }
 
-/* At an end of a line, with the next two points one and two steps away: a parabola in t may rise before it
- * falls. */
+/* What there may be to gain at an end of a line: nothing where the slope there is negative, by the next two
+ * points and by the next three. */
 static double gain_at_end(const struct peak_table *table, const double *here, int64_t step) {
-    const double first = table->near[0], next = table->near[1];
-    const double slope = (here[step] - *here) / first, slope_next = (here[2 * step] - *here) / next;
-    const double bend = (slope - slope_next) / (next - first), rise = slope + bend * first;
-    return rise > 0.0 && bend > 0.0 ? 0.25 * rise * rise / bend : 0.0;
+    double slopes[3];
+    const double *t = table->near;
+    for (int i = 0; i < 3; i++) slopes[i] = (here[(i + 1) * step] - *here) / t[i];
+    const double bend = (slopes[1] - slopes[0]) / (t[1] - t[0]),
+                 next = (slopes[2] - slopes[1]) / (t[2] - t[1]);
+    const double rise = slopes[0] - bend * t[0], other = rise + (next - bend) / (t[2] - t[0]) * t[0] * t[1];
+    return fmax(fmax(rise, other), 0.0) * t[0];
 }
 
-/* Whether a point of the grid is a local maximum (of equal neighbours the first is), and what parabolas
- * through its neighbours gain. */
+/* Whether a point of the grid is a local maximum (of equal neighbours the first is), and how much more there
+ * may be around it: by the bend of its lines. */
 static int is_top(const struct peak_table *table, const double *grid, int64_t i, double *gain) {
     const int n = table->fine + 1;
     int64_t step = 1;
     *gain = 0.0;
     for (int d = 0; d < table->dim; d++, step *= n) {
         const int64_t at = i / step % n;
-        const double here = grid[i];
-        if ((at > 0 && grid[i - step] >= here) || (at < n - 1 && grid[i + step] > here)) return 0;
-        if (at == 0 || at == n - 1) {
+        if ((at > 0 && grid[i - step] >= grid[i]) || (at < n - 1 && grid[i + step] > grid[i])) return 0;
+        if (at == 0 || at == n - 1)
             *gain += gain_at_end(table, grid + i, at == 0 ? step : -step);
-            continue;
-        }
-        const double turn = grid[i + step] - grid[i - step],
-                     bend = 2.0 * here - grid[i - step] - grid[i + step];
-        if (bend > 0.0) *gain += 0.125 * turn * turn / bend;
+        else
+            *gain += 0.5 * (2.0 * grid[i] - grid[i - step] - grid[i + step]);
     }
     return 1;
 }
 
-enum {
-    MOST_STARTS = 32,
-    SAFETY = 8 /* times the gain of the parabolas, which know nothing of mixed derivatives */
-};
+enum { MOST_STARTS = 32 };
 struct start {
     int64_t at;
     double value, gain;
@@ -317,7 +313,7 @@ static int find_starts(const struct search *s, const double *grid, struct start 
         struct start start = {.at = i, .value = grid[i]};
         int k;
         if (!is_top(s->table, grid, i, &start.gain)) continue;
-        if (!(start.value + SAFETY * start.gain >= s->goal->low)) continue;
+        if (!(start.value + start.gain >= s->goal->low)) continue;
         if (n == MOST_STARTS && !(start.value > starts[n - 1].value)) continue;
         if (n < MOST_STARTS) n++;
         for (k = n - 1; k > 0 && starts[k - 1].value < start.value; k--) starts[k] = starts[k - 1];
@@ -345,10 +341,10 @@ void peak_find(const struct peak_table *table, const struct peak_goal *goal, con
     for (int k = 0; k < n; k++) {
         double from[3] = {0}, value = starts[k].value;
         int64_t rest = starts[k].at;
-        if (!(value + SAFETY * starts[k].gain >= *most - goal->tie)) continue;
+        if (!(value + starts[k].gain >= *most - goal->tie)) continue;
         for (int d = 0; d < table->dim; d++, rest /= table->fine + 1)
             from[d] = pow(sin(0.5 * acos(-1.0) * (double)(rest % (table->fine + 1)) / table->fine), 2);
-        if (SAFETY * starts[k].gain > goal->slack) value = climb(&s, from);
+        if (starts[k].gain > goal->slack) value = climb(&s, from);
         const int tied = fabs(value - *most) <= goal->tie;
         if (tied ? starts[k].at < first : value > *most) {
             first = starts[k].at;

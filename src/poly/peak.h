@@ -6,8 +6,8 @@
  * value of `sign` times one polynomial, or times the sum of the squares of several. The coefficients c of
  * Chebyshev polynomials bound a polynomial, |p - c_0| <= sum of the other |c|; where that bound is no
  * obstacle, p is looked at on a finer grid, and Newton's method goes from the local maxima of the grid to
- * those of p, inside the cube or along its faces and edges. Parabolas through
- * neighbours on the grid, which is uniform in the angle, tell how much there is to gain. */
+ * those of p, inside the cube or along its faces and edges. Neighbours on
+ * the grid tell how much there may be to gain. */
 #ifndef FACET_POLY_PEAK_H
 #define FACET_POLY_PEAK_H
 
@@ -26,7 +26,7 @@ struct peak_table {
     double *coefficients;  /* (degree + 1)^2: from values at the points */
     double *values;        /* (fine + 1) x (degree + 1): to those of the finer grid */
     double *points;        /* degree + 1: t_j */
-    double near[2];        /* t of the finer grid's points after its first */
+    double near[3];        /* t of the finer grid's points after its first */
 };
 /* degree: 1 .. PEAK_MAX_DEGREE */
 facet_status peak_table_create(int dim, int degree, struct peak_table *table);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
 #include "mesh/part.h"
 #include "poly/peak.h"
 #include "problem/problem.h"
@@ -24,6 +23,13 @@ enum { TOGETHER = 32, CHUNK = 256, FETCHED = 4096, N_KINDS = MESH_MAX_BLOCKS * (
 struct region {
     int32_t cell;
     int local;
+};
+
+/* Samples of a shape; reach: a polynomial whose samples lie in [-1, 1] is at most this. slopes: of a linear
+ * function like it, as weights of the samples at the vertices. */
+struct lattice {
+    int n, vertices[SHAPE_MAX_VERTICES];
+    double *xi, reach, slopes[3][SHAPE_MAX_VERTICES];
 };
 
 /* What samples say of a region: their least and greatest, and what no value exceeds. */
@@ -42,11 +48,11 @@ struct found {
 struct search {
     const struct facet_solver *s;
     enum hdg_field field;
-    int components, component; /* component -1: the magnitude of a vector counts */
-    int squares;               /* the field itself is a root, of a square that is smooth */
+    int components, one, first; /* one: component `first` counts, else (first 0) the magnitude of all */
+    int squares;                /* what counts is a root, of a square that is smooth */
     double sign;
     int degree, order, dim; /* of the field; of the lattice of samples; of a region */
-    double reach[SHAPE_COUNT];
+    struct lattice lattices[SHAPE_COUNT];
     const struct sample_where *where;
     int64_t n;  /* regions */
     int shared; /* samples of a cell are those of several cells */
@@ -111,20 +117,15 @@ done:
     return status;
 }
 
-/* The samples of a region, or (table) the points of polynomials. */
-static facet_status prepare_kind(const struct search *w, struct region r, const struct peak_table *table,
-                                 struct backend_points *points) {
+/* The points of polynomials. */
+static facet_status prepare_nodes(const struct search *w, struct region r, const struct peak_table *table,
+                                  struct backend_points *points) {
     facet_status status = FACET_OK;
-    const enum shape shape = shape_of(w, r);
-    const int n = table != NULL ? (int)peak_n_points(table) : shape_n_nodes(shape, w->order);
     double *frame = NULL;
     if (points->n > 0) return FACET_OK;
-    TRY(ALLOC(frame, n * w->dim));
-    if (table != NULL)
-        peak_points(table, shape, frame);
-    else
-        shape_samples(shape, w->order, frame);
-    TRY(prepare(w, r, n, frame, points));
+    TRY(ALLOC(frame, peak_n_points(table) * w->dim));
+    peak_points(table, shape_of(w, r), frame);
+    TRY(prepare(w, r, (int)peak_n_points(table), frame, points));
 done:
     base_free(&frame);
     return status;
@@ -132,8 +133,7 @@ done:
 
 static double size_of(const struct search *w, const double *v) {
     double sum = 0.0;
-    if (w->component >= 0) return w->sign * v[w->component];
-    if (w->components == 1) return w->sign * v[0];
+    if (w->one) return w->sign * v[w->first];
     for (int c = 0; c < w->components; c++) sum += v[c] * v[c];
     return w->sign * sqrt(sum);
 }
@@ -147,10 +147,10 @@ static int sample_order(const struct search *w) {
     return wanted > least ? wanted : least;
 }
 
-/* A polynomial whose samples lie in [-1, 1] is at most this. In products of lines with spacing pi/m in the
- * angle: 1/cos(d pi/(2 m)) in each (ehlich1964); in others by the least sum of |w| for which sum w_j p(x_j)
- * is p(x) for all p, which was computed for points x all over the cell; degrees 1 to 17. Fields that need not
- * be polynomials of this degree are given twice as much. */
+/* struct lattice: p(x) = sum w_j p(x_j) for all polynomials p, and the least sum of |w| is the reach at x. It
+ * was computed for points x all over the cells (triangles: to degree 17, lines: 33, tets: 13, pyramids: 8;
+ * the rest is generous). On lines it is at most 1/cos(d pi/(2 m)) (ehlich1964). Fields that need not be
+ * polynomials of this degree are given twice as much. */
 static double reach_of(const struct search *w, enum shape shape) {
     static const double triangles[] = {1.0, 1.4, 1.5, 1.6, 1.7, 1.9, 2.3, 2.7, 2.8,
                                        3.1, 3.4, 2.9, 3.1, 3.3, 3.5, 3.2, 3.4};
@@ -163,7 +163,7 @@ static double reach_of(const struct search *w, enum shape shape) {
     const struct equation *equation = w->s->resolved.data.equation;
     const int d = w->degree, known = (plain >> w->field & 1) && !(equation->raise && w->field == HDG_U);
     const int last = (int)(sizeof tets / sizeof *tets), row = (d < last ? d : last) - 1;
-    const double line = 1.0 / cos(0.5 * acos(-1.0) * d / w->order), factor = known ? 1.0 : 2.0;
+    const double factor = known ? 1.0 : 2.0, line = w->order >= 2 * d ? (d <= 16 ? 1.33 : 1.42) : 2.15;
     switch (shape) {
     case SHAPE_TRIANGLE:
         return factor * triangles[row];
@@ -178,60 +178,126 @@ static double reach_of(const struct search *w, enum shape shape) {
     }
 }
 
-/* What size can be where components lie within `reach` times the half ranges of their samples. */
-static double size_within(const struct search *w, double reach, const double *least, const double *most) {
+/* The difference along an axis is taken over all pairs of vertices that lie in its direction. */
+static void make_slopes(enum shape shape, int axis, double *slopes) {
+    const int n = shape_n_vertices(shape), dim = shape_dim(shape);
+    const double *v = shape_vertices(shape);
+    int pairs = 0;
+    for (int i = 0; i < n; i++) slopes[i] = 0.0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            int along = 1;
+            for (int d = 0; d < dim; d++) along = along && v[j * dim + d] - v[i * dim + d] == (d == axis);
+            slopes[i] -= along;
+            slopes[j] += along;
+            pairs += along;
+        }
+    for (int i = 0; i < n; i++) slopes[i] /= pairs;
+}
+
+static facet_status make_lattice(const struct search *w, enum shape shape, struct lattice *lattice) {
+    facet_status status = FACET_OK;
+    if (lattice->n > 0) return FACET_OK;
+    const int n = shape_n_nodes(shape, w->order);
+    TRY(ALLOC(lattice->xi, n * w->dim));
+    shape_samples(shape, w->order, lattice->xi);
+    lattice->n = n;
+    lattice->reach = reach_of(w, shape);
+    for (int i = 0; i < shape_n_vertices(shape); i++)
+        lattice->vertices[i] = shape_vertex_node(shape, w->order, i);
+    for (int d = 0; d < w->dim; d++) make_slopes(shape, d, lattice->slopes[d]);
+done:
+    return status;
+}
+
+/* The greatest size where component c lies between lower[c] and upper[c]. */
+static double size_within(const struct search *w, const double *lower, const double *upper) {
     double sum = 0.0;
+    if (w->one) return w->sign > 0.0 ? *upper : -*lower;
     for (int c = 0; c < w->components; c++) {
-        const double middle = fabs(0.5 * (least[c] + most[c])), far = reach * 0.5 * (most[c] - least[c]);
-        sum += pow(w->sign > 0.0 ? middle + far : fmax(middle - far, 0.0), 2);
+        const double near = fmax(fmax(lower[c], -upper[c]), 0.0), far = fmax(fabs(lower[c]), fabs(upper[c]));
+        sum += w->sign > 0.0 ? far * far : near * near;
     }
     return w->sign * sqrt(sum);
 }
 
-/* Of one number at every sample. */
-static void see_range(const struct search *w, double reach, double least, double most, struct seen *seen) {
-    seen->least = w->sign > 0.0 ? least : -most;
-    seen->most = w->sign > 0.0 ? most : -least;
-    seen->upper = 0.5 * (seen->most + seen->least) + reach * 0.5 * (most - least);
+/* Widens a range of samples by their reach. */
+static void widen(double reach, double *lower, double *upper) {
+    const double middle = 0.5 * (*lower + *upper), far = reach * 0.5 * (*upper - *lower);
+    *lower = middle - far;
+    *upper = middle + far;
 }
 
-static void see_component(const struct search *w, double reach, int n, const double *values,
-                          struct seen *seen) {
+/* Of one number at every sample. */
+static void see_range(const struct search *w, double reach, double lower, double upper, struct seen *seen) {
+    seen->least = w->sign > 0.0 ? lower : -upper;
+    seen->most = w->sign > 0.0 ? upper : -lower;
+    widen(reach, &lower, &upper);
+    seen->upper = size_within(w, &lower, &upper);
+}
+
+static void find_range(int n, int step, const double *values, double *lower, double *upper) {
     double least = INFINITY, most = -INFINITY;
-    const int step = w->components;
 #pragma omp simd reduction(min : least) reduction(max : most)
     for (int p = 0; p < n; p++) {
         const double v = values[p * step];
         least = v < least ? v : least;
         most = v > most ? v : most;
     }
-    see_range(w, reach, least, most, seen);
+    *lower = least;
+    *upper = most;
 }
 
-static void see(const struct search *w, double reach, int n, const double *values, struct seen *seen) {
-    double least[SAMPLE_MAX_COMPONENTS], most[SAMPLE_MAX_COMPONENTS], squares[2] = {INFINITY, 0.0};
-    if (w->component >= 0 || w->components == 1) {
-        see_component(w, reach, n, values + (w->component >= 0 ? w->component : 0), seen);
+static void see(const struct search *w, const struct lattice *lattice, const double *values,
+                struct seen *seen) {
+    double lower[SAMPLE_MAX_COMPONENTS], upper[SAMPLE_MAX_COMPONENTS], least = INFINITY, most = 0.0;
+    for (int c = 0; c < (w->one ? 1 : w->components); c++)
+        find_range(lattice->n, w->components, values + c + w->first, &lower[c], &upper[c]);
+    if (w->one) {
+        see_range(w, lattice->reach, lower[0], upper[0], seen);
         return;
     }
-    for (int c = 0; c < w->components; c++) {
-        least[c] = INFINITY;
-        most[c] = -INFINITY;
-    }
-    for (int p = 0; p < n; p++, values += w->components) {
+    for (int p = 0; p < lattice->n; p++) {
         double sum = 0.0;
-        for (int c = 0; c < w->components; c++) {
-            const double v = values[c];
-            sum += v * v;
-            least[c] = v < least[c] ? v : least[c];
-            most[c] = v > most[c] ? v : most[c];
-        }
-        squares[0] = sum < squares[0] ? sum : squares[0];
-        squares[1] = sum > squares[1] ? sum : squares[1];
+        for (int c = 0; c < w->components; c++)
+            sum += values[p * w->components + c] * values[p * w->components + c];
+        least = sum < least ? sum : least;
+        most = sum > most ? sum : most;
     }
-    seen->least = w->sign * sqrt(squares[w->sign > 0.0 ? 0 : 1]);
-    seen->most = w->sign * sqrt(squares[w->sign > 0.0 ? 1 : 0]);
-    seen->upper = fmax(seen->most, size_within(w, reach, least, most));
+    seen->least = w->sign * sqrt(w->sign > 0.0 ? least : most);
+    seen->most = w->sign * sqrt(w->sign > 0.0 ? most : least);
+    for (int c = 0; c < w->components; c++) widen(lattice->reach, &lower[c], &upper[c]);
+    seen->upper = fmax(seen->most, size_within(w, lower, upper));
+}
+
+/* A better bound, which costs more: a linear function has its extremes at vertices, and the reach is that of
+ * the rest. rest: n numbers. */
+static double sharpen(const struct search *w, enum shape shape, const double *values, double *rest) {
+    const struct lattice *lattice = &w->lattices[shape];
+    const int n_vertices = shape_n_vertices(shape), step = w->components;
+    double lower[SAMPLE_MAX_COMPONENTS], upper[SAMPLE_MAX_COMPONENTS];
+    for (int c = 0; c < (w->one ? 1 : w->components); c++) {
+        const double *v = values + c + w->first, *xi = lattice->xi;
+        double slopes[3] = {0}, ends[2] = {INFINITY, -INFINITY};
+        for (int d = 0; d < w->dim; d++)
+            for (int i = 0; i < n_vertices; i++)
+                slopes[d] += lattice->slopes[d][i] * v[lattice->vertices[i] * step];
+        for (int p = 0; p < lattice->n; p++, xi += w->dim) {
+            rest[p] = v[p * step];
+            for (int d = 0; d < w->dim; d++) rest[p] -= slopes[d] * xi[d];
+        }
+        for (int i = 0; i < n_vertices; i++) {
+            const int p = lattice->vertices[i];
+            const double linear = v[p * step] - rest[p];
+            ends[0] = fmin(ends[0], linear);
+            ends[1] = fmax(ends[1], linear);
+        }
+        find_range(lattice->n, 1, rest, &lower[c], &upper[c]);
+        widen(lattice->reach, &lower[c], &upper[c]);
+        lower[c] += ends[0];
+        upper[c] += ends[1];
+    }
+    return size_within(w, lower, upper);
 }
 
 /* How many of the regions from `first` on are of one kind, and their cells. */
@@ -249,9 +315,9 @@ static int gather_run(const struct search *w, const int64_t *list, int64_t first
 
 static facet_status sample_chunk(const struct search *w, int64_t first, int64_t end, void *user) {
     facet_status status = FACET_OK;
-    (void)user;
-    double *values = NULL;
+    double *values = NULL, *rest = NULL, best = -INFINITY; /* of this chunk */
     int64_t room = 0;
+    (void)user;
     for (int n; first < end; first += n) {
         int32_t cells[TOGETHER];
         int kind = 0;
@@ -260,14 +326,25 @@ static facet_status sample_chunk(const struct search *w, int64_t first, int64_t 
         const int64_t size = (int64_t)points->n * w->components;
         if (TOGETHER * size > room) {
             base_free(&values);
+            base_free(&rest);
             TRY(ALLOC(values, room = TOGETHER * size));
+            TRY(ALLOC(rest, points->n));
         }
         TRY(w->s->backend->evaluate(w->s, w->field, n, cells, points, values));
-        const double reach = w->reach[shape_of(w, region_at(w, first))];
-        for (int i = 0; i < n; i++) see(w, reach, points->n, values + i * size, &w->seen[first + i]);
+        const enum shape shape = shape_of(w, region_at(w, first));
+        for (int i = 0; i < n; i++) {
+            see(w, &w->lattices[shape], values + i * size, &w->seen[first + i]);
+            best = fmax(best, w->seen[first + i].most);
+        }
+        for (int i = 0; i < n; i++) {
+            struct seen *seen = &w->seen[first + i];
+            if (seen->upper > best)
+                seen->upper = fmin(seen->upper, sharpen(w, shape, values + i * size, rest));
+        }
     }
 done:
     base_free(&values);
+    base_free(&rest);
     return status;
 }
 
@@ -307,11 +384,13 @@ static facet_status sample_regions(struct search *w) {
         const int64_t n = w->n - first < step ? w->n - first : step;
         for (int64_t i = first; i < first + n; i++) {
             const struct region r = region_at(w, i);
-            TRY(prepare_kind(w, r, NULL, &w->samples[kind_of(w, r)]));
+            struct lattice *lattice = &w->lattices[shape_of(w, r)];
+            struct backend_points *points = &w->samples[kind_of(w, r)];
+            TRY(make_lattice(w, shape_of(w, r), lattice));
+            if (points->n == 0) TRY(prepare(w, r, lattice->n, lattice->xi, points));
         }
         if (over_faces(w)) TRY(fetch(w, NULL, first, n));
         TRY(for_chunks(w, first, first + n, CHUNK, sample_chunk, NULL));
-        TRY(base_check_interrupt());
     }
 done:
     return status;
@@ -333,11 +412,12 @@ static facet_status reduce(struct search *w, int *done_here) {
     TRY(w->s->backend->reduce(w->s, w->field, group != NULL ? BACKEND_EXTREMES : BACKEND_RANGE, n, x, values,
                               &n_pairs));
     *done_here = n_pairs > 0;
-    w->shared = group == NULL && w->s->box == NULL;
+    w->shared = *done_here && group == NULL && w->s->box == NULL;
     for (int64_t i = 0; *done_here && i < w->n; i++) {
         const struct region r = region_at(w, i);
         const double *of = values + 2 * (int64_t)r.cell;
-        see_range(w, w->reach[shape_of(w, r)], of[0], of[1], &w->seen[i]);
+        TRY(make_lattice(w, shape_of(w, r), &w->lattices[shape_of(w, r)]));
+        see_range(w, w->lattices[shape_of(w, r)].reach, of[0], of[1], &w->seen[i]);
     }
 done:
     base_free(&values);
@@ -358,20 +438,18 @@ static double from_sought(const struct search *w, double sought) {
 /* The peak of the polynomials through the values (points x components) at the table's points. */
 static void find_peak(const struct search *w, const struct peak_table *table, double *values, double *scratch,
                       struct found *found) {
-    const int one = w->component >= 0 || w->components == 1;
     const double up = to_sought(w, w->best), low = to_sought(w, w->best - w->tie);
-    const struct peak_goal goal = {.n = one ? 1 : w->components,
-                                   .squares = !one,
+    const struct peak_goal goal = {.n = w->one ? 1 : w->components,
+                                   .squares = !w->one,
                                    .sign = w->sign,
                                    .low = low,
                                    .slack = fmax(to_sought(w, w->best + w->slack) - up, 1e-15 * fabs(up)),
                                    .tie = up - low};
     double most;
-    if (one)
-        for (int64_t i = 0; i < peak_n_points(table); i++) {
-            const double v = values[i * w->components + (w->component >= 0 ? w->component : 0)];
-            values[i] = w->squares ? v * v : v;
-        }
+    for (int64_t i = 0; w->one && i < peak_n_points(table); i++) {
+        const double v = values[i * w->components + w->first];
+        values[i] = w->squares ? v * v : v;
+    }
     peak_find(table, &goal, values, scratch, &most, found->t);
     found->value = from_sought(w, most);
     found->degree = table->degree;
@@ -412,7 +490,7 @@ static facet_status look_at(struct search *w, int64_t n, const int64_t *list, st
     if (n == 0) return FACET_OK;
     for (int64_t i = 0; i < n; i++) {
         const struct region r = region_at(w, list[i]);
-        TRY(prepare_kind(w, r, &w->table, &w->nodes[kind_of(w, r)]));
+        TRY(prepare_nodes(w, r, &w->table, &w->nodes[kind_of(w, r)]));
     }
     TRY(fetch(w, list, 0, n));
     TRY(for_chunks(w, 0, n, 4, look_at_chunk, &look));
@@ -422,7 +500,7 @@ done:
 
 /* ------------------------------------------------------------------------------ the field itself */
 
-/* Sizes at n points (in the cube: peak_point; or as they are) of a region, whose cell is fetched; x (or
+/* Sizes at n points of a region, whose cell is fetched; x (or
  * NULL): where the first lies. */
 static facet_status sizes_at(const struct search *w, struct region r, int n, const double *frame,
                              double *sizes, double *x) {
@@ -449,7 +527,7 @@ static facet_status look_closer(const struct search *w, struct found *found) {
     TRY(peak_table_create(w->dim, 2 * found->degree, &table));
     TRY(ALLOC(values, peak_n_points(&table) * w->components));
     TRY(ALLOC(scratch, peak_scratch(&table, w->components)));
-    TRY(prepare_kind(w, r, &table, &points));
+    TRY(prepare_nodes(w, r, &table, &points));
     TRY(w->s->backend->evaluate(w->s, w->field, 1, &r.cell, &points, values));
     find_peak(w, &table, values, scratch, found);
 done:
@@ -571,20 +649,16 @@ static facet_status find_place(const struct search *w, int64_t region, const str
                                double x[3]) {
     facet_status status = FACET_OK;
     const struct region r = region_at(w, region);
-    const enum shape shape = shape_of(w, r);
-    const int n = shape_n_nodes(shape, w->order);
-    double *frame = NULL, *sizes = NULL, peak[3];
+    const struct lattice *lattice = &w->lattices[shape_of(w, r)];
+    double *sizes = NULL, peak[3];
     int at = 0;
-    TRY(ALLOC(frame, n * w->dim));
-    TRY(ALLOC(sizes, n));
+    TRY(ALLOC(sizes, lattice->n));
     TRY(fetch(w, &region, 0, 1));
-    shape_samples(shape, w->order, frame);
-    if (known == NULL) TRY(sizes_at(w, r, n, frame, sizes, NULL));
-    while (known == NULL && at < n - 1 && !(sizes[at] >= w->best - w->tie)) at++;
-    peak_point(shape, known != NULL ? known->t : (const double[3]){0}, peak);
-    TRY(sizes_at(w, r, 1, known != NULL ? peak : frame + at * w->dim, sizes, x));
+    if (known == NULL) TRY(sizes_at(w, r, lattice->n, lattice->xi, sizes, NULL));
+    while (known == NULL && at < lattice->n - 1 && !(sizes[at] >= w->best - w->tie)) at++;
+    if (known != NULL) peak_point(shape_of(w, r), known->t, peak);
+    TRY(sizes_at(w, r, 1, known != NULL ? peak : lattice->xi + at * w->dim, sizes, x));
 done:
-    base_free(&frame);
     base_free(&sizes);
     return status;
 }
@@ -618,7 +692,8 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     struct search w = {.s = s,
                        .field = field,
                        .components = components,
-                       .component = component,
+                       .one = components == 1 || component >= 0,
+                       .first = component > 0 ? component : 0,
                        .squares = field == HDG_VON_MISES || (components > 1 && component < 0),
                        .sign = greatest ? 1.0 : -1.0,
                        .degree = sample_table_degree(s, field),
@@ -628,7 +703,6 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     int reduced;
     w.dim = s->problem->mesh->dim - over_faces(&w);
     w.order = sample_order(&w);
-    for (int shape = 0; shape < SHAPE_COUNT; shape++) w.reach[shape] = reach_of(&w, (enum shape)shape);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
     TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, &w.table));
@@ -643,6 +717,7 @@ done:
         backend_points_destroy(&w.samples[k]);
         backend_points_destroy(&w.nodes[k]);
     }
+    for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&w.lattices[shape].xi);
     peak_table_destroy(&w.table);
     base_free(&w.seen);
     base_free(&found);
