@@ -168,6 +168,12 @@ static void put_potentials(const struct run *run, struct text *out) {
                         p->conditions[i].part);
 }
 
+/* Where an extreme is. */
+static void put_place(const struct run_value *value, int dim, struct text *out) {
+    for (int d = 0; d < dim; d++) text_printf(out, "%s%.6g", d ? ", " : " at (", value->place.at[d]);
+    text_printf(out, "), cell %lld", (long long)value->place.cell);
+}
+
 static void put_values(const struct run *run, struct text *out) {
     char mark[RUN_NOTE_BYTES];
     int width = 8;
@@ -187,6 +193,7 @@ static void put_values(const struct run *run, struct text *out) {
             if (value->n_components > 1) text_printf(out, ")");
         }
         if (run_value_mark(run, value, mark)) text_printf(out, " (%s)", mark);
+        if (run_is_extreme(value)) put_place(value, run->mesh->dim, out);
         text_printf(out, "\n");
     }
 }

@@ -631,6 +631,13 @@ FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_err
 FACET_API facet_status facet_solver_take(const facet_solver *solver, const char *field, int component,
                                          const char *take, int n_on, const char *const *on, double *values,
                                          int *n_values);
+/* The greatest ("max") or the least ("min") value of a field as facet_solver_take has it, and where it is:
+ * at: room for 3 coordinates; *cell: its number (either may be NULL). The value is that of the polynomials in
+ * the cells, to rounding, and not of samples; where values differ by no more than 1e-10 of their range, the
+ * place is that of the cell with the lowest number. */
+FACET_API facet_status facet_solver_extreme(const facet_solver *solver, const char *field, int component,
+                                            const char *take, int n_on, const char *const *on, double *value,
+                                            double *at, int64_t *cell);
 /* The relative residuals of the last solve, before its first iteration and after each; values: room for n
  * numbers (NULL: none). *n_values: how many there are. A direct solve has those of its corrections. */
 FACET_API facet_status facet_solver_history(const facet_solver *solver, int64_t n, double *values,
@@ -760,7 +767,7 @@ typedef struct facet_value {
     size_t size; /* set by the caller */
     const char *name, *field;
     int64_t n_points;      /* of a line; 0: it is none */
-    double from[3], to[3]; /* of a point or a line */
+    double from[3], to[3]; /* of a point or a line; from: where an extreme is */
     int components, n;     /* n: numbers in all */
 } facet_value;
 /* numbers (or NULL): room for `room` of them. */

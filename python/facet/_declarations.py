@@ -383,6 +383,8 @@ FUNCTIONS = {
     "facet_solver_errors": (c_int, [c_void_p, POINTER(facet_errors)]),
     "facet_solver_take": (c_int, [c_void_p, c_char_p, c_int, c_char_p, c_int, POINTER(c_char_p), c_void_p,
         c_void_p]),
+    "facet_solver_extreme": (c_int, [c_void_p, c_char_p, c_int, c_char_p, c_int, POINTER(c_char_p), c_void_p,
+        c_void_p, c_void_p]),
     "facet_solver_history": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
     "facet_solver_note": (c_int, [c_void_p, c_int, c_size_t, c_void_p]),
     "facet_solver_n_unknowns": (c_int64, [c_void_p]),

@@ -93,6 +93,20 @@ class _Asked(Settled):
     def min(self, field: str = "u", on: Any = None, component: Any = None) -> Any:
         return self.take("min", field, on, component)
 
+    def argmax(self, field: str = "u", on: Any = None, component: Any = None) -> Tuple[Doubles, int]:
+        """Where max is: the point, and the number of its cell."""
+        return self._place("max", field, on, component)
+
+    def argmin(self, field: str = "u", on: Any = None, component: Any = None) -> Tuple[Doubles, int]:
+        return self._place("min", field, on, component)
+
+    def _place(self, take: str, field: str, on: Any, component: Any) -> Tuple[Doubles, int]:
+        words, value, at, cell = names(on), ctypes.c_double(), np.zeros(3), ctypes.c_int64()
+        number = -1 if component is None else _component(component, self.dim, field)
+        self._ask(lib.facet_solver_extreme, encode(word(field, "field")), number, encode(take), len(words),
+                  texts(words), ctypes.byref(value), address(at), ctypes.byref(cell))
+        return at[:self.dim].copy(), cell.value
+
     def mean(self, field: str = "u", on: Any = None, component: Any = None) -> Any:
         return self.take("mean", field, on, component)
 

@@ -257,6 +257,7 @@ static facet_status copy_value(const facet_case *c, const struct case_file *f, i
                         .n = (int)n};
     if (value.wanted->take == CASE_AT || value.n_points > 0)
         memcpy(full.from, value.wanted->from, sizeof full.from);
+    if (run_is_extreme(&value)) memcpy(full.from, value.place.at, sizeof full.from);
     if (value.n_points > 0) memcpy(full.to, value.wanted->to, sizeof full.to);
     TRY(base_struct_write("facet_value", &full, given, sizeof full));
     if (numbers == NULL) goto done;

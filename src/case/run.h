@@ -26,6 +26,7 @@ struct run_value {
     int64_t n_points;          /* along a line; 0: not a line */
     int n_components;          /* 1: a scalar */
     double *numbers;           /* (n_points or 1) x n_components */
+    struct sample_place place; /* of an extreme */
     struct sample_doubt found; /* of a flux or force, as it was taken */
     /* Of one of which the error of u may be more than 1e-5: */
     enum run_trust trust;
@@ -112,6 +113,9 @@ facet_status run_check_targets(const struct case_file *file, const struct run_op
 
 /* Point i of the n of a line; the last is its end. */
 void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]);
+static inline int run_is_extreme(const struct run_value *value) {
+    return value->wanted->take == CASE_MAX || value->wanted->take == CASE_MIN;
+}
 /* run_values.c: what stands under `values`, and the tables of lines. run_measure_value: one of them, whose
  * numbers are the caller's also on failure. */
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);

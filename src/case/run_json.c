@@ -94,6 +94,21 @@ static void write_bars(struct json *json, const struct run *run) {
     if (n > 0) json_object_end(json);
 }
 
+/* Where extremes are. */
+static void write_places(struct json *json, const struct run *run) {
+    int n = 0;
+    for (int i = 0; i < run->n_values; i++) {
+        const struct run_value *value = &run->values[i];
+        if (!run_is_extreme(value)) continue;
+        if (n++ == 0) json_object_begin(json, "places");
+        json_object_begin(json, value->wanted->name);
+        write_numbers(json, "at", run->mesh->dim, value->place.at);
+        json_integer(json, "cell", value->place.cell);
+        json_object_end(json);
+    }
+    if (n > 0) json_object_end(json);
+}
+
 static void write_solver(struct json *json, const facet_report *report) {
     json_object_begin(json, "solver");
     json_string(json, "method", report->method);
@@ -238,6 +253,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     if (run->solver != NULL && run->report.converged) write_potentials(json, run);
     if (run->n_values > 0) write_values(json, run);
     write_bars(json, run);
+    write_places(json, run);
     write_seconds(json, run);
     json_integer(json, "memory_bytes", base_peak_resident_bytes());
     write_memory(json, run);

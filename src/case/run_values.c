@@ -55,9 +55,12 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
                             : wanted->take == CASE_MIN      ? SAMPLE_MIN
                             : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
                                                             : SAMPLE_MEAN;
+    struct sample_about about;
     TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
-    TRY(sample_take_judged(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on,
-                           wanted->on, value->numbers, &value->n_components, &value->found));
+    TRY(sample_take_with(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on, wanted->on,
+                         value->numbers, &value->n_components, &about));
+    value->found = about.doubt;
+    value->place = about.place;
 done:
     return status;
 }
@@ -113,15 +116,15 @@ static facet_status judge_values(struct run *run) {
     for (int i = 0; i < run->n_values; i++) {
         struct run_value *value = &run->values[i];
         const struct case_value *wanted = value->wanted;
-        struct sample_doubt whole = value->found;
+        struct sample_about whole = {.doubt = value->found};
         double numbers[SAMPLE_MAX_COMPONENTS];
         int n;
         if (is_exact(value)) continue;
         if (largest < 0.0) TRY(sample_largest_flux(run->solver, &largest));
         if (wanted->take == CASE_MEAN)
-            TRY(sample_take_judged(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
-                                   numbers, &n, &whole));
-        judge_value(run, largest * (value->found.error / whole.error), value);
+            TRY(sample_take_with(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
+                                 numbers, &n, &whole));
+        judge_value(run, largest * (value->found.error / whole.doubt.error), value);
     }
 done:
     return status;

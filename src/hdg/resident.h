@@ -42,8 +42,7 @@ facet_status hdg_resident_star(const struct hdg *h, struct hdg_solution *solutio
 facet_status hdg_resident_balance(const struct hdg *h, struct solve_balance *balance);
 facet_status hdg_resident_integrals(const struct hdg *h, double *values);
 facet_status hdg_resident_total(const struct hdg *h, double values[2]);
-/* The least and the greatest u at the lattice of this order, by parts of the mesh: n_pairs of them, at most
- * as many as cells. */
-facet_status hdg_resident_range(const struct hdg *h, int order, double *values, int64_t *n_pairs);
+/* Of every cell the least and the greatest u at shape_samples of this order, in all cells of its batch. */
+facet_status hdg_resident_range(const struct hdg *h, int order, double *values);
 
 #endif

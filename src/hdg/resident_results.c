@@ -394,7 +394,7 @@ static facet_status lattice_table(const struct hdg *h, int block, int order, int
     *n_points = n;
     TRY(ALLOC(xi, n * dim));
     TRY(ALLOC(*table, (int64_t)N * n));
-    shape_nodes(shape, order, xi);
+    shape_samples(shape, order, xi);
     TRY(hdg_table_create(shape, h->space.degree, h->data.mesh->order, n, xi, &at));
     for (int64_t i = 0; i < (int64_t)N * n; i++) (*table)[i] = at.phi[i % n * at.N + i / n];
 done:
@@ -427,13 +427,12 @@ done:
     return status;
 }
 
-/* A pair for each full batch, and one for the rest. */
-static facet_status range_of_block(const struct hdg *h, int block, int order, double *pairs,
-                                   int64_t *n_pairs) {
+/* A pair for each cell: that of its batch. */
+static facet_status range_of_block(const struct hdg *h, int block, int order, double *pairs) {
     facet_status status = FACET_OK;
     const int lanes = h->lanes, N = h->space.blocks[block].N;
-    const int64_t n_full = h->data.mesh->blocks[block].count / lanes;
-    double *table = NULL, *there = NULL, *values = NULL, *extremes = NULL;
+    const int64_t n_cells = h->data.mesh->blocks[block].count, n_full = n_cells / lanes;
+    double *table = NULL, *there = NULL, *values = NULL, *extremes = NULL, last[2];
     int n_points;
     TRY(lattice_table(h, block, order, &n_points, &table));
     int64_t most = RESIDENT_NUMBERS / (n_points * lanes);
@@ -448,9 +447,9 @@ static facet_status range_of_block(const struct hdg *h, int block, int order, do
         device_tile_extremes(h->device, many, (int64_t)n_points * lanes, 1, 0, values, extremes + 2 * first);
     }
     TRY(device_download(h->device, pairs, extremes, (size_t)(2 * n_full) * sizeof *pairs));
-    *n_pairs = n_full;
-    if (n_full * lanes < h->data.mesh->blocks[block].count)
-        TRY(range_of_last(h, block, n_points, table, pairs + 2 * (*n_pairs)++));
+    if (n_full * lanes < n_cells) TRY(range_of_last(h, block, n_points, table, last));
+    for (int64_t c = n_cells - 1; c >= 0; c--) /* from the last on, whose pairs are not in the way */
+        memmove(pairs + 2 * c, c / lanes < n_full ? pairs + 2 * (c / lanes) : last, sizeof last);
 done:
     base_free(&table);
     device_free(h->device, &there);
@@ -459,15 +458,11 @@ done:
     return status;
 }
 
-facet_status hdg_resident_range(const struct hdg *h, int order, double *values, int64_t *n_pairs) {
+facet_status hdg_resident_range(const struct hdg *h, int order, double *values) {
     facet_status status = FACET_OK;
-    *n_pairs = 0;
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        int64_t n;
-        if (h->data.mesh->blocks[b].count == 0) continue;
-        TRY(range_of_block(h, b, order, values + 2 * *n_pairs, &n));
-        *n_pairs += n;
-    }
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->data.mesh->blocks[b].count > 0)
+            TRY(range_of_block(h, b, order, values + 2 * (int64_t)h->data.mesh->blocks[b].first));
 done:
     return status;
 }

@@ -2,6 +2,8 @@
  * orientations and lattice nodes is answered from here, so that a numbering is written down once. */
 #include "poly/shape.h"
 
+#include <math.h>
+
 /* Bits of coordinates. */
 enum { Y = 1 << 1, Z = 1 << 2 };
 
@@ -283,6 +285,60 @@ void shape_nodes(enum shape shape, int order, double *xi) {
         for (index[1] = 0; index[1] <= row_end(cell, order, 1, index); index[1]++)
             for (index[0] = 0; index[0] <= row_end(cell, order, 0, index); index[0]++, n++)
                 for (int d = 0; d < cell->dim; d++) xi[n * cell->dim + d] = (double)index[d] / order;
+}
+
+/* The extreme points of Chebyshev polynomials on [0, 1]. */
+static double drawn(int i, int n) {
+    const double root = n > 0 ? sin(0.5 * acos(-1.0) * i / n) : sqrt(0.5);
+    return root * root;
+}
+
+/* Barycentric coordinates (n) of the node alpha of a simplex: of each face the node without one of its
+ * indices, weighted by the distance from the face on a line. */
+static void draw_in_simplex(int n, const int *alpha, double *at) {
+    int order = 0;
+    double total = 0.0;
+    for (int i = 0; i < n; i++) {
+        order += alpha[i];
+        at[i] = n == 1 ? 1.0 : 0.0;
+    }
+    for (int i = 0; i < n && n == 2; i++) at[i] = drawn(alpha[i], order);
+    for (int i = 0; i < n && n > 2; i++) {
+        int rest[4];
+        double face[4], weight = drawn(order - alpha[i], order);
+        for (int k = 0; k < n - 1; k++) rest[k] = alpha[k + (k >= i)];
+        draw_in_simplex(n - 1, rest, face);
+        for (int k = 0; k < n - 1; k++) at[k + (k >= i)] += weight * face[k];
+        total += weight;
+    }
+    for (int i = 0; i < n && n > 2; i++) at[i] /= total;
+}
+
+/* The number of leading axes that make a simplex. */
+static int simplex_axes(const struct cell *cell) {
+    return cell->is_simplex ? cell->dim : cell->shorten[0] == Y ? 2 : 0;
+}
+
+static void draw_node(const struct cell *cell, int order, const int index[3], double *xi) {
+    const int m = simplex_axes(cell);
+    int alpha[4] = {order, index[0], index[1], index[2]};
+    double at[4];
+    for (int d = 0; d < m; d++) alpha[0] -= index[d];
+    if (m > 0) draw_in_simplex(m + 1, alpha, at);
+    for (int d = cell->dim - 1; d >= 0; d--) {
+        const int apex = d < 2 && cell->shorten[d] == Z && cell->dim == 3;
+        const double room = apex ? 1.0 - xi[2] : 1.0;
+        xi[d] = d < m ? at[1 + d] : room * drawn(index[d], order - (apex ? index[2] : 0));
+    }
+}
+
+void shape_samples(enum shape shape, int order, double *xi) {
+    const struct cell *cell = &cells[shape];
+    int index[3] = {0};
+    for (index[2] = 0; index[2] <= row_end(cell, order, 2, index); index[2]++)
+        for (index[1] = 0; index[1] <= row_end(cell, order, 1, index); index[1]++)
+            for (index[0] = 0; index[0] <= row_end(cell, order, 0, index); index[0]++, xi += cell->dim)
+                draw_node(cell, order, index, xi);
 }
 
 int shape_node(enum shape shape, int order, const int at[3]) {

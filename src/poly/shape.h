@@ -116,6 +116,9 @@ void shape_face_side(enum shape shape, int face, int *direction, int *upper);
  * fastest: node (i,j,k) is xi = (i,j,k)/g, as long as it lies in the cell. */
 int shape_n_nodes(enum shape shape, int order);
 void shape_nodes(enum shape shape, int order, double *xi); /* n_nodes x dim */
+/* As many points, drawn towards faces, edges and vertices as Chebyshev's are towards the ends of a line, so
+ * that a polynomial cannot be much larger elsewhere: on simplices those of isaac2020, sec. 3. */
+void shape_samples(enum shape shape, int order, double *xi); /* n_nodes x dim */
 /* Lattice number of node (i,j,k), and of vertex v. */
 int shape_node(enum shape shape, int order, const int at[3]);
 int shape_vertex_node(enum shape shape, int order, int vertex);

@@ -123,16 +123,16 @@ static facet_status sample_totals(const struct facet_solver *s, struct totals *t
     for (int e = 0; e < s->own.n_electrodes; e++) {
         int n = 0, found;
         double Q = 0.0;
-        struct sample_doubt doubt = {0};
+        struct sample_about about = {0};
         for (int i = 0; i < s->own.n_conditions; i++)
             if (s->own.conditions[i].electrode == e + 1) parts[n++] = s->own.conditions[i].part;
         if (n > 0)
-            TRY(sample_take_judged(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found, &doubt));
+            TRY(sample_take_with(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found, &about));
         t->Q[0] -= Q; /* in, where q.n is out */
-        t->doubt[0] += doubt.error;
+        t->doubt[0] += about.doubt.error;
         if (e == 0) continue;
         t->Q[e] = -Q;
-        t->doubt[e] = doubt.error;
+        t->doubt[e] = about.doubt.error;
     }
 done:
     base_free(&parts);

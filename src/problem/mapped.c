@@ -430,7 +430,8 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
         *n_pairs = 1;
         return hdg_resident_total(s->hdg, values);
     case BACKEND_RANGE:
-        return hdg_resident_range(s->hdg, n - 1, values, n_pairs);
+        *n_pairs = s->problem->mesh->n_cells;
+        return hdg_resident_range(s->hdg, n - 1, values);
     default:
         return FACET_OK;
     }

@@ -402,10 +402,20 @@ struct sample_doubt {
     double drive; /* what the largest u there is could drive through the same faces: a flux that is nothing
                      beside it is zero */
 };
-/* The same. doubt: or NULL. */
-facet_status sample_take_judged(const struct facet_solver *s, const char *name, int component,
-                                enum sample_take take, int n_on, const char *const *on, double *values,
-                                int *n, struct sample_doubt *doubt);
+/* Where an extreme is: at a point, of the cell with this number in the whole mesh. */
+struct sample_place {
+    double at[3];
+    int64_t cell;
+};
+/* What a number brings with it: a flux how well it is known, an extreme where it is. */
+struct sample_about {
+    struct sample_doubt doubt;
+    struct sample_place place;
+};
+/* sample_take_on, with that. */
+facet_status sample_take_with(const struct facet_solver *s, const char *name, int component,
+                              enum sample_take take, int n_on, const char *const *on, double *values, int *n,
+                              struct sample_about *about);
 struct sample_where;
 /* doubt.c: the doubt of the n components of what goes through parts, and, where cells behind these know it
  * better, the better number. Collective. */
@@ -430,6 +440,11 @@ struct sample_where {
 facet_status sample_where_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
                                struct sample_where *where);
 void sample_where_destroy(struct sample_where *where);
+/* extremes.c: the greatest or the least value of a component (-1: of the magnitude), and its place; of values
+ * that differ by 1e-10 of the range or less, the place in the cell with the lowest number. Collective. */
+facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, int components, int component,
+                            const struct sample_where *where, int greatest, double *value,
+                            struct sample_place *place);
 /* Whether there are faces that `rest` means. */
 int problem_has_rest(const struct facet_mesh *mesh, const struct problem_resolved *resolved);
 

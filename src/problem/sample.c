@@ -1,4 +1,4 @@
-/* Numbers from a solution: values at points, integrals, means and extremes. */
+/* Numbers from a solution: values at points, integrals and means; extremes are those of extremes.c. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -332,71 +332,35 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
 /* What a sweep over cells or faces gathers. */
 struct gathered {
     double integral[SAMPLE_MAX_COMPONENTS], measure;
-    double largest, smallest;
-    int components, component; /* component -1: the magnitude of a vector counts */
-    int mean;                  /* the measure is wanted */
+    int components;
+    int mean; /* the measure is wanted */
     struct sample_doubt doubt; /* of integrals of a flux */
 };
 
 static void gather(struct gathered *g, int n, const double *weights, const double *values) {
     for (int p = 0; p < n; p++) {
-        const double *v = values + p * g->components;
-        double size = v[0];
-        if (g->component >= 0) {
-            size = v[g->component];
-        } else if (g->components > 1) {
-            size = 0.0;
-            for (int c = 0; c < g->components; c++) size += v[c] * v[c];
-            size = sqrt(size);
-        }
-        if (weights != NULL) {
-            for (int c = 0; c < g->components; c++) g->integral[c] += weights[p] * v[c];
-            g->measure += weights[p];
-        }
-        g->largest = size > g->largest ? size : g->largest; /* fmax is a call, and there are millions */
-        g->smallest = size < g->smallest ? size : g->smallest;
+        for (int c = 0; c < g->components; c++) g->integral[c] += weights[p] * values[p * g->components + c];
+        g->measure += weights[p];
     }
-}
-
-/* Order of the lattices on which extremes are sought; on a box fine ones are cheap. */
-static int lattice_order(const struct facet_solver *s) {
-    int wanted = 2 * (s->options.degree + 1), most = s->box != NULL ? BOX_MAX_DEGREE : 10;
-    return wanted < most ? wanted : most;
-}
-
-/* The lattice of the cells of a block, for extremes. */
-static facet_status prepare_lattice(const struct facet_solver *s, enum hdg_field field, int block,
-                                    struct backend_points *points) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    enum shape shape = mesh->blocks[block].shape;
-    double *xi = NULL;
-    int n = shape_n_nodes(shape, lattice_order(s));
-    TRY(ALLOC(xi, n * mesh->dim));
-    shape_nodes(shape, lattice_order(s), xi);
-    TRY(s->backend->prepare(s, block, sample_table_degree(s, field), n, xi, points));
-done:
-    base_free(&xi);
-    return status;
 }
 
 /* Cells first .. end - 1 of a group (NULL: of the mesh), all of one block. */
 static facet_status over_some_cells(const struct facet_solver *s, enum hdg_field field,
                                     const struct mesh_group *group, int32_t first, int32_t end,
-                                    const struct backend_points *points, int extremes, struct gathered *g) {
+                                    const struct backend_points *points, struct gathered *g) {
     enum { TOGETHER = 32 }; /* what an evaluation needs is made once for them */
     facet_status status = FACET_OK;
     const int64_t size = (int64_t)points->n * g->components;
     double *values = NULL, *wJ = NULL;
     TRY(ALLOC(values, TOGETHER * size));
-    if (!extremes) TRY(ALLOC(wJ, points->n));
+    TRY(ALLOC(wJ, points->n));
     for (int32_t begin = first, n; begin < end; begin += n) {
         int32_t cells[TOGETHER];
         n = end - begin < TOGETHER ? end - begin : TOGETHER;
         for (int32_t i = 0; i < n; i++) cells[i] = group != NULL ? group->ids[begin + i] : begin + i;
         TRY(s->backend->evaluate(s, field, n, cells, points, values));
         for (int32_t i = 0; i < n; i++) {
-            if (!extremes) TRY(s->backend->weights(s, cells[i], points, wJ));
+            TRY(s->backend->weights(s, cells[i], points, wJ));
             gather(g, points->n, wJ, values + i * size);
         }
     }
@@ -423,62 +387,47 @@ done:
 
 /* What a part of the same sweep begins with. */
 static struct gathered empty_part(const struct gathered *g) {
-    return (struct gathered){.components = g->components,
-                             .component = g->component,
-                             .mean = g->mean,
-                             .largest = g->largest,
-                             .smallest = g->smallest};
+    return (struct gathered){.components = g->components, .mean = g->mean};
 }
 
 static void join(struct gathered *into, const struct gathered *part) {
     for (int c = 0; c < into->components; c++) into->integral[c] += part->integral[c];
     into->measure += part->measure;
-    into->largest = fmax(into->largest, part->largest);
-    into->smallest = fmin(into->smallest, part->smallest);
 }
 
 /* What the backend makes of all cells at once; *done: it does. */
 static facet_status reduce_cells(const struct facet_solver *s, enum hdg_field field,
-                                 const struct mesh_group *group, int extremes, struct gathered *g,
-                                 int *done_here) {
+                                 const struct mesh_group *group, struct gathered *g, int *done_here) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    double *values = NULL, *x = NULL;
-    int n = lattice_order(s) + 1;
+    double *values = NULL;
     int64_t n_pairs = 0;
-    enum backend_take take = group != NULL ? (extremes ? BACKEND_EXTREMES : BACKEND_INTEGRALS)
-                                           : (extremes ? BACKEND_RANGE : BACKEND_TOTAL);
     *done_here = 0;
     if (s->backend->reduce == NULL || g->components != 1) goto done;
-    TRY(ALLOC(values, 2 * (int64_t)mesh->n_cells));
-    TRY(ALLOC(x, n));
-    for (int i = 0; i < n; i++) x[i] = (double)i / (n - 1);
-    TRY(s->backend->reduce(s, field, take, n, x, values, &n_pairs));
+    TRY(ALLOC(values, 2 * (int64_t)s->problem->mesh->n_cells));
+    TRY(s->backend->reduce(s, field, group != NULL ? BACKEND_INTEGRALS : BACKEND_TOTAL, 0, NULL, values,
+                           &n_pairs));
     *done_here = n_pairs > 0;
     for (int64_t i = 0; *done_here && i < (group != NULL ? group->count : n_pairs); i++) {
         const double *of = values + 2 * (int64_t)(group != NULL ? group->ids[i] : i);
-        g->smallest = extremes ? fmin(g->smallest, of[0]) : g->smallest;
-        g->largest = extremes ? fmax(g->largest, of[1]) : g->largest;
-        g->integral[0] += extremes ? 0.0 : of[0];
-        g->measure += extremes ? 0.0 : of[1];
+        g->integral[0] += of[0];
+        g->measure += of[1];
     }
 done:
     base_free(&values);
-    base_free(&x);
     return status;
 }
 
-/* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. They are taken
- * in parts that do not depend on the number of threads, and neither does the sum. */
+/* Integrals over cells by the norm rule, in parts that do not depend on the number of threads, and neither
+ * does the sum. */
 static facet_status over_cells(const struct facet_solver *s, enum hdg_field field,
-                               const struct mesh_group *group, int extremes, struct gathered *g) {
+                               const struct mesh_group *group, struct gathered *g) {
     enum { PARTS = 64 };
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
     int32_t n_cells = group != NULL ? group->count : mesh->n_cells, end = 0;
-    int direct = !extremes && s->backend->integrate != NULL, reduced;
-    TRY(reduce_cells(s, field, group, extremes, g, &reduced));
+    int direct = s->backend->integrate != NULL, reduced;
+    TRY(reduce_cells(s, field, group, g, &reduced));
     if (reduced) goto done;
     TRY(fetch(s, 0, NULL));
     for (int32_t first = 0; first < n_cells; first = end) {
@@ -486,7 +435,7 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
         struct base_collector failures;
         int b = block_number(mesh, group != NULL ? group->ids[first] : first);
         while (end < n_cells && block_number(mesh, group != NULL ? group->ids[end] : end) == b) end++;
-        if (!direct) TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
+        if (!direct) TRY(s->backend->rule(s, b, &points));
         base_collector_init(&failures);
         for (int p = 0; p < PARTS; p++) parts[p] = empty_part(g);
 #pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - first))) schedule(dynamic)
@@ -495,7 +444,7 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
             int32_t to = first + (int32_t)((int64_t)(end - first) * (p + 1) / PARTS);
             base_collect(&failures, p,
                          direct ? integrate_cells(s, field, group, from, to, &parts[p])
-                                : over_some_cells(s, field, group, from, to, &points, extremes, &parts[p]));
+                                : over_some_cells(s, field, group, from, to, &points, &parts[p]));
         }
         TRY(base_collected(&failures));
         for (int p = 0; p < PARTS; p++) join(g, &parts[p]);
@@ -505,7 +454,7 @@ done:
     return status;
 }
 
-/* A field at points of one cell, gathered with weights or (NULL) for extremes. */
+/* A field at points of one cell, gathered with weights. */
 static facet_status at_points(const struct facet_solver *s, enum hdg_field field, int32_t cell, int n,
                               const double *xi, const double *weights, struct gathered *g) {
     facet_status status = FACET_OK;
@@ -519,28 +468,6 @@ static facet_status at_points(const struct facet_solver *s, enum hdg_field field
 done:
     backend_points_destroy(&points);
     base_free(&values);
-    return status;
-}
-
-/* Extremes over one face, at a lattice that includes its ends; it is the same whichever way the face is
- * turned. */
-static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field,
-                                     struct mesh_group_face face, struct gathered *g) {
-    facet_status status = FACET_OK;
-    int dim = s->problem->mesh->dim;
-    enum shape cell_shape = mesh_block_of(s->problem->mesh, face.cell)->shape;
-    enum shape shape = shape_face_shape(cell_shape, face.local);
-    int n = shape_n_nodes(shape, lattice_order(s));
-    double *frame = NULL, *xi = NULL;
-    TRY(ALLOC(frame, n * (dim - 1)));
-    TRY(ALLOC(xi, n * dim));
-    shape_nodes(shape, lattice_order(s), frame);
-    for (int p = 0; p < n; p++)
-        shape_face_point(cell_shape, face.local, 0, frame + p * (dim - 1), xi + p * dim);
-    TRY(at_points(s, field, face.cell, n, xi, NULL, g));
-done:
-    base_free(&frame);
-    base_free(&xi);
     return status;
 }
 
@@ -566,15 +493,14 @@ enum { SHARE = 64 }; /* faces that are looked at together */
 /* Faces first .. end - 1 of a part, SHARE at most: values of a field, or (NULL) of the numerical flux or
  * traction, whose integral is exact. */
 static facet_status over_some_faces(const struct facet_solver *s, const enum hdg_field *field,
-                                    const struct mesh_group *part, int32_t first, int32_t end, int extremes,
+                                    const struct mesh_group *part, int32_t first, int32_t end,
                                     struct gathered *g) {
     facet_status status = FACET_OK;
     struct mesh_group_face faces[SHARE];
     double fluxes[3 * SHARE];
     const int n = (int)(end - first);
     for (int i = 0; i < n; i++) faces[i] = mesh_group_face(s->problem->mesh, part, first + i);
-    for (int i = 0; i < n && (field != NULL || g->mean); i++)
-        TRY(extremes ? extremes_of_face(s, *field, faces[i], g) : over_face(s, field, faces[i], g));
+    for (int i = 0; i < n && (field != NULL || g->mean); i++) TRY(over_face(s, field, faces[i], g));
     if (field != NULL) goto done;
     TRY(s->backend->face_fluxes(s, n, faces, fluxes));
     for (int i = 0; i < n; i++)
@@ -585,7 +511,7 @@ done:
 
 /* In parts that do not depend on the number of threads, and neither does the sum. */
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
-                              const struct mesh_group *part, int extremes, struct gathered *g) {
+                              const struct mesh_group *part, struct gathered *g) {
     enum { PARTS = FETCHED / SHARE };
     facet_status status = FACET_OK;
     int32_t *cells = NULL;
@@ -603,7 +529,7 @@ static facet_status over_part(const struct facet_solver *s, const enum hdg_field
             const int32_t begin = p * SHARE, end = begin + SHARE < n ? begin + SHARE : n;
             parts[p] = empty_part(g);
             base_collect(&failures, p,
-                         over_some_faces(s, field, part, first + begin, first + end, extremes, &parts[p]));
+                         over_some_faces(s, field, part, first + begin, first + end, &parts[p]));
         }
         TRY(base_collected(&failures));
         for (int p = 0; p < n_parts; p++) join(g, &parts[p]);
@@ -615,7 +541,7 @@ done:
 
 /* The parts of `where`, whose field must have a direction there. */
 static facet_status over_parts(const struct facet_solver *s, const enum hdg_field *field,
-                               const struct sample_where *where, int extremes, struct gathered *g) {
+                               const struct sample_where *where, struct gathered *g) {
     facet_status status = FACET_OK;
     const struct physics *physics = s->problem->physics;
     for (int k = 0; k < where->n; k++) {
@@ -625,7 +551,7 @@ static facet_status over_parts(const struct facet_solver *s, const enum hdg_fiel
                 FAIL(FACET_ERROR_INPUT,
                      "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",
                      physics->through_phrase, where->names[0], physics->inside);
-        TRY(over_part(s, field, part, extremes, g));
+        TRY(over_part(s, field, part, g));
     }
 done:
     return status;
@@ -635,71 +561,84 @@ static facet_status join_parts(struct base_team *team, struct gathered *g) {
     facet_status status = FACET_OK;
     TRY(team_reduce(team, TEAM_SUM, g->components, g->integral));
     TRY(team_reduce(team, TEAM_SUM, 1, &g->measure));
-    TRY(team_reduce(team, TEAM_MAX, 1, &g->largest));
-    TRY(team_reduce(team, TEAM_MIN, 1, &g->smallest));
 done:
     return status;
 }
 
-static facet_status gather_all(const struct facet_solver *s, const char *name, enum sample_take take, int n,
-                               const char *const *on, struct gathered *g) {
+/* The integral of a field or (NULL) of the numerical flux, and the measure if it is wanted. */
+static facet_status gather_all(const struct facet_solver *s, const enum hdg_field *field,
+                               const struct sample_where *where, struct gathered *g) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    if (where->dim == mesh->dim - 1)
+        TRY(over_parts(s, field, where, g));
+    else
+        TRY(over_cells(s, *field, where->n > 0 ? where->groups[0] : NULL, g));
+    TRY(join_parts(mesh_team(mesh), g));
+done:
+    return status;
+}
+
+/* Integrals and means, of all components or of one. */
+static facet_status take_integral(const struct facet_solver *s, const char *name, const enum hdg_field *field,
+                                  int components, int component, int mean, const struct sample_where *where,
+                                  double *values, int *n, struct sample_doubt *doubt) {
+    facet_status status = FACET_OK;
+    struct gathered g = {.components = components, .mean = mean};
+    TRY(gather_all(s, field, where, &g));
+    if (field == NULL) TRY(flux_judge(s, where, components, g.integral, &g.doubt));
+    if (mean && !(g.measure > 0.0))
+        FAIL(FACET_ERROR_INPUT, "there is no mean of the field '%s' on the axis, which has no area", name);
+    const double scale = mean ? 1.0 / g.measure : 1.0;
+    for (int c = 0; c < components; c++)
+        if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
+    *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive};
+done:
+    return status;
+}
+
+facet_status sample_take_with(const struct facet_solver *s, const char *name, int component,
+                              enum sample_take take, int n_on, const char *const *on, double *values, int *n,
+                              struct sample_about *about) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct physics *physics = s->problem->physics;
     int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN, is_flux = strcmp(name, physics->through) == 0;
+    int components = physics_components(physics, mesh->dim);
     enum hdg_field field = HDG_U;
-    struct sample_where where;
-    g->components = physics_components(physics, mesh->dim);
-    TRY(sample_where_find(s, n, on, is_flux, &where));
+    struct sample_where where = {0};
+    *n = 0;
+    *about = (struct sample_about){0};
+    if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
+    TRY(sample_where_find(s, n_on, on, is_flux, &where));
     if (is_flux && (where.dim != mesh->dim - 1 || extremes))
         FAIL(FACET_ERROR_INPUT, "the field %s has an integral or a mean over a boundary part only", name);
-    if (!is_flux) TRY(sample_find_field(s, name, &field, &g->components));
-    if (g->component >= g->components)
-        FAIL(FACET_ERROR_INPUT, "the field '%s' has no component %d", name, g->component + 1);
-    if (where.dim == mesh->dim - 1)
-        TRY(over_parts(s, is_flux ? NULL : &field, &where, extremes, g));
-    else
-        TRY(over_cells(s, field, where.n > 0 ? where.groups[0] : NULL, extremes, g));
-    TRY(join_parts(mesh_team(mesh), g));
-    if (is_flux) TRY(flux_judge(s, &where, g->components, g->integral, &g->doubt));
+    if (!is_flux) TRY(sample_find_field(s, name, &field, &components));
+    if (component >= components)
+        FAIL(FACET_ERROR_INPUT, "the field '%s' has no component %d", name, component + 1);
+    if (!extremes) {
+        TRY(take_integral(s, name, is_flux ? NULL : &field, components, component, take == SAMPLE_MEAN,
+                          &where, values, n, &about->doubt));
+        goto done;
+    }
+    TRY(sample_extreme(s, field, components, component, &where, take == SAMPLE_MAX, values, &about->place));
+    *n = 1;
 done:
     sample_where_destroy(&where);
     return status;
 }
 
-facet_status sample_take_judged(const struct facet_solver *s, const char *name, int component,
-                                enum sample_take take, int n_on, const char *const *on, double *values,
-                                int *n, struct sample_doubt *doubt) {
-    struct gathered g = {
-        .component = component, .mean = take == SAMPLE_MEAN, .largest = -DBL_MAX, .smallest = DBL_MAX};
-    *n = 0;
-    if (doubt != NULL) *doubt = (struct sample_doubt){0};
-    if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
-    facet_status status = gather_all(s, name, take, n_on, on, &g);
-    if (status != FACET_OK) return status;
-    if (take == SAMPLE_MAX || take == SAMPLE_MIN) {
-        values[(*n)++] = take == SAMPLE_MAX ? g.largest : g.smallest;
-        return FACET_OK;
-    }
-    if (take == SAMPLE_MEAN && !(g.measure > 0.0))
-        return base_fail(FACET_ERROR_INPUT,
-                         "there is no mean of the field '%s' on the axis, which has no area", name);
-    double scale = take == SAMPLE_MEAN ? 1.0 / g.measure : 1.0;
-    for (int c = 0; c < g.components; c++)
-        if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
-    if (doubt != NULL) *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive};
-    return FACET_OK;
-}
-
 facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
                             enum sample_take take, int n_on, const char *const *on, double *values, int *n) {
-    return sample_take_judged(s, name, component, take, n_on, on, values, n, NULL);
+    struct sample_about about;
+    return sample_take_with(s, name, component, take, n_on, on, values, n, &about);
 }
+
+static const char *const take_words[] = {
+    [SAMPLE_INTEGRAL] = "integral", [SAMPLE_MEAN] = "mean", [SAMPLE_MAX] = "max", [SAMPLE_MIN] = "min"};
 
 facet_status facet_solver_take(const facet_solver *s, const char *field, int component, const char *take,
                                int n_on, const char *const *on, double *values, int *n_values) {
-    static const char *const words[] = {
-        [SAMPLE_INTEGRAL] = "integral", [SAMPLE_MEAN] = "mean", [SAMPLE_MAX] = "max", [SAMPLE_MIN] = "min"};
     facet_status status;
     int which = 0;
     REQUIRE_AS(s, "solver");
@@ -710,7 +649,7 @@ facet_status facet_solver_take(const facet_solver *s, const char *field, int com
     *n_values = 0;
     if (n_on > 0) REQUIRE(on);
     for (int i = 0; i < n_on; i++) REQUIRE(on[i]);
-    while (which < 4 && strcmp(words[which], take) != 0) which++;
+    while (which < 4 && strcmp(take_words[which], take) != 0) which++;
     if (component < -1) return base_fail(FACET_ERROR_INPUT, "facet_solver_take: component %d", component);
     if (which == 4)
         return base_fail(FACET_ERROR_INPUT, "facet_solver_take: integral, mean, max or min, not '%s'", take);
@@ -720,4 +659,31 @@ facet_status facet_solver_take(const facet_solver *s, const char *field, int com
                 sample_take_on(s, field, component, (enum sample_take)which, n_on > 0 ? n_on : 0, on, values,
                                n_values));
     return status;
+}
+
+facet_status facet_solver_extreme(const facet_solver *s, const char *field, int component, const char *take,
+                                  int n_on, const char *const *on, double *value, double *at, int64_t *cell) {
+    struct sample_about about;
+    facet_status status;
+    int n;
+    REQUIRE_AS(s, "solver");
+    REQUIRE(field);
+    REQUIRE(take);
+    REQUIRE(value);
+    if (n_on > 0) REQUIRE(on);
+    for (int i = 0; i < n_on; i++) REQUIRE(on[i]);
+    const int greatest = strcmp(take, take_words[SAMPLE_MAX]) == 0;
+    if (component < -1) return base_fail(FACET_ERROR_INPUT, "facet_solver_extreme: component %d", component);
+    if (!greatest && strcmp(take, take_words[SAMPLE_MIN]) != 0)
+        return base_fail(FACET_ERROR_INPUT, "facet_solver_extreme: max or min, not '%s'", take);
+    status = solver_check_host(s, "facet_solver_extreme", "value", value);
+    if (status == FACET_OK && at != NULL) status = solver_check_host(s, "facet_solver_extreme", "at", at);
+    if (status != FACET_OK) return status;
+    SOLVER_CALL(s, status,
+                sample_take_with(s, field, component, greatest ? SAMPLE_MAX : SAMPLE_MIN,
+                                  n_on > 0 ? n_on : 0, on, value, &n, &about));
+    if (status != FACET_OK) return status;
+    if (at != NULL) memcpy(at, about.place.at, (size_t)s->problem->mesh->dim * sizeof *at);
+    if (cell != NULL) *cell = about.place.cell;
+    return FACET_OK;
 }
