@@ -261,6 +261,7 @@ void report_results(const struct run *run, struct text *out) {
     put_levels(run, out);
     if (run->report.converged) {
         report_mismatch(&run->mismatch, out);
+        if (run_note(run, RUN_NOTE_SHARE, note)) text_printf(out, "note      %s\n", note);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
                         run->report.conservation,

@@ -119,6 +119,7 @@ enum run_note {
     RUN_NOTE_PETSC,    /* options that nobody asked for */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
+    RUN_NOTE_SHARE,    /* a group of cells has a larger error than the whole */
     RUN_NOTE_FLUX,     /* a flux has few digits */
     RUN_N_NOTES
 };

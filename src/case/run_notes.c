@@ -55,6 +55,7 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
                        which == RUN_NOTE_OPERATOR ? SOLVER_NOTE_OPERATOR
                        : which == RUN_NOTE_PMG    ? SOLVER_NOTE_PMG
                        : which == RUN_NOTE_PETSC  ? SOLVER_NOTE_PETSC
+                       : which == RUN_NOTE_SHARE  ? SOLVER_NOTE_SHARE
                                                   : SOLVER_NOTE_HOST,
                        text, RUN_NOTE_BYTES);
 }
