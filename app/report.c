@@ -279,6 +279,7 @@ void report_results(const struct run *run, struct text *out) {
         if (run_note(run, RUN_NOTE_BALANCE, note)) report_note(note, out);
         report_mismatch(&run->findings.mismatch, out);
         if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_SHARE, note)) report_note(note, out);
         if (run->report.conservation >= 0.0)
             text_printf(out,
                         run->report.conservation_whole == run->report.conservation

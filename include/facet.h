@@ -541,8 +541,9 @@ typedef struct facet_report {
                             (continuous elements are not conservative cell by cell) */
     double peak_bytes[FACET_MAX_PHASES]; /* the most memory that the process had until the end of each phase
                                             of the solver; 0: the phase was not run */
-    double error; /* of the unknowns that were solved for, relative to them: an estimate of what the solve
-                     and rounding leave, not of the discretization; negative: not available */
+    double error; /* of the unknowns that were solved for, relative to all of them: an estimate of what the
+                     solve and rounding leave, not of the discretization; negative: not available. A group of
+                     cells whose own error is far above it is told by a note (facet_solver_note) */
     const char *discretization, *equation, *device;
     int degree, dim, threads;
     int n_notes;         /* see facet_solver_note */

@@ -4,6 +4,7 @@ refused. FACET_PROGRAM says where the program is."""
 import json
 import math
 import os
+import re
 import sys
 import unittest
 
@@ -142,6 +143,44 @@ values: [{name: q, field: flux, take: integral, on: xmin}, {name: d, field: u, t
             q = 1 / (1 + 0.5 + 0.2)
             self.near([values["q"], values["d"]], [q, 1 - q / 4], 1e-11, shape)
 
+    def test_slender_cells(self):
+        """What a weak contact holds, it holds against the stiffness across slender cells: u of the right part is right to
+        1e-7, and where u of the left one is a millionth of that, a note tells how far it may be off there."""
+        F, h = -2.43e-6, 8.48e-12
+        there = -1 + F / h
+        for shape, reaction in (("triangle", 0), ("quad", 0), ("quad", 8.21e-16)):
+            mesh = self.lattice(shape, upper=[2, 6700], cells=[2, 3], region=lambda x: "left" if x[0] < 1 else "right")
+            for solver in ("method: direct", "preconditioner: amg"):
+                out = self.solve(mesh + f"""equation: diffusion
+conductivity: [{{on: left, value: 2.43e-6}}, {{on: right, value: 1.37}}]
+interfaces: [{{between: [left, right], conductance: {h!r}}}]
+{f"reaction: {reaction}" if reaction else ""}
+source: [{{on: left, value: "{reaction}*(-x)"}}, {{on: right, value: "{reaction}*({there!r} + {F / 1.37!r}*(x - 1))"}}]
+boundary:
+  - {{on: xmin, robin: {{a: 1.31e-10, g: {-F!r}}}}}
+  - {{on: xmax, neumann: {F!r}}}
+  - {{on: rest, neumann: 0}}
+discretization: {{degree: 3}}
+solver: {{{solver}}}
+values: [{{name: left, field: u, at: [0.6, 1234]}}, {{name: right, field: u, at: [1.4, 4321]}}]
+""")
+                what = f"{shape} {reaction} {solver}"
+                left, right = out["values"]["left"], out["values"]["right"]
+                self.near(right / there, 1, 1e-7, what)
+                told = [float(found[1]) for note in out.get("notes", [])
+                        if (found := re.search(r"group 'left' .*error there is about (\S+) of u", note))]
+                self.assertLess(abs(left + 0.6) / 0.6, 10 * max(told + [1e-6]), what)
+
+    def test_groups_of_one_size_are_not_told(self):
+        out = self.solve(self.bars("triangle") + """equation: diffusion
+conductivity: [{on: left, value: 1}, {on: right, value: 1e3}]
+interfaces: [{between: [left, right], conductance: 0.1}]
+boundary: [{on: xmin, dirichlet: 0}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+""")
+        self.assertNotIn("notes", out)
+        self.assertLess(out["solver"]["error"], 1e-11)
+
     def test_refusals(self):
         case = self.bars("quad", region=lambda x: ["a", "b", "c", "d"][int(4 * x[0])]) + """equation: diffusion
 boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]
@@ -163,6 +202,10 @@ boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]
         refused("{between: [a, b], conductance: 1e-12}", "all that holds the part", "rounding")
         self.refused(case.replace("dirichlet: 0", "robin: {a: 1, g: 0}") +
                      "interfaces: [{between: [a, b], conductance: 1e-12}]\n", "all that holds the part")
+        for hangs, holds, side in (("[b, c, d]", "a", "xmin"), ("a", "[b, c, d]", "xmax")):  # its own K counts
+            self.refused(case.replace("xmin", side) + "interfaces: [{between: [a, b], conductance: 1e-6}]\n" +
+                         f"conductivity: [{{on: {hangs}, value: 1e6}}, {{on: {holds}, value: 1e-3}}]\n",
+                         "all that holds the part")
         for method in ("condensed", "continuous"):
             refused("{between: [a, b], conductance: 1}", "case.yaml:4:", "method: hdg",
                     more=f"discretization: {{method: {method}}}\n")

@@ -335,6 +335,38 @@ static void a_direct_solve_judges_itself(void **state) {
     }
 }
 
+/* Draws of rounding in the entries: the first is harmless by chance. */
+static facet_status lucky(void *data, int draw, const struct vector *x, struct vector *r) {
+    (void)x;
+    ++*(int *)data;
+    vector_fill(r, draw == 0 ? 1e-7 : 1e-5);
+    return FACET_OK;
+}
+
+static facet_status count_errors(void *data, const struct vector *error) {
+    int *n = data;
+    *n = error == NULL ? 0 : *n + 1;
+    return FACET_OK;
+}
+
+static void an_error_is_not_that_of_one_draw(void **state) {
+    (void)state;
+    struct system s;
+    int draws = 0, seen = 0;
+    chain_system(&s, 12, 3, 0.3, 0);
+    s.control.rtol = 1e-5;
+    direct(&s, -1);
+    double quiet = s.report.error;
+    s.control.roughen = lucky;
+    s.control.roughen_data = &draws;
+    s.control.regard = count_errors;
+    s.control.regard_data = &seen;
+    direct(&s, -1);
+    assert_true(quiet < 1e-9 && s.report.error > 1e-6);
+    assert_true(draws >= 4 && seen == 4);
+    system_destroy(&s);
+}
+
 /* Small matrices are factored column by column, large ones in supernodes. */
 static void cholesky_agrees_with_cg_and_the_exact_solution(void **state) {
     (void)state;
@@ -530,6 +562,7 @@ int main(void) {
         cmocka_unit_test(a_zero_right_hand_side_has_the_zero_solution),
         cmocka_unit_test(a_singular_system_is_solved_beside_its_kernel),
         cmocka_unit_test(a_direct_solve_judges_itself),
+        cmocka_unit_test(an_error_is_not_that_of_one_draw),
         cmocka_unit_test(cholesky_agrees_with_cg_and_the_exact_solution),
         cmocka_unit_test(a_pinned_singular_matrix_is_factored),
         cmocka_unit_test(cholesky_refuses_indefinite_matrices),

@@ -138,6 +138,7 @@ enum run_note {
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_BROKEN,   /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
+    RUN_NOTE_SHARE,    /* a group of cells has a larger error than the whole */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512

@@ -76,6 +76,7 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
                        : which == RUN_NOTE_PETSC    ? SOLVER_NOTE_PETSC
                        : which == RUN_NOTE_CONFLICT ? SOLVER_NOTE_CONFLICT
                        : which == RUN_NOTE_BALANCE  ? SOLVER_NOTE_BALANCE
+                       : which == RUN_NOTE_SHARE    ? SOLVER_NOTE_SHARE
                                                     : SOLVER_NOTE_HOST,
                        text, RUN_NOTE_BYTES);
 }

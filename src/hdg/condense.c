@@ -512,6 +512,7 @@ static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int n_faces = shape_n_faces(cells->shape);
     uint8_t bits = (uint8_t)((1 << h->trace.n_components) - 1);
+    if (contact_is_weak(h, block, (int32_t)cell, 0)) return 0; /* what is taken off is not of its own size */
     if (h->space.revolved && h->data.equation->rigid)
         bits &= (uint8_t)~1; /* it is stretched away from an axis */
     for (int f = 0; f < n_faces; f++) {
@@ -534,8 +535,8 @@ static uint8_t loose_rotations(const struct hdg *h, int block, int64_t cell, uin
     return h->data.mesh->order == 1 || cells->affine[cell] ? (uint8_t)(1 << nc) : 0;
 }
 
-/* By what data there are, not by their values, which may change under the operators. Products take one number
- * off all faces, which is a constant where these are alike. */
+/* By what data there are, not by their values, which may change under the operators (of contacts they may
+ * not). Products take one number off all faces, which is a constant where these are alike. */
 static facet_status mark_loose(struct hdg *h) {
     facet_status status = FACET_OK;
     const int lanes = h->lanes;

@@ -18,6 +18,15 @@ int contact_has_cell(const struct hdg *h, int block, int32_t cell) {
     return h->contacts != NULL && h->contacts->number[block][cell] >= 0;
 }
 
+/* Of the stiffness of a cell, that of its contacts. */
+#define HARDLY 0.01
+
+int contact_is_weak(const struct hdg *h, int block, int32_t cell, int slot) {
+    if (!contact_has_cell(h, block, cell) || !contact_is_second(h, block, cell, slot)) return 0;
+    const struct contact_cell *c = &h->contacts->cells[h->contacts->number[block][cell]];
+    return c->joined < HARDLY * c->stiffest;
+}
+
 facet_status contact_conductance(struct local *l, int face) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
@@ -245,33 +254,58 @@ static struct sizes sizes_of(const struct hdg *h, const struct contact_cell *c) 
                           .space = &h->space.blocks[c->block]};
 }
 
-facet_status contact_condense(struct local *l, double *K) {
+/* K 1 = sums where columns and rows are those of contacts (own), or the others. */
+static void restore_side(int n, const uint8_t *is_contact, int own, int n_ones, const int *places,
+                         const double *ones, const double *sums, double *missing, double *K) {
+    int n_own = 0, at[SHAPE_MAX_FACES];
+    double one[SHAPE_MAX_FACES];
+    for (int k = 0; k < n_ones; k++)
+        if (is_contact[places[k]] == own) {
+            at[n_own] = places[k];
+            one[n_own++] = ones[k];
+        }
+    if (n_own == 0) return;
+    for (int i = 0; i < n; i++) {
+        missing[i] = is_contact[i] == own ? sums[i] : 0.0;
+        for (int k = 0; k < n_ones; k++)
+            if ((is_contact[i] == own) != (is_contact[places[k]] == own))
+                missing[i] += (is_contact[i] == own ? -1.0 : 1.0) * ones[k] * K[i * n + places[k]];
+    }
+    local_restore_sums(n, n_own, at, one, missing, K);
+}
+
+facet_status contact_condense(struct local *l, double *sums, double *K) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     double *scratch = NULL, ones[SHAPE_MAX_FACES];
+    uint8_t *is_contact = NULL;
     int places[SHAPE_MAX_FACES], n_ones = local_find_ones(l, 1, 0, places, ones);
     if (!contact_has_cell(h, l->block, l->cell)) return FACET_OK;
-    const struct contact_cell *c = &h->contacts->cells[h->contacts->number[l->block][l->cell]];
+    struct contact_cell *c = &h->contacts->cells[h->contacts->number[l->block][l->cell]];
     struct sizes s = sizes_of(h, c);
     int n = s.n, f = s.f;
     TRY(ALLOC(scratch, f * f + 2 * f * n + n + f));
-    double *mass = scratch, *rows = mass + f * f, *more = rows + f * n, *sums = more + f * n;
+    TRY(CALLOC(is_contact, n));
+    double *mass = scratch, *rows = mass + f * f, *more = rows + f * n, *missing = more + f * n;
     TRY(find_masses(l, c, &s, mass));
+    for (int i = 0; i < f; i++) is_contact[place(c, &s, i)] = 1;
     for (int i = 0; i < f; i++)
         for (int j = 0; j < f; j++)
             c->inverse[i * f + j] = mass[i * f + j] + K[place(c, &s, i) * n + place(c, &s, j)];
     if (!solve_invert(f, c->inverse))
         FAIL(FACET_ERROR_INPUT, "the problem of its contact is singular; is the cell degenerate?");
+    c->stiffest = 0.0;
+    for (int i = 0; i < n; i++) c->stiffest = fmax(c->stiffest, K[i * n + i]);
     find_T(c, &s, K, mass, rows);
-    for (int i = 0; i < n; i++) { /* K 1, which is zero without reaction, becomes T'K 1 */
-        sums[i] = 0.0;
-        for (int k = 0; k < n_ones; k++) sums[i] += ones[k] * K[i * n + places[k]];
-    }
-    transpose(c, &s, 1, sums, sums + n);
+    transpose(c, &s, 1, sums, missing); /* K 1, which is zero without reaction, becomes T'K 1 */
     replace(c, &s, mass, rows, more, K);
-    local_restore_sums(n, n_ones, places, ones, sums, K);
+    c->joined = 0.0;
+    for (int i = 0; i < f; i++) c->joined = fmax(c->joined, K[place(c, &s, i) * (n + 1)]);
+    for (int own = 0; own < 2; own++)
+        restore_side(n, is_contact, own, n_ones, places, ones, sums, missing, K);
 done:
     base_free(&scratch);
+    base_free(&is_contact);
     return status;
 }
 
@@ -376,7 +410,7 @@ static facet_status add_face_totals(struct local *l, int slot, const double *tra
     const int64_t first = h->trace.face_first[local_face_number(l, slot)];
     const int64_t second = contact_start(h, l->block, l->cell, slot);
     const int dim = h->data.mesh->dim, m = table->m;
-    TRY(conductance(l, slot));
+    TRY(contact_conductance(l, slot));
     for (int q = 0; q < table->rule.n; q++) {
         const double *at = table->psi + (int64_t)q * m;
         double through = l->values[q] * copysign(local_norm(dim, l->normal + q * dim), table->rule.w[q]) *
@@ -411,15 +445,18 @@ done:
 
 /* ------------------------------------------------------------------------------------------ weak contacts */
 
-/* Of every face: whether its contact is weak. The cell of its second side is looked at. */
+/* The sides (bits) to which a contact is weak. */
+enum { WEAK_TO_FIRST = 1, WEAK_TO_SECOND = 2 };
+
+/* cut: those of every face, as mesh->face_cells has them. */
 static facet_status find_weak(const struct hdg *h, uint8_t *cut) {
     facet_status status = FACET_OK;
     struct local l = {0};
     struct mesh_quality quality;
+    const struct facet_mesh *mesh = h->data.mesh;
     double square = 0.0;
-    int dim = h->data.mesh->dim;
-    TRY(mesh_measure_size(h->data.mesh, &quality));
-    for (int d = 0; d < dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
+    TRY(mesh_measure_size(mesh, &quality));
+    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
     TRY(local_create(h, &l));
     for (int32_t i = 0; i < h->contacts->n; i++) {
         const struct contact_cell *c = &h->contacts->cells[i];
@@ -429,7 +466,15 @@ static facet_status find_weak(const struct hdg *h, uint8_t *cut) {
             TRY(contact_conductance(&l, c->slots[k]));
             for (int q = 0; q < hdg_face_of(&h->space.blocks[c->block].boundary, c->slots[k])->rule.n; q++)
                 largest = fmax(largest, l.values[q]);
-            cut[local_face_number(&l, c->slots[k])] = largest * sqrt(square) < WEAK * l.mean_K;
+            const int32_t face = local_face_number(&l, c->slots[k]);
+            for (int side = 0; side < 2; side++) {
+                const int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
+                if (cell < 0) continue; /* another part's */
+                const struct mesh_block *block = mesh_block_of(mesh, cell);
+                TRY(local_begin(&l, (int)(block - mesh->blocks), cell - block->first));
+                if (largest * sqrt(square) < WEAK * l.mean_K)
+                    cut[face] |= side == 0 ? WEAK_TO_FIRST : WEAK_TO_SECOND;
+            }
         }
     }
 done:
@@ -465,10 +510,13 @@ facet_status contact_check(const struct hdg *h) {
     }
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         const int32_t *cells = mesh->face_cells + 2 * (int64_t)f;
-        if (!cut[f] || (held[piece[cells[0]]] && held[piece[cells[1]]])) continue;
+        int loose = (cut[f] & WEAK_TO_FIRST && !held[piece[cells[0]]])    ? 0
+                    : (cut[f] & WEAK_TO_SECOND && !held[piece[cells[1]]]) ? 1
+                                                                          : -1;
+        if (loose < 0) continue;
         const struct hdg_contact *contact = &h->data.contacts[h->data.face_contact[f]];
         char text[PLACE_BYTES];
-        mesh_middle_text(mesh, held[piece[cells[0]]] ? cells[1] : cells[0], -1, text, sizeof text);
+        mesh_middle_text(mesh, cells[loose], -1, text, sizeof text);
         FAIL(FACET_ERROR_INPUT,
              "the interface between '%s' and '%s' is all that holds the part with the cell at %s, but its "
              "conductance is below %g of K/length there, and rounding would decide about u; give the part a "

@@ -13,9 +13,12 @@
  *     S = K_ff + h M,     uhat_f = S^-1 (h M uhat_1 - K_fo uhat_o + F_f) = T uhat + S^-1 F_f,
  *     K_oo -> K_oo - K_of S^-1 K_fo,     K_fo -> h M S^-1 K_fo,     K_ff -> h M S^-1 K_ff,     F -> T'F.
  *
- * So all that solves sees one trace a face, that of the first side, and no number is the difference of large
- * ones, however large h is: h to infinity gives K_e back. All that looks at results sees both traces: those
- * of the second sides stand behind all others in solution.trace, in the numbering of `seen`. */
+ * So all that solves sees one trace a face, that of the first side. However large h is, no number is the
+ * difference of large ones: h to infinity gives K_e back. A small h is all that holds a constant of the cell
+ * against one of the first sides, K_oo 1 = -K_of 1 + (T'K 1)_o, and K_oo is such a difference: the right side
+ * of this identity, whose numbers are as small as h, replaces what rounding left of the left side. All that
+ * looks at results sees both traces: those of the second sides stand behind all others in solution.trace, in
+ * the numbering of `seen`. */
 #ifndef FACET_HDG_CONTACT_H
 #define FACET_HDG_CONTACT_H
 
@@ -28,6 +31,7 @@ struct contact_cell {
     int starts[SHAPE_MAX_FACES + 1]; /* where the rows f of each of them begin, and their number */
     double *T;                       /* f x n, after condensation */
     double *inverse;                 /* S^-1: f x f */
+    double stiffest, joined; /* the largest diagonal entries: of K_e before condensation; of K_ff after it */
 };
 /* A second side with a jump. */
 struct contact_jump {
@@ -60,8 +64,16 @@ static inline int64_t contact_start(const struct hdg *hdg, int block, int32_t ce
 /* h at the boundary rule of a face of the cell at hand into l->values, with the normals in l->normal. */
 facet_status contact_conductance(struct local *l, int face);
 int contact_has_cell(const struct hdg *hdg, int block, int32_t cell);
-/* K_e (n x n) of the cell at hand, if it is one of them. */
-facet_status contact_condense(struct local *l, double *K);
+/* Whether it sees another trace on a slot than that of the solve, which is another cell's. */
+static inline int contact_is_second(const struct hdg *hdg, int block, int32_t cell, int slot) {
+    const int64_t at = (int64_t)cell * hdg->trace.n_slots[block] + slot;
+    return hdg->contacts != NULL && hdg->contacts->seen.faces[block][at] != hdg->trace.faces[block][at];
+}
+/* Whether it does, over a contact that hardly joins the two: their constants need not be alike. */
+int contact_is_weak(const struct hdg *hdg, int block, int32_t cell, int slot);
+/* K_e (n x n) of the cell at hand, if it is one of them. sums (n): K_e times the constant 1, to more digits
+ * than K_e has; overwritten. */
+facet_status contact_condense(struct local *l, double *sums, double *K);
 /* The loads of the cells on the trace (as of trace_assemble_vector); what recovery needs of them is kept. */
 void contact_load(const struct hdg *hdg, struct hdg_solution *solution, double *const *locals);
 /* The traces of second sides, from the others and what was kept; jump 0: of differences of solutions, which

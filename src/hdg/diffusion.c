@@ -204,37 +204,68 @@ done:
     return status;
 }
 
-/* K_e 1 = R'S^-1 (lambda, phi) to the last bit (local_restore_sums); C as local_eliminate left it. */
-static facet_status restore_constants(struct local *l, double *K) {
+/* sums (n): K_e 1 = R'S^-1 (lambda, phi); C as local_eliminate left it. */
+static facet_status find_sums(struct local *l, double *sums) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     int N = b->N, n = b->n_trace;
-    double *moments = l->vector, *sums = moments + N;
-    memset(moments, 0, (size_t)(N + n) * sizeof *moments);
-    if (h->data.reaction != NULL) {
-        facet_status status = local_reaction(&h->data, local_region(&h->data, l->block, l->cell), b->cell.n,
-                                             l->geometry.x, l->values);
-        if (status != FACET_OK) return local_place(status, l);
-        for (int q = 0; q < b->cell.n; q++)
-            cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
-        local_half_solve(l, N, n, 0, moments);
-        cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, l->C + N, N + n, moments, 1, 0.0, sums, 1);
-    }
-    int places[SHAPE_MAX_FACES];
-    double ones[SHAPE_MAX_FACES];
-    int n_ones = local_find_ones(l, 1, 0, places, ones);
-    l->missing = fmax(l->missing, local_restore_sums(n, n_ones, places, ones, sums, K));
+    double *moments = l->vector;
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    if (h->data.reaction == NULL) return FACET_OK;
+    facet_status status = local_reaction(&h->data, local_region(&h->data, l->block, l->cell), b->cell.n,
+                                         l->geometry.x, l->values);
+    if (status != FACET_OK) return local_place(status, l);
+    memset(moments, 0, (size_t)N * sizeof *moments);
+    for (int q = 0; q < b->cell.n; q++)
+        cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
+    local_half_solve(l, N, n, 0, moments);
+    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, l->C + N, N + n, moments, 1, 0.0, sums, 1);
     return FACET_OK;
+}
+
+/* These to the last bit (local_restore_sums). */
+static facet_status restore_constants(struct local *l, double *K) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    double *sums = l->vector + b->N, ones[SHAPE_MAX_FACES];
+    int places[SHAPE_MAX_FACES], n_ones = local_find_ones(l, 1, 0, places, ones);
+    facet_status status = find_sums(l, sums);
+    if (status != FACET_OK) return status;
+    l->missing = fmax(l->missing, local_restore_sums(b->n_trace, n_ones, places, ones, sums, K));
+    return FACET_OK;
+}
+
+/* sums: those of K_e without what Robin faces add. */
+static facet_status finish_contact(struct local *l, double *sums, double *K) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    double largest = 0.0;
+    for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *table = hdg_face_of(&b->boundary, f);
+        int found;
+        TRY(local_robin(l, f, &found, &largest));
+        for (int q = 0; found && q < table->rule.n; q++)
+            cblas_daxpy(table->m,
+                        l->values[q] * copysign(local_norm(l->hdg->data.mesh->dim,
+                                                           l->normal + q * l->hdg->data.mesh->dim),
+                                                table->rule.w[q]),
+                        table->psi + (int64_t)q * table->m, 1, sums + b->starts[f], 1);
+    }
+    TRY(local_place(contact_condense(l, sums, K), l));
+done:
+    return status;
 }
 
 static facet_status hybrid_cell(struct local *l, double *K, double *largest_robin) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    double *sums = l->vector + b->N;
     TRY(hybrid_matrix(l));
     TRY(local_eliminate(l, b->N, b->n_trace, K));
     TRY(restore_constants(l, K));
     TRY(local_add_robin(l, K, largest_robin));
-    TRY(local_place(contact_condense(l, K), l));
+    if (!contact_has_cell(l->hdg, l->block, l->cell)) goto done;
+    TRY(find_sums(l, sums));
+    TRY(finish_contact(l, sums, K));
 done:
     return status;
 }
@@ -244,9 +275,21 @@ static int hybrid_is_unfinished(const struct hdg *h, int block, int32_t cell) {
     return batch_has_robin(h, block, cell) || contact_has_cell(h, block, cell);
 }
 
+/* A reaction makes K_e 1 of a contact's cell more than zero, and kernels do not tell it. */
 static facet_status hybrid_finish(struct local *l, double *K, double *largest_robin) {
-    facet_status status = local_add_robin(l, K, largest_robin);
-    return status == FACET_OK ? contact_condense(l, K) : status;
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int contact = contact_has_cell(l->hdg, l->block, l->cell);
+    if (contact && l->hdg->data.reaction != NULL) {
+        TRY(local_begin(l, l->block, l->cell));
+        return hybrid_cell(l, K, largest_robin);
+    }
+    TRY(local_add_robin(l, K, largest_robin));
+    if (!contact) goto done;
+    memset(l->vector + b->N, 0, (size_t)b->n_trace * sizeof *l->vector);
+    TRY(finish_contact(l, l->vector + b->N, K));
+done:
+    return status;
 }
 
 static int64_t hybrid_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,

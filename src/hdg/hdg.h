@@ -281,7 +281,7 @@ facet_status hdg_error_inside(const struct hdg *hdg, const struct hdg_solution *
                               double *relative);
 double
 hdg_doubt(const struct hdg *hdg); /* what rounding in the local problems does to u at least, relative */
-facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r);
+facet_status hdg_roughen(void *hdg, int draw, const struct vector *x, struct vector *r);
 /* The rigid motions as traces in the free numbering, one after the other, zero at unknowns that are fixed
  * (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in 2D, about x,
  * y, z in 3D. modes: (3 or 6) x n_free. 0 of an equation whose near-null space is the constant. */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "hdg/batch.h"
+#include "hdg/contact.h"
 #include "hdg/elastic.h"
 #include "trace/sides.h"
 
@@ -174,8 +175,9 @@ done:
 #define UNEVEN 1e3
 /* Of the largest entries of two cells. */
 #define CONTRAST 1e4
-/* Signs cancel; by measurement. */
-#define PART 0.1
+/* Signs cancel; by measurement. Entries that are rounded once, when they are stored, are the least. */
+#define PART   0.1
+#define STORED (0.5 * DBL_EPSILON)
 
 double hdg_doubt(const struct hdg *h) {
     return fmax(h->rounding, h->inside);
@@ -194,13 +196,20 @@ static int jumps(const struct hdg *h) {
     return h->contrast > CONTRAST;
 }
 
+/* Where contacts or a weak reaction are all that holds a body, they stand against the rounding of its entries
+ * even where that is small. */
+static int hangs(const struct hdg *h) {
+    return (h->contacts != NULL && h->contacts->n > 0) || h->weak.n > 0;
+}
+
 int hdg_is_rough(const struct hdg *h) {
-    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN || jumps(h);
+    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN || jumps(h) ||
+           hangs(h);
 }
 
 /* 1 or -1, the same every time. */
-static double sign_of(uint64_t i) {
-    i *= 0x9e3779b97f4a7c15u;
+static double sign_of(int draw, uint64_t i) {
+    i = (i + (uint64_t)draw * 0xd1b54a32d192ed03u) * 0x9e3779b97f4a7c15u;
     return (i ^ i >> 29) >> 40 & 1 ? 1.0 : -1.0;
 }
 
@@ -244,8 +253,25 @@ done:
     return status;
 }
 
-/* errors: of the cells of a block; they are its stiffest entries before. */
-static facet_status find_errors(const struct hdg *h, int block, const double *full, double *errors) {
+/* The same of the traces that a second side of contacts has of its own, without their constant, which its
+ * matrix sees as it should (contact.h). */
+static double own_deformation(const struct hdg *h, int block, int32_t cell, const double *x) {
+    const int *slots = h->trace.slots[block];
+    double most = 0.0;
+    int first = -1;
+    for (int s = 0; s < h->trace.n_slots[block]; s++) {
+        if (contact_is_second(h, block, cell, s)) continue;
+        if (first < 0) first = slots[s];
+        for (int i = slots[s]; i < slots[s + 1]; i++)
+            most = fmax(most, fabs(x[i] - (i == slots[s] ? x[first] : 0.0)));
+    }
+    return most;
+}
+
+/* errors: of the cells of a block; they are its stiffest entries before. joined: likewise where a cell meets
+ * the first sides of its contacts. */
+static facet_status find_errors(const struct hdg *h, int block, const double *full, double *errors,
+                                double *joined) {
     struct base_collector failures;
     int N, n;
     hdg_local_sizes(h, block, &N, &n);
@@ -259,50 +285,65 @@ static facet_status find_errors(const struct hdg *h, int block, const double *fu
         for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++) {
             if (mine != FACET_OK) continue;
             trace_gather(&h->trace, block, cell, full, local, 1);
-            errors[cell] *= PART * h->rounding * deformation(h, block, cell, n, local);
+            const double part = fmax(PART * h->rounding, STORED), all = deformation(h, block, cell, n, local);
+            errors[cell] *= part * all;
+            if (!contact_has_cell(h, block, cell)) continue;
+            const struct contact_cell *c = &h->contacts->cells[h->contacts->number[block][cell]];
+            errors[cell] += part * c->stiffest * own_deformation(h, block, cell, local);
+            joined[cell] = part * c->joined * all;
         }
         base_free(&local);
     }
     return base_collected(&failures);
 }
 
-/* Adds them to the unknowns of the cells, with one sign or the other; with one sign where K jumps. */
-static void spread_errors(const struct hdg *h, int block, const double *errors, double *free) {
+/* Adds them to the unknowns of the cells, with one sign or the other; where K jumps with one sign, of the
+ * first draw in all cells. */
+static void spread_errors(const struct hdg *h, int block, int draw, const double *errors,
+                          const double *joined, double *free) {
     const struct trace_space *t = &h->trace;
     const int *slots = t->slots[block], whole = jumps(h);
     for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++)
         for (int s = 0; s < t->n_slots[block]; s++) {
             int64_t first = t->face_free[t->faces[block][(int64_t)cell * t->n_slots[block] + s]];
+            double error =
+                joined != NULL && contact_is_second(h, block, cell, s) ? joined[cell] : errors[cell];
             for (int i = slots[s]; first >= 0 && i < slots[s + 1]; i++) {
                 int64_t at = first + i - slots[s];
+                uint64_t number = (uint64_t)cell * KERNEL_CELL_UNKNOWNS + (uint64_t)(whole ? 0 : i);
                 if (t->fixed != NULL && t->fixed[at]) continue;
-                free[at] += errors[cell] *
-                            (whole ? 1.0 : sign_of((uint64_t)cell * KERNEL_CELL_UNKNOWNS + (uint64_t)i));
+                free[at] += error * (whole && draw == 0 ? 1.0 : sign_of(draw, number));
             }
         }
 }
 
-facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r) {
+facet_status hdg_roughen(void *hdg, int draw, const struct vector *x, struct vector *r) {
     facet_status status = FACET_OK;
     const struct hdg *h = hdg;
-    double *free = NULL, *full = NULL, *errors = NULL;
+    double *free = NULL, *full = NULL, *errors = NULL, *joined = NULL;
     TRY(ALLOC(free, h->trace.n_free));
     TRY(ALLOC(full, h->trace.n_all));
     TRY(ALLOC(errors, h->data.mesh->n_cells));
+    if (h->contacts != NULL) TRY(CALLOC(joined, h->data.mesh->n_cells));
     TRY(find_stiffest(h, errors));
     TRY(vector_download(x, free));
     trace_scatter(&h->trace, free, h->eliminated, full);
     memset(free, 0, (size_t)h->trace.n_free * sizeof *free);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        double *of_block = errors + h->data.mesh->blocks[b].first;
-        TRY(find_errors(h, b, full, of_block));
-        spread_errors(h, b, of_block, free);
+        const int32_t first = h->data.mesh->blocks[b].first;
+        double *of_joints = joined != NULL ? joined + first : NULL;
+        TRY(find_errors(h, b, full, errors + first, of_joints));
+        spread_errors(h, b, draw, errors + first, of_joints, free);
     }
+    /* so are boundary data, which hold parts of the body up by their balance */
+    for (int64_t i = 0; i < h->trace.n_free; i++)
+        free[i] += STORED * fabs(h->boundary[i]) * sign_of(draw, (uint64_t)i);
     TRY(vector_upload(r, free));
     seam_add(h->trace.seam, r);
 done:
     base_free(&free);
     base_free(&full);
     base_free(&errors);
+    base_free(&joined);
     return status;
 }

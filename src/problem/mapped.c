@@ -97,12 +97,14 @@ facet_status mapped_create(struct facet_solver *s) {
     vector_fill(&s->x, 0.0);
     TRY(make_system(s));
     if (s->hdg->resident == NULL) TRY(hdg_solution_create(s->hdg, &s->solution));
+    TRY(solver_shares_create(s));
 done:
     return status;
 }
 
 static void destroy(struct facet_solver *s) {
     hdg_solution_destroy(&s->solution);
+    solver_shares_destroy(&s->shares);
     vector_destroy(&s->b);
     vector_destroy(&s->x);
     base_free(&s->F);
@@ -300,6 +302,8 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .forget_data = s,
                                     .roughen = hdg_is_rough(s->hdg) ? hdg_roughen : NULL,
                                     .roughen_data = s->hdg,
+                                    .regard = s->shares.n > 0 ? solver_shares_regard : NULL,
+                                    .regard_data = s,
                                     .flexible = s->flexible};
     TRY(find_judge(s, &control.judge));
     if (s->cholesky != NULL) {
@@ -382,6 +386,7 @@ static facet_status recover(struct facet_solver *s) {
     TRY(solve_check_size(largest, &s->report));
     TRY(find_error_inside(s, &inside));
     if (s->hdg->weak.n > 0) weak = s->solution.uncertainty;
+    TRY(solver_shares_judge(s, s->report.error, weak));
     TRY(solve_accept_more(s->options.rtol, fmax(inside, fmax(weak, hdg_doubt(s->hdg))), &s->report));
     TRY(solve_reached(s->options.error, &s->report));
 done:

@@ -4,6 +4,7 @@
 #define FACET_PROBLEM_PROBLEM_H
 
 #include "box/box.h"
+#include "mesh/part.h"
 #include "problem/backend.h"
 #include "problem/physics.h"
 #include "solve/history.h"
@@ -235,12 +236,23 @@ facet_status solver_check_host(const struct facet_solver *s, const char *functio
         if ((mesh)->context != NULL) (status) = context_call_end((mesh)->context, &call_, (status));         \
     } while (0)
 
+/* shares.c: the error by groups of cells, or by pieces of a mesh without groups. */
+struct solver_shares {
+    int n, n_used, by_groups; /* n = 0: there are not two of them */
+    int32_t *cell_share;      /* the group (of the mesh) or piece of every cell, -1: none */
+    double *squares;          /* n + 1: of the errors of the last estimate; those of all cells stand last */
+    int worst;                /* the one that is to be told, -1: none */
+    double error, size;       /* of u there, relative; u there, relative to that of the whole */
+    char place[MESH_PLACE_BYTES]; /* of a piece */
+};
+
 struct facet_solver {
     const struct backend *backend;
     enum option_operator operator_used; /* mapped or tensor */
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
+    struct solver_shares shares;
     char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
@@ -297,8 +309,9 @@ double solver_potential(const struct facet_solver *solver, int i);
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
- * geometric multigrid; what a device leaves to the host; parts of the boundary that contradict each other;
- * what was taken off data that must balance. NULL: nothing. */
+ * geometric multigrid; what a device leaves to the host; options of PETSc that nobody asked for; parts of the
+ * boundary that contradict each other; what was taken off data that must balance; the group of cells whose error
+ * is far above that of the whole. NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
@@ -306,6 +319,7 @@ enum solver_note {
     SOLVER_NOTE_PETSC,
     SOLVER_NOTE_CONFLICT,
     SOLVER_NOTE_BALANCE,
+    SOLVER_NOTE_SHARE,
     SOLVER_N_NOTES
 };
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
@@ -331,6 +345,14 @@ facet_status mapped_create(struct facet_solver *solver);
 facet_status mapped_count_unknowns(struct facet_solver *solver);
 /* Where it works: the device of the context, or the host where that one has to. */
 const struct device *mapped_device(const struct facet_solver *solver);
+/* shares.c, of solvers on mapped cells: who the groups are; what an estimate sees (a solver; as
+ * solve_control.regard); which of them is to be told when the whole has this error, and one of a constant
+ * besides; the note. */
+facet_status solver_shares_create(struct facet_solver *solver);
+void solver_shares_destroy(struct solver_shares *shares);
+facet_status solver_shares_regard(void *solver, const struct vector *error);
+facet_status solver_shares_judge(struct facet_solver *solver, double error, double constant);
+const char *solver_shares_note(const struct facet_solver *solver, char *text, size_t bytes);
 /* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);

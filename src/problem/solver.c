@@ -674,6 +674,7 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
                                          "",
                                          ""};
     char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
+    if (which == SOLVER_NOTE_SHARE) return solver_shares_note(s, text, bytes);
     if (which == SOLVER_NOTE_HOST && !device_is_host(s->context->device) && s->backend != NULL &&
         s->backend->on_host != NULL)
         s->backend->on_host(s, host, sizeof host);

@@ -539,6 +539,7 @@ static facet_status estimate_error(struct cg *cg, double *error) {
         exchange(&w->q, &w->r);
     if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
         TRY(solve_weigh(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
+        TRY(solve_draw_again(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
     } else if (cg->fast == NULL) {
         *error = energy_error(cg, 1.0 / SOLVE_PROBE, least);
         goto done;

@@ -55,6 +55,11 @@ void solve_probe(const struct operator* A, const struct vector *b, const struct 
 facet_status solve_weigh(const struct operator* A, solve_correction *correct, void *data,
                          const struct vector *x, const struct solve_control *control, struct vector *d,
                          struct vector *r, double *error);
+/* After solve_weigh with the same arguments, which sees the rounding of the entries of A with one draw of
+ * their signs: an error that matters is that of some draws more. */
+facet_status solve_draw_again(const struct operator* A, solve_correction *correct, void *data,
+                              const struct vector *x, const struct solve_control *control, struct vector *d,
+                              struct vector *r, double *error);
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report);

@@ -127,6 +127,7 @@ static facet_status sharpen(struct refinement *s, double *error) {
         find_residual(s, 0);
         TRY(take_step(s));
     }
+    TRY(solve_draw_again(s->A, s->correct, s->data, s->x, s->control, s->d, s->r, error));
 done:
     return status;
 }

@@ -180,9 +180,13 @@ struct solve_control {
     /* What estimates the error instead of M, where M is far from the inverse of A. Or NULL. */
     const struct operator* judge;
     /* r: what rounding in the entries of A may have done to A x, where that is more than rounding in
-     * products. Or NULL. */
-    facet_status (*roughen)(void *data, const struct vector *x, struct vector *r);
+     * products. Its signs are drawn: draw 0, 1, .. are different ones. Or NULL. */
+    facet_status (*roughen)(void *data, int draw, const struct vector *x, struct vector *r);
     void *roughen_data;
+    /* Sees the errors (of x, not relative, their size having no meaning) whose norms an estimate is made of.
+     * NULL instead of an error: a new estimate begins. Or NULL. */
+    facet_status (*regard)(void *data, const struct vector *error);
+    void *regard_data;
     int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */
     struct solve_fast *fast; /* solve_cg: NULL: in double precision */
