@@ -49,3 +49,26 @@ foreach(name ${sanitized})
 endforeach()
 # What they find is there with one thread too.
 set_tests_properties(${sanitized_tests} PROPERTIES ENVIRONMENT "${environment};OMP_NUM_THREADS=1")
+
+# The vector kernels, of the best set that the processor has, against the plain ones. They are compiled where
+# test_slow_sanitized_kernels asks for it: two minutes of a processor, with few sizes of their own (FACET_FEW_SIZES).
+if(FACET_SETS)
+  list(GET FACET_SETS 0 set)
+  add_library(sanitized_kernels OBJECT EXCLUDE_FROM_ALL ${FACET_SIMD_SOURCES})
+  facet_compile_for(${set} sanitized_kernels)
+  target_link_libraries(sanitized_kernels PRIVATE sanitizers)
+  target_compile_definitions(sanitized_kernels PRIVATE FACET_FEW_SIZES)
+  add_library(sanitized_choose OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/kernels/choose.c)
+  target_link_libraries(sanitized_choose PRIVATE facet_settings facet_libraries)
+  target_compile_definitions(sanitized_choose PRIVATE FACET_SET_${set})
+  add_executable(sanitized_test_device EXCLUDE_FROM_ALL test_device.c)
+  target_include_directories(sanitized_test_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_include_directories(sanitized_test_device SYSTEM PRIVATE ${CMOCKA_INCLUDE})
+  target_sources(sanitized_test_device PRIVATE $<TARGET_OBJECTS:sanitized_kernels> $<TARGET_OBJECTS:sanitized_choose>
+                 $<TARGET_OBJECTS:sanitized_rooms> $<TARGET_OBJECTS:facet_commit>
+                 "$<FILTER:$<TARGET_OBJECTS:facet_objects>,EXCLUDE,/src/(${rooms})/>")
+  target_link_libraries(sanitized_test_device PRIVATE sanitizers facet_settings facet_libraries ${CMOCKA_LIBRARY})
+  facet_test(test_slow_sanitized_kernels ${PROJECT_SOURCE_DIR} sh -c
+             "'${CMAKE_COMMAND}' --build '${PROJECT_BINARY_DIR}' --target sanitized_test_device && \
+'$<TARGET_FILE_DIR:sanitized_test_base>/sanitized_test_device'")
+endif()
