@@ -643,8 +643,9 @@ FACET_API facet_status facet_solver_extreme(const facet_solver *solver, const ch
  * numbers (NULL: none). *n_values: how many there are. A direct solve has those of its corrections. */
 FACET_API facet_status facet_solver_history(const facet_solver *solver, int64_t n, double *values,
                                             int64_t *n_values);
-/* What the program notes beside its results, such as why the operator tensor was not taken: note i as a
- * sentence, cut to `bytes`, with its end. */
+/* What the program notes beside its results, such as why the operator tensor was not taken, parts of the
+ * boundary that contradict each other where they meet, or what was taken off data that must balance: note i
+ * as a sentence, cut to `bytes`, with its end. */
 FACET_API facet_status facet_solver_note(const facet_solver *solver, int i, size_t bytes, char *text);
 
 /* The linear system K x = F itself, for those who look at it or have solvers of their own, in arrays of the

@@ -110,8 +110,9 @@ output: {file: a.vtu}
         self.assertEqual(out["overrides"], {"parameters.b": 3, "discretization.degree": 2, "solver.method": "cg"})
         self.assertTrue(0 <= out["balance"] < 1e-10)
         self.assertEqual(out["files"], ["other.vtu", "l.csv"])
-        self.assertEqual(len(out["notes"]), 1)
-        self.assertIn("'xmin' are not those of the exact solution (they differ by 17)", out["notes"][0])
+        self.assertEqual(len(out["notes"]), 2)
+        self.assertIn("'xmin' and 'rest' differ by 17 at (0, 0)", out["notes"][0])
+        self.assertIn("'xmin' are not those of the exact solution (they differ by 17)", out["notes"][1])
         self.assertEqual(list(out)[-6:], ["title", "parameters", "overrides", "balance", "notes", "files"])
         quads = BOX.replace("]}}", "], shape: quad}}") + "exact: sin(x)*y\nreaction: 1 + x\n"
         notes = self.solve(quads)["notes"]
