@@ -534,8 +534,8 @@ typedef struct facet_report {
     double residual, rate;                               /* rate: negative: not available */
     double seconds[FACET_MAX_PHASES]; /* of the solver by phase: none of mesh, measure and output, which are
                                          its caller's */
-    double conservation; /* the larger of two numbers: the largest imbalance of a cell, relative to the terms of
-                            the flux through one; and what flows into the whole, is made there, and neither
+    double conservation; /* the larger of two numbers: the largest imbalance of a cell, relative to the terms
+                            of the flux through one; and what flows into the whole, is made there, and neither
                             flows out nor is used up, relative to all that passes (where that is rounding, to
                             the terms again). Computed when the report is asked for; negative: not available
                             (continuous elements are not conservative cell by cell) */
@@ -546,8 +546,8 @@ typedef struct facet_report {
                      cells whose own error is far above it is told by a note (facet_solver_note) */
     const char *discretization, *equation, *device;
     int degree, dim, threads;
-    int n_notes;         /* see facet_solver_note */
-    double memory_bytes; /* the most that the process has had */
+    int n_notes;               /* see facet_solver_note */
+    double memory_bytes;       /* the most that the process has had */
     double conservation_whole; /* the second of the two numbers that `conservation` is the larger of */
 } facet_report;
 

@@ -226,8 +226,7 @@ static void add_lacks(const struct box_grid *g, const struct balance_job *job, d
             if (at[d] == 0 && lower != BOX_PERIODIC && lower != BOX_SEAM)
                 sum->through += 0.5 * fabs(fluxes[2 * d]);
             if (++next[d] == g->cells[d]) {
-                if (upper != BOX_PERIODIC && upper != BOX_SEAM)
-                    sum->through += 0.5 * fabs(fluxes[2 * d + 1]);
+                if (upper != BOX_PERIODIC && upper != BOX_SEAM) sum->through += 0.5 * fabs(fluxes[2 * d + 1]);
                 if (upper != BOX_PERIODIC) continue;
                 next[d] = 0;
             }
@@ -398,7 +397,8 @@ facet_status boxhdg_totals(const struct boxhdg *h, const struct boxhdg_solution 
     TRY(boxhdg_for_cells(h, 0, scratch, total_work, &job));
     for (int64_t c = 0; c < g->n_cells; c++)
         for (int64_t i = 0; i < size; i++)
-            sums[i] += i % 3 == 2 ? job.cells[c * size + i] * job.cells[c * size + i] : job.cells[c * size + i];
+            sums[i] +=
+                i % 3 == 2 ? job.cells[c * size + i] * job.cells[c * size + i] : job.cells[c * size + i];
     for (int k = 0; k < n && whole && neumann != NULL; k++)
         take_data(h, neumann, psi[k], &sums[size + k], &sums[size + n + k]);
     if (g->part != NULL) TRY(team_reduce(g->part->team, TEAM_SUM, (int)size + 2 * n, sums));

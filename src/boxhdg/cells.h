@@ -126,12 +126,12 @@ int boxhdg_given_flux(const struct boxhdg *h, const double *neumann, int64_t cel
                       double *flux);
 /* The mean over the faces of a cell of the trace's mean on them. */
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell);
-/* The terms of the flux are integrals of |q.n| + tau (|u| + |uhat|) over the faces of a cell. q is made from u
- * and the trace. */
+/* The terms of the flux are integrals of |q.n| + tau (|u| + |uhat|) over the faces of a cell. q is made from
+ * u and the trace. */
 facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                  struct solve_balance *balance);
-/* As hdg_totals: psi are vectors of the trace with their values on Dirichlet sides, neumann the data there (or
- * NULL). */
+/* As hdg_totals: psi are vectors of the trace with their values on Dirichlet sides, neumann the data there
+ * (or NULL). */
 facet_status boxhdg_totals(const struct boxhdg *h, const struct boxhdg_solution *solution,
                            const double *neumann, int whole, int n, const double *const *psi, double *totals,
                            double *roundings, double *squares);

@@ -43,7 +43,8 @@ double boxhdg_resident_norm(const struct boxhdg_resident *resident);
 /* u at the Gauss points. */
 facet_status boxhdg_resident_copy(struct boxhdg_resident *resident, double *u, enum boxhdg_where where);
 /* As boxhdg_conservation. */
-facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident, struct solve_balance *balance);
+facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident,
+                                          struct solve_balance *balance);
 /* Of u: the integral over every cell (n_cells); the least and the greatest value of every cell (2 n_cells) at
  * the products of n points x of [0, 1]. On the host. */
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *resident, double *integrals);

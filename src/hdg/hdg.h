@@ -325,8 +325,9 @@ facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution
 void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, int block, int32_t cell,
                     double *mean);
 /* The imbalance of a cell is f - lambda u against the numerical flux through its faces, and the terms of the
- * flux are |q.n| + tau (|u| + |uhat|) over the faces of a cell. cells is -1 where nothing is conserved cell by cell (equation_condensed). Elasticity:
- * the same of every component of force; in equation_gradient the flux is that of (mu H - p I) n. */
+ * flux are |q.n| + tau (|u| + |uhat|) over the faces of a cell. cells is -1 where nothing is conserved cell
+ * by cell (equation_condensed). Elasticity: the same of every component of force; in equation_gradient the
+ * flux is that of (mu H - p I) n. */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
                               struct solve_balance *balance);
 

@@ -441,8 +441,7 @@ facet_status local_take(struct local *l, const struct hdg_solution *s, double *t
                        l->values));
     for (int p = 0; p < b->cell.n; p++)
         *taken += l->geometry.wJ[p] * l->values[p] *
-                  cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
-                             s->u[l->block] + (int64_t)l->cell * b->N, 1);
+                  cblas_ddot(b->N, b->cell.phi + p * b->N, 1, s->u[l->block] + (int64_t)l->cell * b->N, 1);
 done:
     return status;
 }

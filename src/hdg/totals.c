@@ -11,8 +11,8 @@
  *
  * This is psi'(K uhat - F), each cell having been balanced as a whole first: -<qhat.n, 1> is the integral of
  * lambda u - f. Two things make it exact.
- * - d is the mean of psi on the faces of the cell. So a cell's rounding, which is that of K u / h, counts with
- *   psi - d only, and is nothing where psi is nearly constant.
+ * - d is the mean of psi on the faces of the cell. So a cell's rounding, which is that of K u / h, counts
+ * with psi - d only, and is nothing where psi is nearly constant.
  * - psi is the discrete solution that has these values, with no other data. Then it is nearly constant just
  *   where K is large beside what the flux has to pass; and since psi'K e = 0 for every error e of the trace
  *   that leaves Dirichlet values alone, an error of u counts only times that of psi: they are multiplied, and
@@ -139,7 +139,8 @@ facet_status hdg_totals(const struct hdg *h, const struct hdg_solution *s, int w
     TRY(local_for_all_cells(h, total_work, &job));
     for (int64_t c = 0; c < h->data.mesh->n_cells; c++)
         for (int64_t i = 0; i < size; i++)
-            sums[i] += i % 3 == 2 ? job.cells[c * size + i] * job.cells[c * size + i] : job.cells[c * size + i];
+            sums[i] +=
+                i % 3 == 2 ? job.cells[c * size + i] * job.cells[c * size + i] : job.cells[c * size + i];
     TRY(contact_add_totals(h, s, n, psi, sums + size, sums + size + n));
     for (int i = 0; i < n && whole; i++) take_data(h, psi[i], &sums[size + i], &sums[size + n + i]);
     TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, (int)size + 2 * n, sums));

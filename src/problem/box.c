@@ -514,5 +514,5 @@ const struct backend box_device_backend = {.destroy = destroy,
                                            .face_rule = box_points_face_rule,
                                            .face_fluxes = face_fluxes,
                                            .arrays = arrays,
-                                    .totals = totals,
-                                    .mean_trace = mean_trace};
+                                           .totals = totals,
+                                           .mean_trace = mean_trace};

@@ -12,14 +12,15 @@
  * Why not the integral of q over the electrode, which is the same number? Because rounding in q is that of
  * K u / h: behind a contact of 1e-8 it is larger than what is to pass. In psi'(K uhat - F) errors of u count
  * only times errors of psi (hdg/totals.c). For the same reason psi_0 is 1 on all electrodes, and psi_k on the
- * electrode k + 1 alone, so that U_1 = V_0 and U_(k+1) = V_0 + V_k: electrodes on one body that is held weakly
- * have a large C_kl between them, and the small number that holds the body would be lost in the sum of a row.
+ * electrode k + 1 alone, so that U_1 = V_0 and U_(k+1) = V_0 + V_k: electrodes on one body that is held
+ * weakly have a large C_kl between them, and the small number that holds the body would be lost in the sum of
+ * a row.
  *
  * Where nothing else holds constants, C_0l = 0; then the totals must balance, and the first electrode is the
  * ground, U_1 = 0. Continuous elements have no numerical flux: there the integrals of q have to do.
  *
- * The error of U is C^-1 times what is still missing, rounding in the totals, and the product of the errors of
- * u and psi as the solver estimates them; it goes into that of the solution. */
+ * The error of U is C^-1 times what is still missing, rounding in the totals, and the product of the errors
+ * of u and psi as the solver estimates them; it goes into that of the solution. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -36,11 +37,16 @@
 /* Potentials are good enough where what they still lack is this part of the error of u. */
 #define ENOUGH 0.1
 
+/* No equation is fulfilled better. */
+#define LEAST_REST 1e-15
+
 struct solver_electrodes {
     int n;
     double *C;    /* n x n */
     double **psi; /* n traces; NULL: the totals are integrals of q */
-    double *lack; /* n: the root of <tau e, e> of their errors, as the solves estimate them */
+    /* n each: the root of <tau e, e> of their errors, as the solves estimate them; and the same of what makes
+     * these, by what is left of the equations. */
+    double *lack, *rest;
 };
 
 void solver_forget_electrodes(struct facet_solver *s) {
@@ -50,6 +56,7 @@ void solver_forget_electrodes(struct facet_solver *s) {
     base_free(&e->psi);
     base_free(&e->C);
     base_free(&e->lack);
+    base_free(&e->rest);
     base_free(&s->electrodes);
 }
 
@@ -139,6 +146,14 @@ done:
     return status;
 }
 
+/* What is left of the equations, relative to their terms: the residual. Where the matrices themselves are
+ * rough it does not tell; there the error is known alone. */
+static double find_rest(const struct facet_solver *s) {
+    if (s->hdg != NULL && hdg_is_rough(s->hdg)) return s->report.error;
+    return fmin(s->report.error, fmax(s->report.residual, LEAST_REST));
+}
+
+/* With errors e of u and d of psi, e'K d is e'(what is left of the equations of psi), or the reverse. */
 static facet_status find_totals(const struct facet_solver *s, double size, struct totals *t) {
     facet_status status = FACET_OK;
     const struct solver_electrodes *e = s->electrodes;
@@ -146,7 +161,8 @@ static facet_status find_totals(const struct facet_solver *s, double size, struc
     if (e->psi == NULL) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
     TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->doubt, squares));
-    for (int k = 0; k < e->n; k++) t->doubt[k] += s->report.error * sqrt(squares[e->n]) * e->lack[k];
+    for (int k = 0; k < e->n; k++)
+        t->doubt[k] += sqrt(squares[e->n]) * fmin(s->report.error * e->rest[k], find_rest(s) * e->lack[k]);
 done:
     base_free(&squares);
     return status;
@@ -159,7 +175,7 @@ struct kept {
     int n;
     struct backend_array here[BACKEND_MAX_ARRAYS]; /* of the solver */
     double *copies[BACKEND_MAX_ARRAYS];
-    double error, norm; /* relative; the root of <tau uhat, uhat> */
+    double error, rest, norm; /* relative, both; the root of <tau uhat, uhat> */
 };
 
 static void kept_destroy(struct kept *kept) {
@@ -172,6 +188,7 @@ static facet_status keep(struct facet_solver *s, struct kept *kept) {
     TRY(s->backend->arrays(s, kept->here, &kept->n));
     TRY(s->backend->totals(s, 1, 0, NULL, NULL, NULL, &square));
     kept->error = s->report.error;
+    kept->rest = find_rest(s);
     kept->norm = sqrt(square);
     for (int i = 0; i < kept->n; i++) {
         TRY(ALLOC(kept->copies[i], kept->here[i].n));
@@ -208,7 +225,9 @@ static facet_status add_psi(struct facet_solver *s, struct kept *kept, double st
     TRY(s->backend->totals(s, 0, k + 1, (const double *const *)e->psi, numbers, numbers + k + 1,
                            numbers + 2 * (k + 1)));
     for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = numbers[i];
-    e->lack[k] = s->report.error * (sqrt(numbers[3 * k + 3]) + kept->norm / step) + kept->error * kept->norm / step;
+    const double before = kept->norm / step, after = sqrt(numbers[3 * k + 3]) + before;
+    e->lack[k] = s->report.error * after + kept->error * before;
+    e->rest[k] = find_rest(s) * after + kept->rest * before;
 done:
     base_free(&numbers);
     return status;
@@ -248,6 +267,7 @@ static facet_status find_response(struct facet_solver *s, solver_once once, cons
     e->n = n;
     TRY(CALLOC(e->C, n * n));
     TRY(CALLOC(e->lack, n));
+    TRY(CALLOC(e->rest, n));
     if (weighs(s)) {
         TRY(CALLOC(e->psi, n));
         TRY(keep(s, &kept));

@@ -623,9 +623,8 @@ done:
 static facet_status totals(const struct facet_solver *s, int whole, int n, const double *const *psi,
                            double *totals, double *roundings, double *squares) {
     facet_status status = bring(s);
-    return status == FACET_OK
-               ? hdg_totals(s->hdg, &s->solution, whole, n, psi, totals, roundings, squares)
-               : status;
+    return status == FACET_OK ? hdg_totals(s->hdg, &s->solution, whole, n, psi, totals, roundings, squares)
+                              : status;
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {

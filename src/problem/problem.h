@@ -260,8 +260,8 @@ struct facet_solver {
     struct problem *problem;
     struct problem next; /* the same with other parameters, until the next solve or update */
     int has_next;
-    int stale;        /* what must be made anew: roles */
-    uint64_t digest;  /* of what functions give in the cells */
+    int stale;                            /* what must be made anew: roles */
+    uint64_t digest;                      /* of what functions give in the cells */
     struct solver_electrodes *electrodes; /* electrodes.c: how totals answer to potentials; NULL: not known */
     hdg_rule_maker maker;
     struct facet_context *context;

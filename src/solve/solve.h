@@ -211,11 +211,13 @@ struct solve_report {
     int n_history, history_capacity;
     double *history; /* relative residual before iteration 1, after it, ... */
 };
-/* What a solution conserves. Lacks are what the balances of cells leave, and the differences of the fluxes that
- * both cells of a face have for it; terms those of the flux through the faces of a cell, which nearly cancel. */
+/* What a solution conserves. Lacks are what the balances of cells leave, and the differences of the fluxes
+ * that both cells of a face have for it; terms those of the flux through the faces of a cell, which nearly
+ * cancel. */
 struct solve_balance {
-    double cells;   /* the largest lack, relative to the largest terms; negative: nothing is conserved */
-    double missing; /* the sum of all lacks with their signs: what flows in and is made, less what flows out */
+    double cells; /* the largest lack, relative to the largest terms; negative: nothing is conserved */
+    double
+        missing; /* the sum of all lacks with their signs: what flows in and is made, less what flows out */
     double through; /* half of the sum of the moduli of all boundary fluxes, and of what cells make */
     double terms;   /* the root of the sum of the squares of all terms */
 };
