@@ -53,11 +53,6 @@ static int is_ours(const struct cut *c, int32_t f) {
 
 /* ------------------------------------------------------------------------------------------ set-up */
 
-static int32_t condition_number(const struct facet_solver *s, const struct mesh_group *part, int32_t i) {
-    return mesh_is_box(s->problem->mesh) ? s->resolved.side_condition[part->side]
-                                         : s->resolved.face_condition[part->ids[i]];
-}
-
 static int32_t face_number(const struct facet_mesh *mesh, struct mesh_group_face at) {
     const struct mesh_block *block = mesh_block_of(mesh, at.cell);
     return block->faces[(int64_t)(at.cell - block->first) * shape_n_faces(block->shape) + at.local];
@@ -71,7 +66,7 @@ static facet_status find_conditions(const struct cut *c, int32_t *conditions) {
     for (int g = 0; mesh_is_box(mesh) && g < mesh->n_groups; g++)
         for (int32_t i = 0; mesh->groups[g].dim == mesh->dim - 1 && i < mesh->groups[g].count; i++)
             conditions[face_number(mesh, mesh_group_face(mesh, &mesh->groups[g], i))] =
-                condition_number(c->s, &mesh->groups[g], i);
+                flux_condition(c->s, &mesh->groups[g], i);
     return FACET_OK;
 }
 

@@ -18,9 +18,11 @@ static inline int32_t flux_region(const struct facet_solver *s, int32_t cell) {
 /* c: the condition, NULL inside of the mesh. */
 facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local,
                               const struct hdg_condition *c, struct flux_face *face);
-/* That of face i of a part; NULL: it has none. */
-const struct hdg_condition *flux_condition(const struct facet_solver *s, const struct mesh_group *part,
-                                           int32_t i);
+/* The number of the condition of face i of a part; -1: it has none. */
+static inline int32_t flux_condition(const struct facet_solver *s, const struct mesh_group *part, int32_t i) {
+    return mesh_is_box(s->problem->mesh) ? s->resolved.side_condition[part->side]
+                                         : s->resolved.face_condition[part->ids[i]];
+}
 /* What is known of a flux. */
 struct flux_known {
     double flux[3], weight; /* the components, and the weight of the faces that they were summed over */

@@ -110,14 +110,6 @@ done:
     return status;
 }
 
-const struct hdg_condition *flux_condition(const struct facet_solver *s, const struct mesh_group *part,
-                                           int32_t i) {
-    const struct problem_resolved *r = &s->resolved;
-    const int32_t number =
-        mesh_is_box(s->problem->mesh) ? r->side_condition[part->side] : r->face_condition[part->ids[i]];
-    return number >= 0 ? &r->conditions[number] : NULL;
-}
-
 /* ------------------------------------------------------------------------------------------ parts */
 
 /* Of all faces as if their errors were independent: their weights, and those of their cells. */
@@ -128,8 +120,10 @@ static facet_status part_weights(const struct facet_solver *s, const struct samp
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
             const struct mesh_group_face at = mesh_group_face(s->problem->mesh, where->groups[k], i);
+            const int32_t number = flux_condition(s, where->groups[k], i);
             struct flux_face face;
-            TRY(flux_face_weight(s, at.cell, at.local, flux_condition(s, where->groups[k], i), &face));
+            TRY(flux_face_weight(s, at.cell, at.local, number >= 0 ? &s->resolved.conditions[number] : NULL,
+                                 &face));
             weights[0] += face.weight * face.weight;
             weights[1] += face.of_cell * face.of_cell;
         }
