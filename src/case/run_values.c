@@ -84,6 +84,8 @@ static void judge_value(const struct run *run, double largest, struct run_value 
     const struct options *options = &run->solver->options;
     const double error = value->found.error;
     const double loose = LOOSE * fmax(fmin(run->report.error, MOST), fmax(options->rtol, options->error));
+    /* Fluxes of faces may each be nothing where what goes in and out of one is not. */
+    const double scale = fmax(largest, value->found.by_cells ? 0.0 : value->found.drive);
     double modulus = 0.0;
     for (int c = 0; c < value->n_components; c++) modulus = hypot(modulus, value->numbers[c]);
     value->trust = RUN_UNTRUSTED;
@@ -94,7 +96,7 @@ static void judge_value(const struct run *run, double largest, struct run_value 
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
-    } else if (error <= fmax(HARDLY * largest, loose * modulus)) {
+    } else if (error <= fmax(HARDLY * scale, loose * modulus)) {
         value->trust = RUN_ROUGH;
     }
 }

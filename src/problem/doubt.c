@@ -182,7 +182,8 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_where 
         TRY(flux_by_cut(s, where, n, error * size, &best));
     TRY(least_weight(s, &least));
     doubt->error = best.doubt * (best.apart > 1.0 ? 2.0 * best.apart : 1.0);
-    doubt->drive = (best.weight < weights[0] ? best.weight : fmin(least, best.weight)) * size;
+    doubt->by_cells = best.weight < weights[0];
+    doubt->drive = (doubt->by_cells ? best.weight : fmin(least, best.weight)) * size;
     memcpy(flux, best.flux, (size_t)n * sizeof *flux);
 done:
     return status;

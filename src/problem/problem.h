@@ -369,6 +369,7 @@ struct sample_doubt {
     double error; /* what of it may be the error of u, by the estimate of that */
     double drive; /* what the largest u there is could drive through the same faces: a flux that is nothing
                      beside it is zero */
+    int by_cells; /* of the faces where cells behind the part end: these know it better than its own */
 };
 /* The same. doubt: or NULL. */
 facet_status sample_take_judged(const struct facet_solver *s, const char *name, int component,

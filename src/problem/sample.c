@@ -687,7 +687,8 @@ facet_status sample_take_judged(const struct facet_solver *s, const char *name, 
     double scale = take == SAMPLE_MEAN ? 1.0 / g.measure : 1.0;
     for (int c = 0; c < g.components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
-    if (doubt != NULL) *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive};
+    if (doubt != NULL)
+        *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive, g.doubt.by_cells};
     return FACET_OK;
 }
 
