@@ -74,19 +74,21 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 
 /* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
  * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number with a few digits will do
- * where its doubt is below HARDLY of the scale, or no worse than what was asked of the solve (LOOSE) or
- * reached by it (TENFOLD). */
+ * where its doubt is below HARDLY of the scale, or below LOOSE times what was asked of the solve or
+ * reached by it, MOST at most. */
 #define ENOUGH  1e-5
 #define DIGIT   10.0
 #define NOTHING 1e-6
 #define HARDLY  1e-8
 #define LOOSE   100.0
-#define TENFOLD 10.0
+#define MOST    1e-6
 
 static void judge_value(const struct run *run, double largest, struct run_value *value) {
     const struct options *options = &run->solver->options;
     const double error = value->found.error;
-    const double loose = fmax(TENFOLD * run->report.error, LOOSE * fmax(options->rtol, options->error));
+    const double loose = LOOSE * fmax(fmin(run->report.error, MOST), fmax(options->rtol, options->error));
+    /* Fluxes of faces may each be nothing where what goes in and out of one is not. */
+    const double scale = fmax(largest, value->found.by_cells ? 0.0 : value->found.drive);
     double modulus = 0.0;
     for (int c = 0; c < value->n_components; c++) modulus = hypot(modulus, value->numbers[c]);
     value->trust = RUN_UNTRUSTED;
@@ -97,7 +99,7 @@ static void judge_value(const struct run *run, double largest, struct run_value 
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
-    } else if (error <= fmax(HARDLY * largest, loose * modulus)) {
+    } else if (error <= fmax(HARDLY * scale, loose * modulus)) {
         value->trust = RUN_ROUGH;
     }
 }

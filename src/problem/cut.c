@@ -19,16 +19,16 @@
 struct cut {
     const struct facet_solver *s;
     const struct facet_mesh *mesh;
-    int n;                  /* components */
-    double *weights;        /* n_faces x 2: as the cell of either side sees it; the one of a cell that is not
-                               here counts for nothing */
-    int64_t *least, *most;  /* n_faces: the bits of the smaller and of the larger weight of both sides */
-    uint8_t *seeds;         /* n_faces: those of the part, but for the ones whose condition says all */
-    uint8_t *flags;         /* n_faces: closed ones */
-    uint8_t *inside, *best; /* n_cells: S */
-    int32_t *piece;         /* n_cells */
-    int64_t *marks;         /* n_faces x 2 */
-    double *hold;           /* n_cells: the integral of the reaction */
+    int n;                 /* components */
+    double *weights;       /* n_faces x 2: as the cell of either side sees it; the one of a cell that is not
+                              here counts for nothing */
+    int64_t *least, *most; /* n_faces: the bits of the smaller and of the larger weight of both sides */
+    uint8_t *seeds;        /* n_faces: those of the part, but for the ones whose condition says all */
+    uint8_t *flags;        /* n_faces: closed ones */
+    uint8_t *inside;       /* n_cells: S */
+    int32_t *piece;        /* n_cells */
+    int64_t *marks;        /* n_faces x 2 */
+    double *hold;          /* n_cells: the integral of the reaction */
 };
 
 /* Positive numbers in the order of their bits. */
@@ -53,11 +53,6 @@ static int is_ours(const struct cut *c, int32_t f) {
 
 /* ------------------------------------------------------------------------------------------ set-up */
 
-static int32_t condition_number(const struct facet_solver *s, const struct mesh_group *part, int32_t i) {
-    return mesh_is_box(s->problem->mesh) ? s->resolved.side_condition[part->side]
-                                         : s->resolved.face_condition[part->ids[i]];
-}
-
 static int32_t face_number(const struct facet_mesh *mesh, struct mesh_group_face at) {
     const struct mesh_block *block = mesh_block_of(mesh, at.cell);
     return block->faces[(int64_t)(at.cell - block->first) * shape_n_faces(block->shape) + at.local];
@@ -71,7 +66,7 @@ static facet_status find_conditions(const struct cut *c, int32_t *conditions) {
     for (int g = 0; mesh_is_box(mesh) && g < mesh->n_groups; g++)
         for (int32_t i = 0; mesh->groups[g].dim == mesh->dim - 1 && i < mesh->groups[g].count; i++)
             conditions[face_number(mesh, mesh_group_face(mesh, &mesh->groups[g], i))] =
-                condition_number(c->s, &mesh->groups[g], i);
+                flux_condition(c->s, &mesh->groups[g], i);
     return FACET_OK;
 }
 
@@ -150,7 +145,6 @@ static facet_status cut_create(struct cut *c, const struct sample_where *where) 
     TRY(CALLOC(c->flags, n_faces));
     TRY(ALLOC(c->marks, 2 * n_faces));
     TRY(CALLOC(c->inside, n_cells));
-    TRY(CALLOC(c->best, n_cells));
     TRY(ALLOC(c->piece, n_cells));
     TRY(CALLOC(c->hold, n_cells));
     TRY(ALLOC(conditions, n_faces));
@@ -178,7 +172,6 @@ static void cut_destroy(struct cut *c) {
     base_free(&c->flags);
     base_free(&c->marks);
     base_free(&c->inside);
-    base_free(&c->best);
     base_free(&c->piece);
     base_free(&c->hold);
 }
@@ -215,8 +208,9 @@ done:
 
 /* marks: of every face whether a cell on one side is in S, and whether one is not. The outside of the mesh is
  * not in S. */
-static facet_status mark_surface(struct cut *c, const uint8_t *inside) {
+static facet_status mark_surface(struct cut *c) {
     const struct facet_mesh *mesh = c->mesh;
+    const uint8_t *inside = c->inside;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         const int32_t *cells = mesh->face_cells + 2 * (int64_t)f;
         const int one = inside[cells[0]], other = cells[1] >= 0 ? inside[cells[1]] : is_seam(c, f) ? one : 0;
@@ -234,7 +228,7 @@ static int on_surface(const struct cut *c, int32_t f) {
 static facet_status weigh_surface(struct cut *c, double *weight) {
     facet_status status = FACET_OK;
     double sums[2] = {0.0};
-    TRY(mark_surface(c, c->inside));
+    TRY(mark_surface(c));
     for (int32_t f = 0; f < c->mesh->n_faces; f++)
         if (on_surface(c, f) && is_ours(c, f)) sums[0] += pow(of_bits(c->least[f]), 2);
     for (int32_t cell = 0; cell < c->mesh->n_cells; cell++)
@@ -259,26 +253,6 @@ static facet_status find_decades(const struct cut *c, int64_t decades[N_DECADES]
     return team_reduce_counts(mesh_team(c->mesh), TEAM_MAX, N_DECADES, decades);
 }
 
-/* Every decade in turn: what is no larger is closed, and in the end nothing. */
-static facet_status find_best(struct cut *c, double *weight) {
-    facet_status status = FACET_OK;
-    int64_t decades[N_DECADES];
-    *weight = DBL_MAX;
-    TRY(find_decades(c, decades));
-    for (int d = N_DECADES - 1; d >= -1; d--) {
-        double own, limit = d >= 0 ? pow(10.0, d + LOWEST + 1) : 0.0;
-        if (d >= 0 && !decades[d]) continue;
-        for (int32_t f = 0; f < c->mesh->n_faces; f++) c->flags[f] = of_bits(c->least[f]) <= limit;
-        TRY(flood(c));
-        TRY(weigh_surface(c, &own));
-        if (own >= *weight) continue;
-        *weight = own;
-        memcpy(c->best, c->inside, (size_t)c->mesh->n_cells);
-    }
-done:
-    return status;
-}
-
 /* ------------------------------------------------------------------------------------------ the balance */
 
 /* Whether this rank computes what goes through a face, and from which side: the one that knows it better. */
@@ -301,7 +275,7 @@ static facet_status add_faces(const struct cut *c, double *sums) {
                                            .local = mesh->face_locals[2 * (int64_t)f + side]};
         TRY(c->s->backend->face_fluxes(c->s, 1, &at, flux));
         for (int i = 0; i < c->n; i++) {
-            sums[i] -= c->best[at.cell] ? flux[i] : -flux[i];
+            sums[i] -= c->inside[at.cell] ? flux[i] : -flux[i];
             sums[c->n + i] += fabs(flux[i]);
         }
     }
@@ -344,7 +318,7 @@ static facet_status add_source(const struct cut *c, double *sums) {
         const int block = (int)(mesh_block_of(c->mesh, (int32_t)cell) - c->mesh->blocks);
         const struct field *f = data->source[flux_region(s, (int32_t)cell)];
         n = s->hdg != NULL ? s->hdg->space.blocks[block].source.n : n_all / c->mesh->n_cells;
-        if (f == NULL || !c->best[cell]) continue;
+        if (f == NULL || !c->inside[cell]) continue;
         if (values == NULL) TRY(ALLOC(values, n_all * c->n)); /* blocks differ in n */
         TRY(field_eval(f, (int)n, dim, x + at * dim, values));
         for (int64_t i = 0; i < n * c->n; i++) {
@@ -369,7 +343,7 @@ static facet_status add_reaction(const struct cut *c, double *sums) {
     int block = -1;
     for (int32_t cell = 0; cell < c->mesh->n_cells; cell++) {
         const int own = (int)(mesh_block_of(c->mesh, cell) - c->mesh->blocks);
-        if (!c->best[cell] || c->hold[cell] == 0.0) continue;
+        if (!c->inside[cell] || c->hold[cell] == 0.0) continue;
         if (own != block) {
             backend_points_destroy(&points);
             TRY(s->backend->rule(s, block = own, &points));
@@ -396,34 +370,66 @@ done:
     return status;
 }
 
-/* The data are those of the solve, and cells balance what goes through their faces. */
+/* The data are those of the solve, and cells balance what goes through their faces. A reaction that varies
+ * would have to be integrated as the solve does. */
 static int can_balance(const struct facet_solver *s) {
     const struct equation *e = s->resolved.data.equation;
+    for (int r = 0; s->resolved.data.reaction != NULL && r < s->resolved.n_regions; r++)
+        if (s->resolved.data.reaction[r] != NULL && !field_is_constant(s->resolved.data.reaction[r], NULL))
+            return 0;
     return e->conserved != NULL && e->asymmetric == 0 && s->resolved.data.exact == NULL &&
            !s->resolved.is_turned && !s->has_source && s->backend != &boxsem_backend;
 }
 
-facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
-                         double *weight, double *rounding, int *found) {
+/* What goes through by the balance of `inside`, whose surface is marked, and the rounding of that sum. */
+static facet_status balance(const struct cut *c, const struct sample_where *where, double *flux,
+                            double *rounding) {
+    facet_status status = FACET_OK;
+    double sums[6] = {0.0};
+    TRY(add_faces(c, sums));
+    TRY(add_others(c, where, sums));
+    TRY(add_source(c, sums));
+    TRY(add_reaction(c, sums));
+    TRY(team_reduce(mesh_team(c->mesh), TEAM_SUM, 2 * c->n, sums));
+    *rounding = 0.0;
+    for (int i = 0; i < c->n; i++) {
+        flux[i] = sums[i];
+        *rounding = fmax(*rounding, 8.0 * DBL_EPSILON * sums[c->n + i]);
+    }
+done:
+    return status;
+}
+
+/* A number and its doubt against the best so far, which the better one becomes. */
+static void compare(int n, const double *flux, double doubt, struct flux_known *best) {
+    double difference = 0.0, both = doubt + best->doubt;
+    for (int i = 0; i < n; i++) difference = hypot(difference, flux[i] - best->flux[i]);
+    if (difference > 0.0) best->apart = fmax(best->apart, both > 0.0 ? difference / both : DBL_MAX);
+    if (doubt >= best->doubt) return;
+    best->doubt = doubt;
+    memcpy(best->flux, flux, (size_t)n * sizeof *flux);
+}
+
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
+                         struct flux_known *best) {
     facet_status status = FACET_OK;
     struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n};
-    double sums[6] = {0.0};
-    *found = can_balance(s);
-    if (!*found) return FACET_OK;
+    int64_t decades[N_DECADES];
+    if (!can_balance(s)) return FACET_OK;
     TRY(mesh_need_lists(c.mesh));
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     TRY(cut_create(&c, where));
-    TRY(find_best(&c, weight));
-    TRY(mark_surface(&c, c.best));
-    TRY(add_faces(&c, sums));
-    TRY(add_others(&c, where, sums));
-    TRY(add_source(&c, sums));
-    TRY(add_reaction(&c, sums));
-    TRY(team_reduce(mesh_team(c.mesh), TEAM_SUM, 2 * n, sums));
-    *rounding = 0.0;
-    for (int i = 0; i < n; i++) {
-        flux[i] = sums[i];
-        *rounding = fmax(*rounding, 8.0 * DBL_EPSILON * sums[n + i]);
+    TRY(find_decades(&c, decades));
+    for (int d = N_DECADES - 1; d >= -1; d--) { /* what is no larger is closed, and in the end nothing */
+        const double limit = d >= 0 ? pow(10.0, d + LOWEST + 1) : 0.0;
+        double weight, rounding, flux[3];
+        if (d >= 0 && !decades[d]) continue;
+        for (int32_t f = 0; f < c.mesh->n_faces; f++) c.flags[f] = of_bits(c.least[f]) <= limit;
+        TRY(flood(&c));
+        TRY(weigh_surface(&c, &weight));
+        TRY(balance(&c, where, flux, &rounding));
+        if (error * weight + rounding < best->doubt) best->weight = weight;
+        compare(n, flux, error * weight + rounding, best);
     }
 done:
     cut_destroy(&c);

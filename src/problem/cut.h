@@ -5,9 +5,10 @@
 
 #include "problem/problem.h"
 
-/* A face as a cell sees it. weight: an error e of u is weight e in what is computed to go through. */
+/* A face as a cell sees it. weight: an error e of u is weight e in what is computed to go through; of_cell:
+ * and would be so much without a condition that says what does. */
 struct flux_face {
-    double area, weight;
+    double area, weight, of_cell;
 };
 /* Of the data that a cell has. */
 static inline int32_t flux_region(const struct facet_solver *s, int32_t cell) {
@@ -17,13 +18,21 @@ static inline int32_t flux_region(const struct facet_solver *s, int32_t cell) {
 /* c: the condition, NULL inside of the mesh. */
 facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local,
                               const struct hdg_condition *c, struct flux_face *face);
-/* That of face i of a part; NULL: it has none. */
-const struct hdg_condition *flux_condition(const struct facet_solver *s, const struct mesh_group *part,
-                                           int32_t i);
-/* cut.c: the n components of what goes through parts, by the balance of cells behind them. weight: as of
- * flux_face, of all that was summed; rounding: of the sum. *found 0: there is no such set of cells, or the
- * discretization balances nothing. Collective. */
-facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
-                         double *weight, double *rounding, int *found);
+/* The number of the condition of face i of a part; -1: it has none. */
+static inline int32_t flux_condition(const struct facet_solver *s, const struct mesh_group *part, int32_t i) {
+    return mesh_is_box(s->problem->mesh) ? s->resolved.side_condition[part->side]
+                                         : s->resolved.face_condition[part->ids[i]];
+}
+/* What is known of a flux. */
+struct flux_known {
+    double flux[3], weight; /* the components, and the weight of the faces that they were summed over */
+    double doubt;
+    double apart; /* the most by which two ways to find it differ, in their doubts: above 1 the estimate of
+                     the error of u is too small */
+};
+/* cut.c: other ways to the n components of what goes through parts, by the balances of cells behind them; the
+ * best way is kept. error: of u. Nothing happens where the discretization balances nothing. Collective. */
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
+                         struct flux_known *best);
 
 #endif

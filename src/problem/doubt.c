@@ -99,7 +99,8 @@ facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int lo
     face->area = face_area(s, cell, local, x, &volume);
     mesh_middle(s->problem->mesh, cell, -1, middle, J);
     TRY(stiffness_at(s, cell, middle, &K));
-    face->weight = volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
+    face->weight = face->of_cell =
+        volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
     if (c == NULL || gives_u(s, c)) goto done;
     for (int a = 0; a < dim; a++) length += (x[a] - middle[a]) * (x[a] - middle[a]);
     for (int a = 0; a < dim; a++) normal[a] = (x[a] - middle[a]) / sqrt(length);
@@ -109,30 +110,25 @@ done:
     return status;
 }
 
-const struct hdg_condition *flux_condition(const struct facet_solver *s, const struct mesh_group *part,
-                                           int32_t i) {
-    const struct problem_resolved *r = &s->resolved;
-    const int32_t number =
-        mesh_is_box(s->problem->mesh) ? r->side_condition[part->side] : r->face_condition[part->ids[i]];
-    return number >= 0 ? &r->conditions[number] : NULL;
-}
-
 /* ------------------------------------------------------------------------------------------ parts */
 
-/* Of all faces as if their errors were independent. */
-static facet_status part_weight(const struct facet_solver *s, const struct sample_where *where,
-                                double *weight) {
+/* Of all faces as if their errors were independent: their weights, and those of their cells. */
+static facet_status part_weights(const struct facet_solver *s, const struct sample_where *where,
+                                 double weights[2]) {
     facet_status status = FACET_OK;
-    *weight = 0.0;
+    weights[0] = weights[1] = 0.0;
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
             const struct mesh_group_face at = mesh_group_face(s->problem->mesh, where->groups[k], i);
+            const int32_t number = flux_condition(s, where->groups[k], i);
             struct flux_face face;
-            TRY(flux_face_weight(s, at.cell, at.local, flux_condition(s, where->groups[k], i), &face));
-            *weight += face.weight * face.weight;
+            TRY(flux_face_weight(s, at.cell, at.local, number >= 0 ? &s->resolved.conditions[number] : NULL,
+                                 &face));
+            weights[0] += face.weight * face.weight;
+            weights[1] += face.of_cell * face.of_cell;
         }
-    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, weight));
-    *weight = sqrt(*weight);
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 2, weights));
+    for (int i = 0; i < 2; i++) weights[i] = sqrt(weights[i]);
 done:
     return status;
 }
@@ -165,29 +161,30 @@ done:
     return status;
 }
 
-/* Both numbers differ by more than the doubt of the first where the estimate is too small, by so much. */
+/* A flux that is small beside what K would let through is looked for in other ways as well, whatever its
+ * doubt: where they differ the estimate of the error of u is wrong. */
 facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
                         struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     const double error = fmax(s->report.error, DBL_EPSILON);
-    double weight, least, size, better[3], rounding, modulus = 0.0, apart = 0.0;
-    int found;
-    for (int c = 0; c < n; c++) modulus += flux[c] * flux[c];
-    modulus = sqrt(modulus);
-    TRY(part_weight(s, where, &weight));
-    *doubt = (struct sample_doubt){.error = error * weight * s->report.largest};
-    if (doubt->error <= LITTLE * modulus) goto done;
+    struct flux_known best = {.apart = 1.0};
+    double weights[2], least, size, modulus = 0.0;
+    for (int c = 0; c < n; c++) modulus = hypot(modulus, best.flux[c] = flux[c]);
+    TRY(part_weights(s, where, weights));
+    best.weight = weights[0];
+    *doubt = (struct sample_doubt){.error = error * weights[0] * s->report.largest};
+    if (weights[0] == 0.0 ||
+        fmax(doubt->error, LITTLE * LITTLE * weights[1] * s->report.largest) <= LITTLE * modulus)
+        goto done;
     TRY(largest_u(s, &size));
-    doubt->error = error * weight * size;
-    if (doubt->error <= LITTLE * modulus) goto done;
+    best.doubt = error * best.weight * size;
+    if (fmax(best.doubt, LITTLE * LITTLE * weights[1] * size) > LITTLE * modulus)
+        TRY(flux_by_cut(s, where, n, error * size, &best));
     TRY(least_weight(s, &least));
-    doubt->drive = fmin(least, weight) * size;
-    TRY(flux_by_cut(s, where, n, better, &weight, &rounding, &found));
-    if (!found || error * weight * size + rounding >= doubt->error) goto done;
-    for (int c = 0; c < n; c++) apart = hypot(apart, better[c] - flux[c]);
-    *doubt = (struct sample_doubt){
-        .drive = weight * size, .error = fmax(1.0, apart / doubt->error) * error * weight * size + rounding};
-    memcpy(flux, better, (size_t)n * sizeof *flux);
+    doubt->error = best.doubt * (best.apart > 1.0 ? 2.0 * best.apart : 1.0);
+    doubt->by_cells = best.weight < weights[0];
+    doubt->drive = (doubt->by_cells ? best.weight : fmin(least, best.weight)) * size;
+    memcpy(flux, best.flux, (size_t)n * sizeof *flux);
 done:
     return status;
 }

@@ -423,6 +423,7 @@ struct sample_doubt {
     double error; /* what of it may be the error of u, by the estimate of that */
     double drive; /* what the largest u there is could drive through the same faces: a flux that is nothing
                      beside it is zero */
+    int by_cells; /* of the faces where cells behind the part end: these know it better than its own */
 };
 /* Where an extreme is: at a point, of the cell with this number in the whole mesh. */
 struct sample_place {

@@ -592,7 +592,7 @@ static facet_status take_integral(const struct facet_solver *s, const char *name
     const double scale = mean ? 1.0 / g.measure : 1.0;
     for (int c = 0; c < components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
-    *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive};
+    *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive, g.doubt.by_cells};
 done:
     return status;
 }
