@@ -22,7 +22,7 @@ static int64_t power(int64_t n, int dim) {
 facet_status peak_table_create(int dim, int degree, struct peak_table *table) {
     facet_status status = FACET_OK;
     const double pi = acos(-1.0);
-    const int n = degree + 1, fine = degree < 2 ? 4 : degree <= 8 ? 2 * degree : degree + (degree + 1) / 2;
+    const int n = degree + 1, fine = degree <= 2 ? 4 : degree + (degree + 1) / 2;
     *table = (struct peak_table){.dim = dim, .degree = degree, .fine = fine};
     TRY(ALLOC(table->coefficients, n * n));
     TRY(ALLOC(table->values, (fine + 1) * n));
@@ -46,6 +46,35 @@ void peak_table_destroy(struct peak_table *table) {
     base_free(&table->values);
     base_free(&table->points);
     *table = (struct peak_table){0};
+}
+
+int peak_sample_order(int degree, int cheap) {
+    const int wanted = 2 * degree < cheap ? 2 * degree : cheap,
+              least = degree + (degree < 8 ? 2 : degree / 4);
+    return wanted > least ? wanted : least;
+}
+
+double peak_reach(enum shape shape, int degree, int order) {
+    static const double triangles[] = {1.0, 1.4, 1.5, 1.6, 1.7, 1.9, 2.3, 2.7, 2.8,
+                                       3.1, 3.4, 2.9, 3.1, 3.3, 3.5, 3.2, 3.4};
+    static const double tets[] = {1.0, 1.4, 1.5, 1.8, 2.0, 2.4, 3.0, 4.2, 4.6,
+                                  5.8, 6.8, 6.2, 6.3, 7.0, 8.0, 8.0, 8.0};
+    static const double pyramids[] = {1.0, 1.5, 1.8, 2.2, 2.5, 3.2, 3.3, 5.5, 6.0,
+                                      7.0, 8.0, 8.0, 8.5, 9.0, 9.5, 10., 10.};
+    const int last = (int)(sizeof tets / sizeof *tets), row = (degree < last ? degree : last) - 1;
+    const double line = order < 2 * degree ? 2.15 : degree <= 5 ? 1.25 : degree <= 16 ? 1.33 : 1.42;
+    switch (shape) {
+    case SHAPE_TRIANGLE:
+        return triangles[row];
+    case SHAPE_PRISM:
+        return triangles[row] * line;
+    case SHAPE_TET:
+        return tets[row];
+    case SHAPE_PYRAMID:
+        return pyramids[row];
+    default:
+        return pow(line, shape_dim(shape));
+    }
 }
 
 int64_t peak_n_points(const struct peak_table *table) {

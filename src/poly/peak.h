@@ -21,6 +21,15 @@
 /* The point of a cell that t in the cube stands for. */
 void peak_point(enum shape shape, const double *t, double *xi);
 
+/* The order of shape_samples that are enough for a degree: two for each, but no more than are cheap if that
+ * suffices. */
+int peak_sample_order(int degree, int cheap);
+/* A polynomial whose samples of this order lie in [-1, 1] is at most this. For every point x there are
+ * weights with p(x) = sum w_j p(x_j) for all p; the least sum of |w| was computed for points all over the
+ * cells (lines: to degree 33, triangles: 17, tets: 13, pyramids: 8; the rest is generous). On lines it is at
+ * most 1/cos(d pi/(2 m)) (ehlich1964), in products of lines the product. */
+double peak_reach(enum shape shape, int degree, int order);
+
 struct peak_table {
     int dim, degree, fine; /* fine + 1: points of the finer grid in a direction */
     double *coefficients;  /* (degree + 1)^2: from values at the points */
