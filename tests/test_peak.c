@@ -6,13 +6,13 @@
 enum { FIRST_CELL = 1 }; /* of all_shapes: the point has no extremes */
 
 /* n polynomials at points, which a callback knows. */
-typedef void (*fill)(const void *user, int n, const double *x, double *values);
+typedef void (*filler)(const void *user, int n, const double *x, double *values);
 
-static double search(enum shape shape, int degree, const struct peak_goal *goal, fill fill, const void *user,
-                     double *xi) {
+static double search(enum shape shape, int degree, const struct peak_goal *goal, filler fill,
+                     const void *user, double *xi) {
     struct peak_table table;
     double most, t[3] = {0};
-    ok(peak_table_create(shape_dim(shape), degree, &table));
+    ok(peak_table_create(shape_dim(shape), degree, goal->squares, &table));
     const int n = (int)peak_n_points(&table);
     double *x = numbers(n * table.dim), *values = numbers(n * goal->n),
            *scratch = numbers((int)peak_scratch(&table, goal->n));

@@ -37,8 +37,8 @@ struct peak_table {
     double *points;        /* degree + 1: t_j */
     double near[3];        /* t of the finer grid's points after its first */
 };
-/* degree: 1 .. PEAK_MAX_DEGREE */
-facet_status peak_table_create(int dim, int degree, struct peak_table *table);
+/* degree: 1 .. PEAK_MAX_DEGREE; squares: sums of squares are looked for. */
+facet_status peak_table_create(int dim, int degree, int squares, struct peak_table *table);
 void peak_table_destroy(struct peak_table *table); /* safe on a zeroed struct, and twice */
 int64_t peak_n_points(const struct peak_table *table);
 void peak_points(const struct peak_table *table, enum shape shape, double *xi); /* n_points x dim */

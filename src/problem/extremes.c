@@ -493,7 +493,7 @@ static facet_status look_closer(const struct search *w, struct found *found) {
     struct peak_table table = {0};
     struct backend_points points = {0};
     double *values = NULL, *scratch = NULL;
-    TRY(peak_table_create(w->dim, 2 * found->degree, &table));
+    TRY(peak_table_create(w->dim, 2 * found->degree, !w->one, &table));
     TRY(ALLOC(values, peak_n_points(&table) * w->components));
     TRY(ALLOC(scratch, peak_scratch(&table, w->components)));
     TRY(prepare_nodes(w, r, &table, &points));
@@ -674,7 +674,7 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, &w.table));
+    TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, !w.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w, &top));
