@@ -19,10 +19,10 @@ static int64_t power(int64_t n, int dim) {
     return all;
 }
 
-facet_status peak_table_create(int dim, int degree, struct peak_table *table) {
+facet_status peak_table_create(int dim, int degree, int squares, struct peak_table *table) {
     facet_status status = FACET_OK;
     const double pi = acos(-1.0);
-    const int n = degree + 1, fine = degree < 2 ? 4 : degree <= 8 ? 2 * degree : degree + (degree + 1) / 2;
+    const int n = degree + 1, resolved = (squares ? 3 : 2) * degree, fine = resolved < 6 ? 6 : resolved;
     *table = (struct peak_table){.dim = dim, .degree = degree, .fine = fine};
     TRY(ALLOC(table->coefficients, n * n));
     TRY(ALLOC(table->values, (fine + 1) * n));
@@ -46,6 +46,35 @@ void peak_table_destroy(struct peak_table *table) {
     base_free(&table->values);
     base_free(&table->points);
     *table = (struct peak_table){0};
+}
+
+int peak_sample_order(int degree, int cheap) {
+    const int wanted = 2 * degree < cheap ? 2 * degree : cheap,
+              least = degree + (degree < 8 ? 2 : degree / 4);
+    return wanted > least ? wanted : least;
+}
+
+double peak_reach(enum shape shape, int degree, int order) {
+    static const double triangles[] = {1.0, 1.4, 1.5, 1.6, 1.7, 1.9, 2.3, 2.7, 2.8,
+                                       3.1, 3.4, 2.9, 3.1, 3.3, 3.5, 3.2, 3.4};
+    static const double tets[] = {1.0, 1.4, 1.5, 1.8, 2.0, 2.4, 3.0, 4.2, 4.6,
+                                  5.8, 6.8, 6.2, 6.3, 7.0, 8.0, 8.0, 8.0};
+    static const double pyramids[] = {1.0, 1.5, 1.8, 2.2, 2.5, 3.2, 3.3, 5.5, 6.0,
+                                      7.0, 8.0, 8.0, 8.5, 9.0, 9.5, 10., 10.};
+    const int last = (int)(sizeof tets / sizeof *tets), row = (degree < last ? degree : last) - 1;
+    const double line = order < 2 * degree ? 2.15 : degree <= 5 ? 1.25 : degree <= 16 ? 1.33 : 1.42;
+    switch (shape) {
+    case SHAPE_TRIANGLE:
+        return triangles[row];
+    case SHAPE_PRISM:
+        return triangles[row] * line;
+    case SHAPE_TET:
+        return tets[row];
+    case SHAPE_PYRAMID:
+        return pyramids[row];
+    default:
+        return pow(line, shape_dim(shape));
+    }
 }
 
 int64_t peak_n_points(const struct peak_table *table) {
@@ -271,7 +300,7 @@ static void fill_grid(const struct search *s, double *work, double *grid) {
 }
 
 /* What there may be to gain at an end of a line: nothing where the slope there is negative, by the next two
- * points and by the next three. */
+ * points and by the next three, whose difference counts as its error. */
 static double gain_at_end(const struct peak_table *table, const double *here, int64_t step) {
     double slopes[3];
     const double *t = table->near;
@@ -279,7 +308,7 @@ static double gain_at_end(const struct peak_table *table, const double *here, in
     const double bend = (slopes[1] - slopes[0]) / (t[1] - t[0]),
                  next = (slopes[2] - slopes[1]) / (t[2] - t[1]);
     const double rise = slopes[0] - bend * t[0], other = rise + (next - bend) / (t[2] - t[0]) * t[0] * t[1];
-    return fmax(fmax(rise, other), 0.0) * t[0];
+    return fmax(fmax(rise, other) + fabs(rise - other), 0.0) * t[0];
 }
 
 /* Whether a point of the grid is a local maximum (of equal neighbours the first is), and how much more there
@@ -305,7 +334,7 @@ struct start {
     double value, gain;
 };
 
-/* The local maxima of the grid that may come to something, the highest first. */
+/* The local maxima of the grid, the highest first. */
 static int find_starts(const struct search *s, const double *grid, struct start *starts) {
     const int64_t all = power(s->table->fine + 1, s->table->dim);
     int n = 0;
@@ -313,7 +342,6 @@ static int find_starts(const struct search *s, const double *grid, struct start 
         struct start start = {.at = i, .value = grid[i]};
         int k;
         if (!is_top(s->table, grid, i, &start.gain)) continue;
-        if (!(start.value + start.gain >= s->goal->low)) continue;
         if (n == MOST_STARTS && !(start.value > starts[n - 1].value)) continue;
         if (n < MOST_STARTS) n++;
         for (k = n - 1; k > 0 && starts[k - 1].value < start.value; k--) starts[k] = starts[k - 1];
@@ -341,10 +369,10 @@ void peak_find(const struct peak_table *table, const struct peak_goal *goal, con
     for (int k = 0; k < n; k++) {
         double from[3] = {0}, value = starts[k].value;
         int64_t rest = starts[k].at;
-        if (!(value + starts[k].gain >= *most - goal->tie)) continue;
+        if (k > 0 && !(value + starts[k].gain >= fmax(*most - goal->tie, goal->low))) continue;
         for (int d = 0; d < table->dim; d++, rest /= table->fine + 1)
             from[d] = pow(sin(0.5 * acos(-1.0) * (double)(rest % (table->fine + 1)) / table->fine), 2);
-        if (starts[k].gain > goal->slack) value = climb(&s, from);
+        if (k == 0 || starts[k].gain > goal->slack) value = climb(&s, from);
         const int tied = fabs(value - *most) <= goal->tie;
         if (tied ? starts[k].at < first : value > *most) {
             first = starts[k].at;

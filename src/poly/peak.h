@@ -21,6 +21,15 @@
 /* The point of a cell that t in the cube stands for. */
 void peak_point(enum shape shape, const double *t, double *xi);
 
+/* The order of shape_samples that are enough for a degree: two for each, but no more than are cheap if that
+ * suffices. */
+int peak_sample_order(int degree, int cheap);
+/* A polynomial whose samples of this order lie in [-1, 1] is at most this. For every point x there are
+ * weights with p(x) = sum w_j p(x_j) for all p; the least sum of |w| was computed for points all over the
+ * cells (lines: to degree 33, triangles: 17, tets: 13, pyramids: 8; the rest is generous). On lines it is at
+ * most 1/cos(d pi/(2 m)) (ehlich1964), in products of lines the product. */
+double peak_reach(enum shape shape, int degree, int order);
+
 struct peak_table {
     int dim, degree, fine; /* fine + 1: points of the finer grid in a direction */
     double *coefficients;  /* (degree + 1)^2: from values at the points */
@@ -28,8 +37,8 @@ struct peak_table {
     double *points;        /* degree + 1: t_j */
     double near[3];        /* t of the finer grid's points after its first */
 };
-/* degree: 1 .. PEAK_MAX_DEGREE */
-facet_status peak_table_create(int dim, int degree, struct peak_table *table);
+/* degree: 1 .. PEAK_MAX_DEGREE; squares: sums of squares are looked for. */
+facet_status peak_table_create(int dim, int degree, int squares, struct peak_table *table);
 void peak_table_destroy(struct peak_table *table); /* safe on a zeroed struct, and twice */
 int64_t peak_n_points(const struct peak_table *table);
 void peak_points(const struct peak_table *table, enum shape shape, double *xi); /* n_points x dim */

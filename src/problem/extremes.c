@@ -140,42 +140,11 @@ static double size_of(const struct search *w, const double *v) {
 
 /* ------------------------------------------------------------------------------ samples */
 
-/* The order of the lattice of samples: two points for a degree, but no more than are cheap. */
-static int sample_order(const struct search *w) {
-    const int cheap = w->s->box != NULL ? BOX_MAX_DEGREE : 10, d = w->degree;
-    const int wanted = 2 * d < cheap ? 2 * d : cheap, least = d + (d / 4 > 2 ? d / 4 : 2);
-    return wanted > least ? wanted : least;
-}
-
-/* struct lattice: p(x) = sum w_j p(x_j) for all polynomials p, and the least sum of |w| is the reach at x. It
- * was computed for points x all over the cells (triangles: to degree 17, lines: 33, tets: 13, pyramids: 8;
- * the rest is generous). On lines it is at most 1/cos(d pi/(2 m)) (ehlich1964). Fields that need not be
- * polynomials of this degree are given twice as much. */
+/* Fields that are no polynomials of the degree, even where data are constant, are given twice the reach. */
 static double reach_of(const struct search *w, enum shape shape) {
-    static const double triangles[] = {1.0, 1.4, 1.5, 1.6, 1.7, 1.9, 2.3, 2.7, 2.8,
-                                       3.1, 3.4, 2.9, 3.1, 3.3, 3.5, 3.2, 3.4};
-    static const double tets[] = {1.0, 1.4, 1.5, 1.8, 2.0, 2.4, 3.0, 4.2, 4.6,
-                                  5.8, 7.2, 6.0, 6.5, 7.0, 8.0, 8.0, 8.0};
-    static const double pyramids[] = {1.0, 1.5, 1.8, 2.2, 2.5, 3.2, 3.3, 5.5, 6.0,
-                                      7.0, 8.0, 8.0, 8.5, 9.0, 9.5, 10., 10.};
-    const unsigned plain =
-        HDG_BIT(HDG_U) | HDG_BIT(HDG_U_STAR) | HDG_BIT(HDG_P) | HDG_BIT(HDG_Q) | HDG_BIT(HDG_H);
-    const struct equation *equation = w->s->resolved.data.equation;
-    const int d = w->degree, known = (plain >> w->field & 1) && !(equation->raise && w->field == HDG_U);
-    const int last = (int)(sizeof tets / sizeof *tets), row = (d < last ? d : last) - 1;
-    const double factor = known ? 1.0 : 2.0, line = w->order >= 2 * d ? (d <= 16 ? 1.33 : 1.42) : 2.15;
-    switch (shape) {
-    case SHAPE_TRIANGLE:
-        return factor * triangles[row];
-    case SHAPE_PRISM:
-        return factor * triangles[row] * line;
-    case SHAPE_TET:
-        return factor * tets[row];
-    case SHAPE_PYRAMID:
-        return factor * pyramids[row];
-    default:
-        return factor * pow(line, shape_dim(shape));
-    }
+    const int raised = w->s->resolved.data.equation->raise && w->field == HDG_U && !shape_is_simplex(shape);
+    const int rough = raised || w->field == HDG_VON_MISES || w->field == HDG_Q_STAR;
+    return (rough ? 2.0 : 1.0) * peak_reach(shape, w->degree, w->order);
 }
 
 /* The difference along an axis is taken over all pairs of vertices that lie in its direction. */
@@ -466,7 +435,7 @@ static facet_status look_at_chunk(const struct search *w, int64_t first, int64_t
     const struct look *look = user;
     const int64_t size = peak_n_points(&w->table) * w->components;
     double *values = NULL, *scratch = NULL;
-    TRY(ALLOC(values, TOGETHER * size));
+    TRY(ALLOC(values, (end - first < TOGETHER ? end - first : TOGETHER) * size));
     TRY(ALLOC(scratch, peak_scratch(&w->table, w->components)));
     for (int n; first < end; first += n) {
         int32_t cells[TOGETHER];
@@ -493,7 +462,7 @@ static facet_status look_at(struct search *w, int64_t n, const int64_t *list, st
         TRY(prepare_nodes(w, r, &w->table, &w->nodes[kind_of(w, r)]));
     }
     TRY(fetch(w, list, 0, n));
-    TRY(for_chunks(w, 0, n, 4, look_at_chunk, &look));
+    TRY(for_chunks(w, 0, n, 16, look_at_chunk, &look));
 done:
     return status;
 }
@@ -524,7 +493,7 @@ static facet_status look_closer(const struct search *w, struct found *found) {
     struct peak_table table = {0};
     struct backend_points points = {0};
     double *values = NULL, *scratch = NULL;
-    TRY(peak_table_create(w->dim, 2 * found->degree, &table));
+    TRY(peak_table_create(w->dim, 2 * found->degree, !w->one, &table));
     TRY(ALLOC(values, peak_n_points(&table) * w->components));
     TRY(ALLOC(scratch, peak_scratch(&table, w->components)));
     TRY(prepare_nodes(w, r, &table, &points));
@@ -702,10 +671,10 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     int64_t n = 0, top;
     int reduced;
     w.dim = s->problem->mesh->dim - over_faces(&w);
-    w.order = sample_order(&w);
+    w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, &w.table));
+    TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, !w.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w, &top));
