@@ -269,6 +269,8 @@ void report_results(const struct run *run, struct text *out) {
         put_potentials(run, out);
         put_values(run, out);
         if (run_note(run, RUN_NOTE_FLUX, note)) text_printf(out, "note      %s\n", note);
+        for (int which = RUN_NOTE_MOVED; which <= RUN_NOTE_BETWEEN; which++)
+            if (run_note(run, (enum run_note)which, note)) text_printf(out, "note      %s\n", note);
     }
     put_times(run, out);
     if (run->output && run->report.converged)

@@ -16,13 +16,21 @@
 #include "io/json.h"
 #include "problem/problem.h"
 
+/* Cells whose values at a common point differ by more than this, relative to the largest value of the field
+ * that was asked for, are told of. */
+#define RUN_NOTED 1e-3
+
 /* A number, an array, or a line of points. */
 struct run_value {
     const struct case_value *wanted;
-    int64_t n_points; /* along a line; 0: not a line */
-    int n_components; /* 1: a scalar */
-    double *numbers;  /* (n_points or 1) x n_components */
-    double doubt;     /* of a flux: how much of it may be the error of u; 0: little */
+    int64_t n_points;           /* along a line; 0: not a line */
+    int n_components;           /* 1: a scalar */
+    double *numbers;            /* (n_points or 1) x n_components */
+    double doubt;               /* of a flux: how much of it may be the error of u; 0: little */
+    int64_t n_outside;          /* points of a line outside the mesh, whose numbers are NaN */
+    int64_t n_moved, n_between; /* points that were moved to the boundary; that lie between cells whose values
+                                   differ, and have the mean of these */
+    double moved_by, apart, size; /* by how much at most; the largest number of any cell */
 };
 
 struct run_options {
@@ -120,6 +128,9 @@ enum run_note {
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_NOTE_FLUX,     /* a flux has few digits */
+    RUN_NOTE_MOVED,    /* points were moved to the boundary */
+    RUN_NOTE_OUTSIDE,  /* points of a line lie outside the mesh */
+    RUN_NOTE_BETWEEN,  /* points lie between cells whose values differ */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512
