@@ -99,14 +99,34 @@ static void put_condition(const struct case_boundary *b, struct text *out) {
                     b->g.text);
 }
 
-/* What no face connects, and what lies in the same place all the same. */
-static facet_status report_bodies(const facet_mesh *mesh, struct text *out) {
-    enum { MOST_SHOWN = 10 };
+/* What lies in the same place. */
+static facet_status report_overlap(const facet_mesh *mesh, struct text *out) {
     facet_status status = FACET_OK;
-    int32_t *piece = NULL, *count = NULL, n = 0;
     struct mesh_overlap overlap;
     struct mesh_quality q;
     char place[96];
+    TRY(mesh_find_overlap(mesh, 1, &overlap));
+    if (!overlap.found) goto done;
+    TRY(mesh_measure_size(mesh, &q));
+    const char *measure = mesh->dim == 2 ? "area" : "volume";
+    text_printf(out, "overlap   allowed: cells %lld and %lld both occupy the space at %s\n",
+                (long long)overlap.cells[0], (long long)overlap.cells[1],
+                expr_point_text(mesh->dim, overlap.x, 6, place, sizeof place));
+    text_printf(out,
+                "          about %.3g of the %s of all cells, %.6g, is there more than once: the union has "
+                "about %.4g\n",
+                overlap.volume, measure, q.volume, q.volume - overlap.volume);
+done:
+    return status;
+}
+
+/* What no face connects, and what lies in the same place all the same, which is refused unless it may. */
+static facet_status report_bodies(const facet_mesh *mesh, int may_overlap, struct text *out) {
+    enum { MOST_SHOWN = 10 };
+    facet_status status = FACET_OK;
+    int32_t *piece = NULL, *count = NULL, n = 0;
+    char place[96];
+    TRY(may_overlap ? report_overlap(mesh, out) : mesh_refuse_overlap(mesh));
     if (mesh_is_box(mesh) || mesh->part != NULL) return FACET_OK; /* `facet check` looks at the whole */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(count, mesh->n_cells));
@@ -118,20 +138,6 @@ static facet_status report_bodies(const facet_mesh *mesh, struct text *out) {
             text_printf(out, "          %s, one at %s\n", report_number_of(count[c], "cell").text,
                         mesh_middle_text(mesh, c, -1, place, sizeof place));
     if (n > MOST_SHOWN) text_printf(out, "          and %s more\n", report_count(n - MOST_SHOWN).text);
-    TRY(mesh_measure_overlap(mesh, &overlap));
-    if (overlap.n_points == 0) goto done;
-    TRY(mesh_measure_quality(mesh, &q));
-    const char *measure = mesh->dim == 2 ? "area" : "volume";
-    text_printf(out, "overlap   cells %d and %d both occupy the space at %s\n", overlap.cells[0],
-                overlap.cells[1], expr_point_text(mesh->dim, overlap.x, 6, place, sizeof place));
-    text_printf(out,
-                "          about %.3g of the %s of all cells, %.6g, is there more than once: the union has "
-                "about %.4g\n",
-                overlap.volume, measure, q.volume, q.volume - overlap.volume);
-    text_printf(out,
-                "          (by %s of boundary faces that lie inside other cells); cut the bodies at each "
-                "other\n",
-                report_number_of(overlap.n_points, "point").text);
 done:
     base_free(&piece);
     base_free(&count);
@@ -232,7 +238,7 @@ static facet_status check_mesh(facet_context *context, const char *path, struct 
     text_printf(out, "file      %s\n", path);
     TRY(report_mesh(mesh, out));
     TRY(report_parts(mesh, out));
-    TRY(report_bodies(mesh, out));
+    TRY(report_bodies(mesh, 0, out));
     TRY(report_groups(mesh, mesh->dim, NULL, out));
     TRY(report_groups(mesh, mesh->dim - 1, NULL, out));
 done:
@@ -306,7 +312,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
         if (f == file) {
             TRY(report_mesh(mesh, out));
             TRY(report_parts(mesh, out));
-            TRY(report_bodies(mesh, out));
+            TRY(case_in_file(report_bodies(mesh, f->options.overlap == OVERLAP_ALLOW, out), f));
             TRY(report_groups(mesh, mesh->dim, NULL, out));
         }
         TRY(gather(check_data(f, context, mesh, out), &errors));

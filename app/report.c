@@ -290,6 +290,8 @@ void report_results(const struct run *run, struct text *out) {
         if (run->has_errors) put_errors(&run->errors, out);
         put_potentials(run, out);
         put_values(run, out);
+        for (int which = RUN_NOTE_MOVED; which <= RUN_NOTE_BETWEEN; which++)
+            if (run_note(run, (enum run_note)which, note)) text_printf(out, "note      %s\n", note);
     }
     put_times(run, out);
     if (run->output_written)

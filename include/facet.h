@@ -520,6 +520,10 @@ typedef struct facet_options {
                      unless it is given, then follows from it */
     const char
         *petsc; /* of contexts over MPI (facet_dist.h): options for PETSc, as on a command line; NULL */
+    const char *overlap; /* cells of a mesh that occupy the same space, as bodies do that were not cut at each
+                            other: "refuse" (NULL), or "allow", and what is there twice counts twice. Bodies
+                            that reach into each other by no more than the error of their geometry, as curved
+                            ones do that touch, do not overlap */
 } facet_options;
 /* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. size: sizeof(facet_options). */
 FACET_API void facet_options_default(facet_options *options, size_t size);
@@ -669,7 +673,10 @@ FACET_API facet_status facet_solver_matrix(const facet_solver *solver, int64_t n
 /* The number that u is on a part with a total flux. */
 FACET_API facet_status facet_solver_potential(const facet_solver *solver, const char *part,
                                               double *potential);
-/* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
+/* A field at points anywhere in the mesh. Between cells (on a face, an edge, a vertex) the value is the mean
+ * of all cells that touch the point, on every mesh and over MPI alike. A point outside the mesh, but by no
+ * more than the error of its geometry (docs/input.md, values[].at), has the value of the nearest point of the
+ * boundary; farther away it is an error, and the message says how far. Diffusion: "u", "u_star" (values: n *
  * 1), "q", "q_star" (n * dim). Elasticity: "u" (n * dim), "stress", "strain" (n * dim * dim, by rows),
  * "von_mises" (n * 1) and in 2D "stress_across" (n * 1: across the plane, or around the axis); of the
  * formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim), "p" (n * 1) and "vorticity" =

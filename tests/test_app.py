@@ -110,9 +110,10 @@ output: {file: a.vtu}
         self.assertEqual(out["overrides"], {"parameters.b": 3, "discretization.degree": 2, "solver.method": "cg"})
         self.assertTrue(0 <= out["balance"] < 1e-10)
         self.assertEqual(out["files"], ["other.vtu", "l.csv"])
-        self.assertEqual(len(out["notes"]), 2)
+        self.assertEqual(len(out["notes"]), 3)
         self.assertIn("'xmin' and 'rest' differ by 17 at (0, 0)", out["notes"][0])
         self.assertIn("'xmin' are not those of the exact solution (they differ by 17)", out["notes"][1])
+        self.assertIn("'l': between cells", out["notes"][2])  # the data jump at (0, 0), and so do the cells there
         self.assertEqual(list(out)[-6:], ["title", "parameters", "overrides", "balance", "notes", "files"])
         quads = BOX.replace("]}}", "], shape: quad}}") + "exact: sin(x)*y\nreaction: 1 + x\n"
         notes = self.solve(quads)["notes"]
@@ -689,15 +690,16 @@ cases:
 
         case = "mesh: {file: two.msh}\nequation: diffusion\nboundary: [{on: left, dirichlet: 1}, {on: rest, %s: 0}]\n"
         self.write(squares(0.75, 0.5), "two.msh")
-        for said in (self.run_program("check", "two.msh").stdout,
-                     self.run_program("check", self.write(case % "dirichlet")).stdout):
-            for words in ("pieces    2 that no face connects", "2 cells, one at (0.666667, 0.333333)",
-                          "2 cells, one at (1.41667, 0.833333)", "overlap   cells ", "of the area of all cells, 2,",
-                          "7 faces of no part", "2 cells of no region", "good"):
-                self.assertIn(words, said)
-            found = re.search(r"about (\S+) of the area .* the union has about (\S+)\n", said)
-            self.assertAlmostEqual(float(found.group(1)), 0.125, delta=0.02)
-            self.assertAlmostEqual(float(found.group(2)), 1.875, delta=0.02)
+        self.assertIn("both occupy the space at", self.run_program("check", "two.msh", status=2).stderr)
+        self.refused(case % "dirichlet", "both occupy the space at", command="check")
+        said = self.run_program("check", self.write(case % "dirichlet"), "--set", "mesh.overlap=allow").stdout
+        for words in ("pieces    2 that no face connects", "2 cells, one at (0.666667, 0.333333)",
+                      "2 cells, one at (1.41667, 0.833333)", "overlap   allowed: cells ",
+                      "of the area of all cells, 2,", "7 faces of no part", "2 cells of no region", "good"):
+            self.assertIn(words, said)
+        found = re.search(r"about (\S+) of the area .* the union has about (\S+)\n", said)
+        self.assertAlmostEqual(float(found.group(1)), 0.125, delta=0.002)
+        self.assertAlmostEqual(float(found.group(2)), 1.875, delta=0.002)
         self.assertRegex(said, r"rest +7 faces of no part, dirichlet: 0\n")
         self.write(squares(1.25, 0.5), "two.msh")
         said = self.run_program("check", "two.msh").stdout

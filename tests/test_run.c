@@ -138,7 +138,7 @@ static void test_failures(void **state) {
     struct run run;
     read_case("mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}\nequation: diffusion\nexact: x\n"
               "conductivity:\n  - {on: steel, value: 1}\nvalues:\n"
-              "  - {name: l, field: u, along: [[0, 0], [3, 0]]}\n",
+              "  - {name: l, field: u, along: [[2, 0], [3, 0]]}\n",
               &file);
     assert_int_equal(facet_context_create(NULL, &context), FACET_OK);
     assert_int_equal(run_solve(file, context, NULL, &run), FACET_ERROR_INPUT);

@@ -309,8 +309,8 @@ static void bodies_that_overlap_are_measured(void **state) {
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             ok(two_boxes(shapes[k], 3, 4, cases[i].scale, cases[i].shift, &mesh));
-            ok(mesh_measure_overlap(mesh, &overlap));
-            assert_true((overlap.n_points > 0) == (cases[i].volume > 0));
+            ok(mesh_find_overlap(mesh, 1, &overlap));
+            assert_true(overlap.found == (cases[i].volume > 0));
             near(overlap.volume, cases[i].volume, cases[i].tolerance * cases[i].volume);
             int first = k == 0 ? 6 * 27 : 27; /* of the second box */
             if (cases[i].volume > 0) assert_true((overlap.cells[0] < first) != (overlap.cells[1] < first));
@@ -325,8 +325,8 @@ static void one_body_does_not_overlap(void **state) {
     for (int k = 0; k < 4; k++)
         for (int order = 1; order <= 3; order++) {
             struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 4), order, map_wavy, 3);
-            ok(mesh_measure_overlap(mesh, &overlap));
-            assert_true(overlap.n_points == 0 && overlap.volume == 0);
+            ok(mesh_find_overlap(mesh, 1, &overlap));
+            assert_true(!overlap.found && overlap.volume == 0);
             mesh_destroy(&mesh);
         }
 }

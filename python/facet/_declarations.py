@@ -167,6 +167,7 @@ class facet_options(Structure):
         ("rtol", c_double),
         ("error", c_double),
         ("petsc", c_char_p),
+        ("overlap", c_char_p),
     ]
 
 

@@ -24,7 +24,7 @@ def options(**given: Any) -> Any:
     """facet_options from keywords, and what keeps their texts alive. The names are those of the case file: degree,
     discretization (hdg, condensed, continuous), operator, tau (a number, an expression or {"hat": 25}), postprocess,
     formulation, plane, method, preconditioner, cycle, smoother, smoother_degree, precision, coarse_device,
-    coarse_unknowns, degrees, fill, warm_start, watch, max_iterations, rtol, error."""
+    coarse_unknowns, degrees, fill, warm_start, watch, max_iterations, rtol, error, overlap."""
     made = c.facet_options()
     lib.facet_options_default(ctypes.byref(made), ctypes.sizeof(made))
     return change_options(made, given)

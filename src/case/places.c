@@ -29,6 +29,7 @@ static int names_group(const char *line, size_t n, const char *group) {
  * names, or the list. */
 static struct case_place find_place(const struct case_file *file, const char *line, size_t n) {
     struct case_place nowhere = {0};
+    if (strncmp(line, "mesh: ", 6) == 0) return file->mesh.place;
     if (strncmp(line, "boundary", 8) == 0) {
         for (int i = 0; i < file->n_boundary; i++)
             if (names_group(line, n, file->boundary[i].on)) return file->boundary[i].on_place;

@@ -313,13 +313,14 @@ static void check_degree(struct reader *r, const struct tree_node *node) {
  * their place in the file is known. */
 static facet_status read_options(struct reader *r) {
     const struct tree_node *root = r->tree->root, *nodes[OPTION_N_KEYS];
-    const struct tree_node *d = reader_get(root, "discretization"), *s = reader_get(root, "solver");
+    const struct tree_node *d = reader_get(root, "discretization"), *s = reader_get(root, "solver"),
+                           *mesh = reader_get(root, "mesh");
     struct options *o = &r->file->options;
     char sentence[OPTIONS_SENTENCE_BYTES];
     const struct physics *physics = physics_of(r->file->equation);
     for (int key = 0; key < OPTION_N_KEYS; key++) {
         const char *path = option_paths[key];
-        nodes[key] = reader_get(path[0] == 'd' ? d : path[0] == 's' ? s : root, path);
+        nodes[key] = reader_get(path[0] == 'd' ? d : path[0] == 's' ? s : path[0] == 'm' ? mesh : root, path);
         if (nodes[key]) o->words[key] = options_find((enum option_key)key, nodes[key]->text);
     }
     /* of keys that belong to another equation the reader has spoken */

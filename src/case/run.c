@@ -59,6 +59,8 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     }
     if (*mesh == NULL) goto done; /* a rank without cells */
     if (scale != 1.0) TRY(case_at_place(facet_mesh_scale(*mesh, scale), file, file->mesh.place));
+    if (times > 0 && file->options.overlap == OVERLAP_REFUSE) /* refined, it would look like something else */
+        TRY(case_in_file(mesh_refuse_overlap(*mesh), file));
     TRY(case_at_place(facet_mesh_refine(*mesh, times), file, file->mesh.place));
 done:
     for (int a = 0; a < 3; a++) base_free(&coordinates[a]);

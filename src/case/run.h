@@ -19,6 +19,9 @@
 /* Exact, as far as the solve goes; zero within the scale of its kind, and set to 0; known to some digits
  * only, which is as much as was asked for or as its scale lets one expect; not to be trusted: status 1. */
 enum run_trust { RUN_EXACT, RUN_ZERO, RUN_ROUGH, RUN_UNTRUSTED };
+/* Cells whose values at a common point differ by more than this, relative to the largest value of the field
+ * that was asked for, are told of. */
+#define RUN_NOTED 1e-3
 
 /* A number, an array, or a line of points. */
 struct run_value {
@@ -33,6 +36,11 @@ struct run_value {
     double doubt;      /* what may be the error of u; of a zero a bound of it, in the numbers' units */
     double scale;      /* of a zero: what it is nothing of, */
     int against_drive; /* which is what u could drive through there, not the largest flux */
+    /* Of values at points: */
+    int64_t n_outside;          /* points of a line outside the mesh, whose numbers are NaN */
+    int64_t n_moved, n_between; /* points that were moved to the boundary; that lie between cells whose values
+                                   differ, and have the mean of these */
+    double moved_by, apart, size; /* by how much at most; the largest number of any cell */
 };
 
 struct run_options {
@@ -139,6 +147,9 @@ enum run_note {
     RUN_NOTE_BROKEN,   /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_NOTE_SHARE,    /* a group of cells has a larger error than the whole */
+    RUN_NOTE_MOVED,    /* points were moved to the boundary */
+    RUN_NOTE_OUTSIDE,  /* points of a line lie outside the mesh */
+    RUN_NOTE_BETWEEN,  /* points lie between cells whose values differ */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512

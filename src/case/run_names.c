@@ -82,16 +82,53 @@ static int64_t count_points(const struct case_value *value) {
     return value->take == CASE_AT ? 1 : value->take == CASE_ALONG ? value->n_points : 0;
 }
 
-/* Flags of all points of all values, one after the other: whether a cell has them, of whatever part. */
+/* Of the points of a value: how many cells of all parts have them, or are near enough; and where the first of
+ * the others lies. */
+struct places {
+    int64_t n_found;
+    double outside[3];
+    struct mesh_near near;
+};
+
+/* A point in the plane of a mesh of 2 dimensions. */
+static int is_in_plane(const struct facet_mesh *mesh, const double point[3]) {
+    return mesh->dim == 3 || point[2] == 0.0;
+}
+
+/* Points that no cell has may still lie on the boundary that was meshed. Of a line one will do. */
+static facet_status find_near(const struct facet_mesh *mesh, const struct case_value *value,
+                              const int64_t *found, struct mesh_outside **outside, struct places *places) {
+    facet_status status = FACET_OK;
+    const int64_t n = count_points(value);
+    for (int64_t i = 0; i < n; i++) places->n_found += found[i] != 0;
+    for (int64_t i = 0, first = 1; i < n && places->n_found == 0; i++) {
+        double point[3];
+        struct mesh_near near;
+        run_line_point(value, i, n, point);
+        if (*outside == NULL) TRY(mesh_outside_create(mesh, outside));
+        TRY(mesh_outside_ask(*outside, point, &near));
+        places->n_found += is_in_plane(mesh, point) && near.distance <= near.allowed;
+        if (first) {
+            memcpy(places->outside, point, sizeof point);
+            places->near = near;
+        }
+        first = 0;
+    }
+done:
+    return status;
+}
+
+/* Looks for all points of all values; *places: one for each of them. */
 static facet_status find_points(const struct case_file *file, const struct facet_mesh *mesh,
-                                int64_t **found) {
+                                struct places **places) {
     facet_status status = FACET_OK;
     struct mesh_locator *locator = NULL;
-    int64_t n = 0, at = 0;
-    *found = NULL;
+    struct mesh_outside *outside = NULL;
+    int64_t n = 0, at = 0, *found = NULL;
+    TRY(CALLOC(*places, file->n_values + 1));
     for (int i = 0; i < file->n_values; i++) n += count_points(&file->values[i]);
     if (n == 0) goto done;
-    TRY(ALLOC(*found, n));
+    TRY(ALLOC(found, n));
     TRY(mesh_locator_create_for(mesh, n, &locator));
     for (int i = 0; i < file->n_values; i++)
         for (int64_t k = 0; k < count_points(&file->values[i]); k++, at++) {
@@ -99,26 +136,37 @@ static facet_status find_points(const struct case_file *file, const struct facet
             int32_t cell;
             run_line_point(&file->values[i], k, count_points(&file->values[i]), point);
             TRY(mesh_locate(locator, point, &cell, xi));
-            (*found)[at] = cell >= 0 && (mesh->dim == 3 || point[2] == 0.0);
+            found[at] = cell >= 0 && is_in_plane(mesh, point);
         }
-    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, (int)n, *found));
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, (int)n, found));
+    at = 0;
+    for (int i = 0; i < file->n_values; at += count_points(&file->values[i++]))
+        TRY(find_near(mesh, &file->values[i], found + at, &outside, &(*places)[i]));
 done:
+    base_free(&found);
+    mesh_outside_destroy(&outside);
     mesh_locator_destroy(&locator);
     return status;
 }
 
-static facet_status check_point(int found, int dim, const char *name, const double point[3]) {
-    if (found) return FACET_OK;
-    char z[32] = "";
-    if (dim == 3 || point[2] != 0.0) snprintf(z, sizeof z, ", %.10g", point[2]);
-    return base_fail(FACET_ERROR_INPUT, "value '%s': the point (%.10g, %.10g%s) lies outside the mesh", name,
-                     point[0], point[1], z);
+/* A line may leave the mesh, but not be outside of it. */
+static facet_status check_points(const struct facet_mesh *mesh, const struct case_value *value,
+                                 const struct places *places) {
+    const int64_t n = count_points(value);
+    if (n == 0 || places->n_found > 0) return FACET_OK;
+    if (value->take == CASE_ALONG)
+        return base_fail(FACET_ERROR_INPUT, "value '%s': all %lld points of the line lie outside the mesh",
+                         value->name, (long long)n);
+    if (!is_in_plane(mesh, places->outside))
+        return base_fail(FACET_ERROR_INPUT,
+                         "value '%s': the point (%.10g, %.10g, %.10g) lies outside the mesh", value->name,
+                         places->outside[0], places->outside[1], places->outside[2]);
+    mesh_fail_outside(mesh, places->outside, &places->near);
+    return base_wrap(FACET_ERROR_INPUT, "value '%s'", value->name);
 }
 
-/* found: of its points. */
 static facet_status check_value(const struct facet_mesh *mesh, const struct case_value *value,
-                                const int64_t *found) {
-    facet_status status = FACET_OK;
+                                const struct places *places) {
     int last = value->column > value->component ? value->column : value->component;
     if (value->name == NULL || value->field == NULL) return FACET_OK; /* refused */
     if (last >= mesh->dim)
@@ -130,13 +178,7 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct case
         return base_fail(FACET_ERROR_INPUT,
                          "value '%s': a point of a mesh of %d dimensions has %d coordinates, not %d",
                          value->name, mesh->dim, mesh->dim, value->n_coordinates);
-    int64_t n = count_points(value);
-    for (int64_t i = 0; i < n && status == FACET_OK; i++) {
-        double point[3];
-        run_line_point(value, i, n, point);
-        status = check_point(found[i] != 0, mesh->dim, value->name, point);
-    }
-    return status;
+    return check_points(mesh, value, places);
 }
 
 /* The part or the group that a value is taken on. */
@@ -164,7 +206,7 @@ static facet_status check_value_group(const struct facet_mesh *mesh, const struc
 facet_status run_check_names(const struct case_file *file, const struct facet_mesh *mesh) {
     facet_status status = FACET_OK;
     struct text errors = {0};
-    int64_t *found = NULL, at = 0;
+    struct places *places = NULL;
     for (int i = 0; i < file->n_conductivity; i++) check_region(file, mesh, &file->conductivity[i], &errors);
     for (int i = 0; i < file->n_material; i++)
         gather(&errors, check_group(mesh, "material: ", file->material[i].on), file,
@@ -186,10 +228,9 @@ facet_status run_check_names(const struct case_file *file, const struct facet_me
         gather(&errors, check_vector(mesh, "force", &b->force), file, b->force.place);
         gather(&errors, check_support(mesh, b), file, b->place);
     }
-    TRY(find_points(file, mesh, &found));
+    TRY(find_points(file, mesh, &places));
     for (int i = 0; i < file->n_values; i++) {
-        gather(&errors, check_value(mesh, &file->values[i], found + at), file, file->values[i].place);
-        at += count_points(&file->values[i]);
+        gather(&errors, check_value(mesh, &file->values[i], &places[i]), file, file->values[i].place);
         for (int k = 0; k < file->values[i].n_on; k++)
             gather(&errors, check_value_group(mesh, &file->values[i], file->values[i].on[k]), file,
                    file->values[i].on_places[k]);
@@ -197,7 +238,7 @@ facet_status run_check_names(const struct case_file *file, const struct facet_me
     TRY(errors.status);
     if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
 done:
-    base_free(&found);
+    base_free(&places);
     text_free(&errors);
     return status;
 }

@@ -62,7 +62,64 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
     return text;
 }
 
+/* "the point of value 'a'", "12 of the 101 points of value 'a'". */
+static const char *points_text(const struct run_value *value, int64_t n, char text[160]) {
+    if (value->n_points == 0)
+        snprintf(text, 160, "the point of value '%s'", value->wanted->name);
+    else
+        snprintf(text, 160, "%lld of the %lld points of value '%s'", (long long)n, (long long)value->n_points,
+                 value->wanted->name);
+    return text;
+}
+
+/* The largest value of a field at all points where it is asked for. */
+static double largest_of(const struct run *run, const char *field) {
+    double largest = 0.0;
+    for (int i = 0; i < run->n_values; i++)
+        if (strcmp(run->values[i].wanted->field, field) == 0) largest = fmax(largest, run->values[i].size);
+    return largest;
+}
+
+/* Of the value that it says most about; how many others there are is said behind it. */
+static const char *points_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
+    const struct run_value *worst = NULL;
+    double most = 0.0;
+    int n = 0, used;
+    char points[160];
+    for (int i = 0; i < run->n_values; i++) {
+        const struct run_value *v = &run->values[i];
+        double size = which == RUN_NOTE_MOVED     ? v->moved_by
+                      : which == RUN_NOTE_BETWEEN ? v->apart
+                                                  : (double)v->n_outside;
+        if (which == RUN_NOTE_BETWEEN && !(size > RUN_NOTED * largest_of(run, v->wanted->field))) continue;
+        n += size > 0.0;
+        if (size > most) worst = v;
+        most = fmax(most, size);
+    }
+    if (worst == NULL) return NULL;
+    if (which == RUN_NOTE_MOVED)
+        used =
+            snprintf(text, RUN_NOTE_BYTES,
+                     "%s: outside the mesh by %.2g, within the error of its geometry; taken at the nearest "
+                     "point of the boundary",
+                     points_text(worst, worst->n_moved, points), worst->moved_by);
+    else if (which == RUN_NOTE_BETWEEN)
+        used = snprintf(
+            text, RUN_NOTE_BYTES,
+            "%s: between cells, whose values of %s differ by up to %.2g; the mean of theirs is taken",
+            points_text(worst, worst->n_between, points), worst->wanted->field, worst->apart);
+    else
+        used = snprintf(text, RUN_NOTE_BYTES, "%s are outside the mesh, and have no value",
+                        points_text(worst, worst->n_outside, points));
+    if (n > 1 && used < RUN_NOTE_BYTES)
+        snprintf(text + used, (size_t)(RUN_NOTE_BYTES - used), "; so it is with %d other value%s", n - 1,
+                 n > 2 ? "s" : "");
+    return text;
+}
+
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
+    if (which == RUN_NOTE_MOVED || which == RUN_NOTE_OUTSIDE || which == RUN_NOTE_BETWEEN)
+        return points_note(run, which, text);
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->findings.mismatch, text);
     if (which == RUN_NOTE_BROKEN) {
         snprintf(text, RUN_NOTE_BYTES, "%s", run->findings.broken);

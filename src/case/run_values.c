@@ -18,12 +18,27 @@ static int component_of(const struct facet_solver *solver, const struct case_val
                               : wanted->component * solver->problem->mesh->dim + wanted->column;
 }
 
+static void tell_points(int64_t n, const struct sample_point *points, struct run_value *value) {
+    for (int64_t i = 0; i < n; i++)
+        if (points[i].n_cells > 0) value->size = fmax(value->size, points[i].size);
+    for (int64_t i = 0; i < n; i++) {
+        const struct sample_point *p = &points[i];
+        value->n_outside += p->n_cells == 0;
+        value->n_moved += p->n_cells > 0 && p->away > 0.0;
+        if (p->n_cells > 0) value->moved_by = fmax(value->moved_by, p->away);
+        if (p->n_cells < 2 || !(p->apart > RUN_NOTED * value->size)) continue;
+        value->n_between++;
+        value->apart = fmax(value->apart, p->apart);
+    }
+}
+
 static facet_status measure_points(const struct facet_solver *solver, struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
     int dim = solver->problem->mesh->dim, components, component = component_of(solver, wanted);
     int64_t n = value->n_points > 0 ? value->n_points : 1;
     enum hdg_field field;
+    struct sample_point *points = NULL;
     double *x = NULL, *all = NULL;
     TRY(sample_find_field(solver, wanted->field, &field, &components));
     if (component >= components)
@@ -31,13 +46,15 @@ static facet_status measure_points(const struct facet_solver *solver, struct run
     value->n_components = component < 0 ? components : 1;
     TRY(ALLOC(x, n * dim));
     TRY(ALLOC(all, n * components));
+    TRY(ALLOC(points, n));
     TRY(ALLOC(value->numbers, n * value->n_components));
     for (int64_t i = 0; i < n; i++) {
         double point[3];
         run_line_point(wanted, i, value->n_points, point);
         memcpy(x + i * dim, point, (size_t)dim * sizeof *x);
     }
-    TRY(facet_solver_evaluate(solver, wanted->field, n, x, all));
+    TRY(sample_points(solver, wanted->field, n, x, wanted->take == CASE_ALONG, all, points));
+    tell_points(n, points, value);
     for (int64_t i = 0; i < n; i++)
         for (int c = 0; c < value->n_components; c++)
             value->numbers[i * value->n_components + c] =
@@ -45,6 +62,7 @@ static facet_status measure_points(const struct facet_solver *solver, struct run
 done:
     base_free(&x);
     base_free(&all);
+    base_free(&points);
     return status;
 }
 

@@ -129,6 +129,12 @@ static const struct schema_entry table[] = {
         "How many times every cell is split in halves in each direction; a pyramid becomes six, and four "
         "tets.",
         FROM_TO(0, 16), .fallback = "0"),
+    ROW("mesh.overlap", SCHEMA_WORD,
+        "Cells that occupy the same space, as bodies do that were not cut at each other, are refused; "
+        "`allow`: "
+        "what is there twice counts twice. Bodies that touch do not overlap, nor do curved ones that reach "
+        "into each other by no more than the error of their geometry (see `values[].at`).",
+        OPTION(OVERLAP), .fallback = "refuse"),
 
     ROW("conductivity[].on", SCHEMA_TEXT | SCHEMA_TEXTS, "A group of cells of the mesh.", REQUIRED),
     ROW("conductivity[].value", SCHEMA_EXPRESSION | SCHEMA_MATRIX, "K there.",
@@ -376,7 +382,16 @@ static const struct schema_entry table[] = {
     ROW("values[].component", SCHEMA_WORD,
         "Of a vector or a tensor; without it, all of them, a tensor by rows.",
         WORDS("x", "y", "z", "xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")),
-    ROW("values[].at", SCHEMA_NUMBERS, "The value at a point.", COUNT(2, 3)),
+    ROW("values[].at", SCHEMA_NUMBERS,
+        "The value at a point. Between cells (on a face, an edge, a vertex) it is the mean of all cells that "
+        "touch the point; where these differ by more than 1e-3, as q, or u across a contact, a note says so. "
+        "A point outside the mesh, but by no more than the error of its geometry, is moved to the nearest "
+        "point of the boundary, and a note says how far; points farther away are refused. That error is "
+        "estimated from the faces of the boundary: the difference between a curved face and its interpolant "
+        "of one order less, or size tan(angle / 2) / 2 with the angle to a neighbour, unless it is above 50 "
+        "degrees (an edge of the body); it is at most a tenth of the size of the face, and zero where the "
+        "boundary is flat.",
+        COUNT(2, 3)),
     ROW("values[].take", SCHEMA_WORD,
         "One number for the whole field; `max` and `min` of a vector or tensor are those of its magnitude.",
         WORDS("max", "min", "integral", "mean")),
@@ -384,7 +399,11 @@ static const struct schema_entry table[] = {
         "With `take`: the part of the boundary or the group of cells, or several of one kind, taken "
         "together; "
         "`rest` for the parts that no other item of `boundary` names. By default the whole domain."),
-    ROW("values[].along", SCHEMA_POINTS, "The values on the line between two points.", COUNT(2, 2)),
+    ROW("values[].along", SCHEMA_POINTS,
+        "The values on the line between two points, each as of `at`. The line may leave the mesh: points "
+        "outside have no value (`nan` in a table, `null` in JSON), and a note counts them. It must not lie "
+        "outside with all its points.",
+        COUNT(2, 2)),
     ROW("values[].points", SCHEMA_INTEGER, "With `along`: how many points, ends included.",
         FROM_TO(2, 10000000), .fallback = "101"),
     ROW("values[].file", SCHEMA_TEXT,

@@ -219,10 +219,8 @@ static inline void mesh_node_range(int n, int dim, const double *nodes, double *
  * affine). *found = 0 when Newton did not arrive. */
 facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const double *lattice,
                          const double *target, double *xi, int *found);
-/* How many cells have a point inside, those not counted that share a vertex with the cell `but`; *one: one of
- * them, or -1. Not for boxes. */
-facet_status mesh_count_around(const struct mesh_locator *locator, const double *x, int32_t but, int *n,
-                               int32_t *one);
+/* The number of a cell in the whole mesh. */
+int64_t mesh_cell_number(const struct facet_mesh *mesh, int32_t cell);
 
 /* ------------------------------------------------------------------------------------------ tree of boxes */
 

@@ -124,22 +124,7 @@ double mesh_outside_by(enum shape shape, const double *xi) {
     return worst;
 }
 
-/* Coordinates of a box are the same in all of its parts, and are compared as mesh_box_cell does. */
-static double claim_in_box(const struct facet_mesh *mesh, int32_t cell, const double *x) {
-    double nodes[3 * SHAPE_MAX_VERTICES], beside = 0;
-    const double *lower = nodes, *upper = nodes + ((1 << mesh->dim) - 1) * mesh->dim;
-    mesh_box_nodes(mesh, cell, nodes);
-    for (int a = 0; a < mesh->dim; a++) beside += fmax(fmax(lower[a] - x[a], x[a] - upper[a]), 0);
-    return beside;
-}
-
-double mesh_claim(const struct facet_mesh *mesh, int32_t cell, const double *x, const double *xi) {
-    return mesh_bricks(mesh) != NULL ? claim_in_box(mesh, cell, x)
-                                     : mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
-}
-
-/* The number of a cell in the whole mesh. */
-static int64_t number_of(const struct facet_mesh *mesh, int32_t cell) {
+int64_t mesh_cell_number(const struct facet_mesh *mesh, int32_t cell) {
     return mesh->part != NULL ? mesh->part->cell_numbers[cell] : cell;
 }
 
@@ -229,112 +214,64 @@ struct search {
     const double *target;
     int32_t cell;
     double claim, xi[3];
+    int alone;                  /* of mesh_locate_all */
+    struct mesh_places *places; /* likewise; NULL: the best cell alone is wanted */
     facet_status status;
 };
 
+/* Whether a cell has the point inside or touches it. */
+static int touches(struct search *search, int32_t cell, struct mesh_place *place) {
+    const struct facet_mesh *mesh = search->locator->mesh;
+    double roundings;
+    int found;
+    *place = (struct mesh_place){.cell = cell};
+    search->status = mesh_invert(mesh, cell, search->locator->lattices[mesh_block_index(mesh, cell)],
+                                 search->target, place->xi, &found);
+    if (search->status != FACET_OK || !found) return 0;
+    place->claim = mesh_outside_by(mesh_block_of(mesh, cell)->shape, place->xi);
+    if (place->claim <= OUTSIDE) return 1;
+    search->status = roundings_away(mesh, cell, place->xi, search->target, &roundings);
+    return search->status == FACET_OK && roundings < MOST_ROUNDINGS;
+}
+
+static facet_status add_place(struct mesh_places *places, const struct mesh_place *place) {
+    if (places->n == places->room) {
+        int room = 2 * places->room + 8;
+        facet_status status = base_realloc(&places->items, (size_t)room, sizeof *places->items);
+        if (status != FACET_OK) return status;
+        places->room = room;
+    }
+    int i = places->n++;
+    for (; i > 0 && places->items[i - 1].cell > place->cell; i--) places->items[i] = places->items[i - 1];
+    places->items[i] = *place;
+    return FACET_OK;
+}
+
+/* Of cells that share a point the one with the least claim wins, and of those the first in the order of the
+ * whole mesh. */
 static int visit_cell(void *user, int32_t cell) {
     struct search *search = user;
     const struct facet_mesh *mesh = search->locator->mesh;
-    double xi[3] = {0}, roundings;
-    int found;
-    search->status = mesh_invert(mesh, cell, search->locator->lattices[mesh_block_index(mesh, cell)],
-                                 search->target, xi, &found);
-    if (search->status != FACET_OK) return 1;
-    if (!found) return 0;
-    double claim = mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
-    if (search->cell >= 0 &&
-        (claim > search->claim ||
-         (claim == search->claim && number_of(mesh, cell) > number_of(mesh, search->cell))))
+    struct mesh_place place;
+    if (!touches(search, cell, &place)) return search->status != FACET_OK;
+    if (search->places != NULL) {
+        const int deep = search->alone && place.claim < -MESH_DEEP;
+        if (deep) search->places->n = 0;
+        search->status = add_place(search->places, &place);
+        return deep || search->status != FACET_OK;
+    }
+    if (search->cell >= 0 && (place.claim > search->claim ||
+                              (place.claim == search->claim &&
+                               mesh_cell_number(mesh, cell) > mesh_cell_number(mesh, search->cell))))
         return 0;
-    if (claim > OUTSIDE) {
-        search->status = roundings_away(mesh, cell, xi, search->target, &roundings);
-        if (search->status != FACET_OK) return 1;
-        if (!(roundings < MOST_ROUNDINGS)) return 0;
-    }
     search->cell = cell;
-    search->claim = claim;
-    for (int a = 0; a < 3; a++) search->xi[a] = xi[a];
-    return claim < -INSIDE;
+    search->claim = place.claim;
+    for (int a = 0; a < 3; a++) search->xi[a] = place.xi[a];
+    return place.claim < -INSIDE;
 }
 
-struct count {
-    const struct mesh_locator *locator;
-    const double *target;
-    int32_t but, one;
-    int n;
-    facet_status status;
-};
-
-/* Neighbours by a vertex do not overlap, or their Jacobians or orientations would have told. */
-static int share_vertex(const struct facet_mesh *mesh, int32_t a, int32_t b) {
-    const struct mesh_block *p = mesh_block_of(mesh, a), *q = mesh_block_of(mesh, b);
-    int n = shape_n_vertices(p->shape), m = shape_n_vertices(q->shape);
-    const int32_t *u = p->vertices + (int64_t)(a - p->first) * n,
-                  *v = q->vertices + (int64_t)(b - q->first) * m;
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < m; k++)
-            if (u[i] == v[k]) return 1;
-    return 0;
-}
-
-/* As mesh_invert, but for points most of which are not in the cell: Newton from its middle gives up as soon
- * as it leaves. */
-static facet_status is_inside(const struct mesh_locator *locator, int32_t cell, const double *target,
-                              int *inside) {
-    enum { MOST_STEPS = 20, MOST_OUTSIDE = 2 };
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = locator->mesh;
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    const double *nodes = mesh_cell_nodes(mesh, cell);
-    int dim = mesh->dim, n = shape_n_vertices(block->shape), outside = 0, arrived = 0;
-    double xi[3] = {0}, x[3], J[9], r[3], step[3];
-    *inside = 0;
-    if (block->affine[cell - block->first]) {
-        TRY(mesh_invert(mesh, cell, NULL, target, xi, &arrived));
-        *inside = arrived && mesh_outside_by(block->shape, xi) < -INSIDE;
-        goto done;
-    }
-    double small = 1e-10 * mesh_extent(block->n_nodes, dim, nodes);
-    for (int i = 0; i < n * dim; i++) xi[i % dim] += shape_vertices(block->shape)[i] / n;
-    for (int k = 0; k < MOST_STEPS && !arrived && outside < MOST_OUTSIDE; k++) {
-        TRY(mesh_point_map(block->shape, mesh->order, dim, nodes, xi, x, J));
-        arrived = 1;
-        for (int a = 0; a < dim; a++) {
-            r[a] = target[a] - x[a];
-            arrived = arrived && fabs(r[a]) <= small;
-        }
-        if (!solve_small(dim, J, r, step)) break;
-        for (int a = 0; a < dim; a++) xi[a] += fmin(fmax(step[a], -0.5), 0.5);
-        outside = mesh_outside_by(block->shape, xi) > 0.1 ? outside + 1 : 0;
-    }
-    *inside = arrived && mesh_outside_by(block->shape, xi) < -INSIDE;
-done:
-    return status;
-}
-
-static int count_cell(void *user, int32_t cell) {
-    struct count *count = user;
-    const struct facet_mesh *mesh = count->locator->mesh;
-    int inside;
-    if (cell == count->but || share_vertex(mesh, cell, count->but)) return 0;
-    count->status = is_inside(count->locator, cell, count->target, &inside);
-    if (count->status != FACET_OK) return 1;
-    if (inside) count->one = cell, count->n++;
-    return 0;
-}
-
-facet_status mesh_count_around(const struct mesh_locator *locator, const double *x, int32_t but, int *n,
-                               int32_t *one) {
-    struct count count = {.locator = locator, .target = x, .but = but, .one = -1};
-    mesh_tree_query(&locator->tree, x, x, count_cell, &count);
-    *n = count.n;
-    *one = count.one;
-    return count.status;
-}
-
-/* A point beside the box has the nearest cell, and is as far outside as from that. */
-static int32_t locate_in_box(const struct facet_mesh *mesh, const double *target, double *xi) {
-    int32_t cell = mesh_box_cell(mesh, target);
+/* The reference coordinates in a cell of a box, and whether the point lies there or touches the cell. */
+static int is_in_brick(const struct facet_mesh *mesh, int32_t cell, const double *target, double *xi) {
     double most = 0, away = 0, nodes[3 * SHAPE_MAX_VERTICES];
     const double *lower = nodes, *upper = nodes + ((1 << mesh->dim) - 1) * mesh->dim;
     mesh_box_nodes(mesh, cell, nodes);
@@ -343,7 +280,38 @@ static int32_t locate_in_box(const struct facet_mesh *mesh, const double *target
         most = fmax(most, fabs(target[a]));
         away = fmax(away, fmax(lower[a] - target[a], target[a] - upper[a]));
     }
-    return mesh_outside_by(mesh->blocks[0].shape, xi) <= OUTSIDE || away < MOST_ROUNDINGS * most ? cell : -1;
+    return mesh_outside_by(mesh->blocks[0].shape, xi) <= OUTSIDE || away < MOST_ROUNDINGS * most;
+}
+
+/* A point beside the box has the nearest cell, and is as far outside as from that. */
+static int32_t locate_in_box(const struct facet_mesh *mesh, const double *target, double *xi) {
+    int32_t cell = mesh_box_cell(mesh, target);
+    return is_in_brick(mesh, cell, target, xi) ? cell : -1;
+}
+
+/* The nearest cell and those around it. */
+static facet_status locate_around(const struct facet_mesh *mesh, const double *target,
+                                  struct mesh_places *places) {
+    facet_status status = FACET_OK;
+    const struct mesh_box *bricks = mesh_bricks(mesh);
+    int index[3];
+    int32_t stride[3] = {1, bricks->cells[0], bricks->cells[0] * bricks->cells[1]},
+            middle = mesh_box_cell(mesh, target);
+    mesh_box_index(mesh, middle, index);
+    for (int k = 0; k < (mesh->dim == 3 ? 27 : 9); k++) {
+        struct mesh_place place = {.cell = middle};
+        int there = 1;
+        for (int a = 0, rest = k; a < mesh->dim; a++, rest /= 3) {
+            int step = rest % 3 - 1;
+            there &= index[a] + step >= 0 && index[a] + step < bricks->cells[a];
+            place.cell += step * stride[a];
+        }
+        if (!there || !is_in_brick(mesh, place.cell, target, place.xi)) continue;
+        place.claim = mesh_outside_by(mesh->blocks[0].shape, place.xi);
+        TRY(add_place(places, &place));
+    }
+done:
+    return status;
 }
 
 /* Without a tree: the cells whose boxes hold the point, in their order. */
@@ -379,22 +347,48 @@ done:
     return status;
 }
 
+static facet_status check_point(int dim, const double *x) {
+    for (int a = 0; a < dim; a++)
+        if (!isfinite(x[a])) return base_fail(FACET_ERROR_INPUT, "coordinate %d of the point is %g", a, x[a]);
+    return FACET_OK;
+}
+
+static facet_status run_search(struct search *search) {
+    const struct mesh_locator *locator = search->locator;
+    if (locator->boxes == NULL) {
+        facet_status status = visit_all(locator, search);
+        return status != FACET_OK ? status : search->status;
+    }
+    mesh_tree_query(&locator->tree, search->target, search->target, visit_cell, search);
+    return search->status;
+}
+
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi) {
     struct search search = {.locator = locator, .target = x, .cell = -1};
     int dim = locator->mesh->dim;
-    for (int a = 0; a < dim; a++)
-        if (!isfinite(x[a])) return base_fail(FACET_ERROR_INPUT, "coordinate %d of the point is %g", a, x[a]);
+    facet_status status = check_point(dim, x);
+    if (status != FACET_OK) return status;
     if (mesh_bricks(locator->mesh) != NULL) {
         *cell = locate_in_box(locator->mesh, x, xi);
         return FACET_OK;
     }
-    if (locator->boxes != NULL)
-        mesh_tree_query(&locator->tree, x, x, visit_cell, &search);
-    else {
-        facet_status status = visit_all(locator, &search);
-        if (status != FACET_OK) return status;
-    }
+    status = run_search(&search);
     *cell = search.cell;
     for (int a = 0; a < dim; a++) xi[a] = search.xi[a];
-    return search.status;
+    return status;
+}
+
+facet_status mesh_locate_all(const struct mesh_locator *locator, const double *x, int alone,
+                             struct mesh_places *places) {
+    struct search search = {.locator = locator, .target = x, .cell = -1, .alone = alone, .places = places};
+    facet_status status = check_point(locator->mesh->dim, x);
+    places->n = 0;
+    if (status != FACET_OK) return status;
+    if (mesh_bricks(locator->mesh) != NULL) return locate_around(locator->mesh, x, places);
+    return run_search(&search);
+}
+
+void mesh_places_free(struct mesh_places *places) {
+    base_free(&places->items);
+    *places = (struct mesh_places){0};
 }

@@ -276,6 +276,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     builder->input = input;
     builder->mesh->dim = input->dim;
     builder->mesh->order = input->order;
+    builder->mesh->has_pairs = input->n_periodic > 0;
     TRY(number_vertices(builder));
     TRY(make_blocks(builder));
     TRY(base_look());

@@ -82,8 +82,10 @@ struct facet_mesh {
     struct mesh_group *groups;
     char shape_text[40]; /* "triangle", "triangle+quad", "tet+hex+prism" */
     atomic_int has_lists;
-    int n_scalings;         /* so that solvers see it */
-    struct mesh_part *part; /* owned: what is known of the other parts (part.h); NULL: this is the whole */
+    atomic_int has_no_overlap; /* somebody has looked */
+    int has_pairs;             /* sides were joined when it was made; not of boxes */
+    int n_scalings;            /* so that solvers see it */
+    struct mesh_part *part;    /* owned: what is known of the other parts (part.h); NULL: this is the whole */
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 
@@ -300,10 +302,35 @@ void mesh_locator_destroy(struct mesh_locator **locator);
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi);
 /* How far xi lies outside the reference cell; negative inside. */
 double mesh_outside_by(enum shape shape, const double *xi);
-/* Of cells that share a point x, which is xi in the cell, mesh_locate takes the one where this is least, and
- * of those the first in the order of the whole mesh, in a box of quads or hexes the last: however the cells
- * are looked through, and in whichever part they lie. */
-double mesh_claim(const struct facet_mesh *mesh, int32_t cell, const double *x, const double *xi);
+/* All cells that have a point inside or touch it, within the same 1e-8, in ascending order: one rule for
+ * points on faces, edges and vertices, which knows no units and, over the parts of a mesh, gives each cell
+ * once. alone: cells do not overlap, so that one that has the point well inside (MESH_DEEP) is the only one.
+ * claim: as of mesh_outside_by. */
+#define MESH_DEEP 1e-3
+struct mesh_place {
+    int32_t cell;
+    double claim, xi[3];
+};
+struct mesh_places {
+    int n, room;
+    struct mesh_place *items;
+};
+facet_status mesh_locate_all(const struct mesh_locator *locator, const double *x, int alone,
+                             struct mesh_places *places); /* zeroed, or of a call before */
+void mesh_places_free(struct mesh_places *places);
+
+/* Points outside the mesh: the nearest point of its surface, how far that is, and how far the surface may be
+ * from the boundary that was meshed (surface.h). Made by all parts together; asked by each. */
+struct mesh_outside;
+struct mesh_near {
+    double y[3], distance, allowed;
+};
+facet_status mesh_outside_create(const struct facet_mesh *mesh, struct mesh_outside **outside);
+void mesh_outside_destroy(struct mesh_outside **outside);
+facet_status mesh_outside_ask(const struct mesh_outside *outside, const double *x, struct mesh_near *found);
+/* "the point (1, 2) lies outside the mesh by 0.1": FACET_ERROR_INPUT. found: NULL where nobody knows how far.
+ */
+facet_status mesh_fail_outside(const struct facet_mesh *mesh, const double *x, const struct mesh_near *found);
 
 /* Cells, sizes, Jacobians: what `facet check` prints; of a part those of the whole, by all of them together.
  */
@@ -319,16 +346,21 @@ facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_qua
 /* Its volume, lower and upper alone. */
 facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
-/* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there
- * once more than it should, approximately, so that the volume of the union is that of all cells less this.
- * Overlaps that no point of a boundary face sees are not found. */
+/* Space that several cells occupy, as two bodies that were not cut at each other do, looked for on the
+ * coarsest of the meshes that this one was refined from. Bodies that reach into each other by no more than
+ * the error of their geometry (surface.h), as curved ones do that were meshed apart and touch, do not
+ * overlap. volume: what is there once more than it should, approximately, so that the volume of the union is
+ * that of all cells less this. Collective for parts. */
 struct mesh_overlap {
-    int64_t n_points; /* of boundary faces that lie inside other cells; 0: no overlap was seen */
-    double volume;
-    int32_t cells[2]; /* two of them, */
+    int found;
+    double volume;    /* where it was to be measured */
+    int64_t cells[2]; /* two of them, in the whole mesh; the second may be -1: not known */
     double x[3];      /* and where */
 };
-facet_status mesh_measure_overlap(const struct facet_mesh *mesh, struct mesh_overlap *overlap);
+facet_status mesh_find_overlap(const struct facet_mesh *mesh, int and_measure, struct mesh_overlap *overlap);
+/* FACET_ERROR_INPUT, with a sentence, where there is an overlap. A mesh that has none is not looked at again.
+ */
+facet_status mesh_refuse_overlap(const struct facet_mesh *mesh);
 
 /* The vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them: in the mesh, and
  * (or NULL) in the cell. Returns their number. */

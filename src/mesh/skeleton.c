@@ -382,6 +382,7 @@ facet_status mesh_find_joined(const struct facet_mesh *mesh, struct mesh_joined 
     int32_t count = 0;
     *joined = NULL;
     *n = 0;
+    if (!mesh->has_pairs && !mesh_is_box(mesh)) goto done;
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : count)
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t corners[2][SHAPE_MAX_FACE_VERTICES];

@@ -29,7 +29,7 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 /* A struct of facet.h must not end in padding: an older program leaves anything where later members lie. */
 #define ENDS_WITH(type, member)                                                                              \
     _Static_assert(offsetof(type, member) + sizeof((type){0}.member) == sizeof(type), #type)
-ENDS_WITH(facet_options, petsc);
+ENDS_WITH(facet_options, overlap);
 ENDS_WITH(facet_box, split);
 ENDS_WITH(facet_mesh_info, smallest_jacobian);
 ENDS_WITH(facet_report, conservation_whole);

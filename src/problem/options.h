@@ -39,6 +39,7 @@
 #define DEGREES_WORDS(X, K)                                                                                  \
     X(K, AUTO, "auto") X(K, ARITHMETIC, "arithmetic") X(K, EVEN, "even") X(K, GEOMETRIC, "geometric")        \
     X(K, STRAIGHT, "straight")
+#define OVERLAP_WORDS(X, K)        X(K, REFUSE, "refuse") X(K, ALLOW, "allow")
 
 /* Key, its name and member of struct options, member of facet_options, path in a case, how to speak of it. */
 #define OPTION_KEYS(K)                                                                                       \
@@ -52,7 +53,8 @@
     K(SMOOTHER, smoother, smoother, "solver.smoother", "a smoother")                                         \
     K(PRECISION, precision, precision, "solver.precision", "a precision")                                    \
     K(COARSE_DEVICE, coarse_device, coarse_device, "solver.coarse_device", "a coarse_device")                \
-    K(DEGREES, degrees, degrees, "solver.degrees", "a sequence of degrees")
+    K(DEGREES, degrees, degrees, "solver.degrees", "a sequence of degrees")                                  \
+    K(OVERLAP, overlap, overlap, "mesh.overlap", "overlap")
 
 /* enum option_method { METHOD_AUTO, METHOD_CG, ... }; and so on. */
 #define OPTION_ENUMERATOR(key, name, word)            key##_##name,

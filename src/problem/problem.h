@@ -403,7 +403,9 @@ struct sample_field {
     enum hdg_field field;
     int components;
     struct mesh_locator *locator;
+    struct mesh_outside *outside; /* NULL until a point is found to lie outside */
 };
+/* points.c */
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,
                                  struct sample_field *f); /* n_points: about as many will be asked for */
 void sample_field_destroy(struct sample_field *f);        /* safe on a zeroed struct, and twice */
@@ -411,6 +413,16 @@ facet_status sample_field_here(const struct sample_field *f, int64_t n, const do
 /* Collective, each process with its own points or all with the same ones; checks what was given to `call`. */
 facet_status sample_field_evaluate(const struct sample_field *f, const char *call, int64_t n_points,
                                    const double *x, double *values);
+/* What is to be told of a point: how far it was moved to the surface (NaN: it lies outside the mesh, and has
+ * no value), how many cells it touches, how far their values are apart, and the largest of these. */
+struct sample_point {
+    double away, apart, size;
+    int64_t n_cells;
+};
+/* facet_solver_evaluate for points that are those of all processes. may_leave: values are NaN at those
+ * outside the mesh, which are refused else. points: n, or NULL. */
+facet_status sample_points(const struct facet_solver *s, const char *name, int64_t n, const double *x,
+                           int may_leave, double *values, struct sample_point *points);
 enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
 /* A field over the domain (n_on 0), cell groups, or boundary parts. component -1: all; values:
  * up to SAMPLE_MAX_COMPONENTS numbers, or one for the extremes, which are those of the magnitude when a

@@ -59,6 +59,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     if (options->tau != NULL)
         TRY(base_wrap(problem_compile(s->problem, 0, 1, &options->tau, &s->own.tau), "tau"));
     TRY(resolve(s));
+    if (options->overlap == OVERLAP_REFUSE) TRY(mesh_refuse_overlap(problem->data.mesh));
     TRY(pass_options(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
