@@ -33,7 +33,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
     *components = equation_field_components(equation, s->problem->mesh->dim, *field);
     if (hdg_fields[*field].star && !s->options.postprocess)
         return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}", name);
-    return s->backend->need != NULL ? s->backend->need(s, *field) : FACET_OK;
+    return solver_need(s, *field);
 }
 
 int sample_table_degree(const struct facet_solver *s, enum hdg_field field) {
@@ -192,7 +192,7 @@ static facet_status evaluate_together(const struct sample_field *f, int64_t n, c
     }
     TRY(base_collected(&failures));
     TRY(share_points(f->from->problem->mesh, n, x, xi, cells));
-    TRY(fetch(f->from, n, cells));
+    if (!f->is_whole) TRY(fetch(f->from, n, cells));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int p = 0; p < n_portions; p++) {
         int64_t at = (int64_t)p * PORTION, m = n - at < PORTION ? n - at : PORTION;
@@ -325,7 +325,7 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
                                    double *values) {
     facet_status status;
     REQUIRE_AS(s, "solver");
-    SOLVER_CALL(s, status, evaluate(s, name, n_points, x, values));
+    SOLVER_READ(s, status, evaluate(s, name, n_points, x, values));
     return status;
 }
 
@@ -706,7 +706,7 @@ facet_status facet_solver_take(const facet_solver *s, const char *field, int com
         return base_fail(FACET_ERROR_INPUT, "facet_solver_take: integral, mean, max or min, not '%s'", take);
     status = solver_check_host(s, "facet_solver_take", "values", values);
     if (status != FACET_OK) return status;
-    SOLVER_CALL(s, status,
+    SOLVER_READ(s, status,
                 sample_take_on(s, field, component, (enum sample_take)which, n_on > 0 ? n_on : 0, on, values,
                                n_values));
     return status;
