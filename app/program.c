@@ -194,7 +194,6 @@ int app_main(int argc, char **argv, const struct app_launch *how) {
     launch = how;
     keep_streams();
     base_memory_prepare();
-    facet_share_processors();
     team_enter(launch->team);
     facet_status status = app_agree(argc, argv, launch->team);
     if (status == FACET_OK) status = run_command(argc, argv);

@@ -36,11 +36,17 @@
  *
  * Threads.
  *     Different solvers may be used from different threads at the same time, on every device, also solvers of
- *     one problem, one mesh and one context; one solver may not, and neither may a mesh, a problem or a
- *     context be changed while others use it. A call works with as many threads of its own as its context
- *     says (facet_context_set_threads), a call of a solver with as many as when the solver was made. Programs
- *     with many threads of their own give each call one. OpenBLAS, whose threads belong to the process, is
- *     set to one when the first context is made.
+ *     one problem, one mesh and one context. Reading a solution is reading: any number of threads may do it
+ * at once (facet_solver_evaluate, _take, _report, _errors, _write, _potential, _points, facet_field_create,
+ *     facet_field_evaluate, facet_field_function, facet_sample_create and their like), also from functions
+ *     that the solve of another solver asks for data. While a solver solves or is changed (_solve, _set_...,
+ *     _update, facet_field_update), or multiplies (_apply, _precondition, _matrix), one thread alone uses it;
+ *     neither may a mesh, a problem or a context be changed while others use it. A call works with as many
+ * threads of its own as its context says (facet_context_set_threads), a call of a solver with as many as when
+ * the solver was made. Programs with many threads of their own give each call one. Threads that wait for each
+ * other spin while they have the processors to themselves, and give them up soon while other programs are
+ * seen to want them, unless OMP_WAIT_POLICY, GOMP_SPINCOUNT or KMP_BLOCKTIME says how they are to wait.
+ * OpenBLAS, whose threads belong to the process, is set to one when the first context is made.
  *
  * The same bits.
  *     The same calls with the same number of threads give the same bits, whatever runs beside them; what the
@@ -107,15 +113,6 @@ FACET_API const char *facet_commit(void);
 FACET_API void facet_interrupt(void);
 /* Takes back what facet_interrupt() asked for and no call has obeyed yet. */
 FACET_API void facet_interrupt_clear(void);
-
-/* For programs whose processors others may use too: OpenMP's threads, which spin for milliseconds when they
- * wait for each other, then give their processor up soon while threads of this process are seen to wait for
- * one. On a busy machine spinning costs a factor of two to ten; on an idle one giving up costs the solve of a
- * small problem half its speed. It is a property of the process, holds for all its OpenMP loops, keeps as
- * many sleeping threads as there are processors while these are contested, and does nothing where
- * OMP_WAIT_POLICY or GOMP_SPINCOUNT is set (a GOMP_SPINCOUNT of 2000, set before the program starts, is good
- * in both cases). To be called once, before the rest. */
-FACET_API void facet_share_processors(void);
 
 /* ------------------------------------------------------------------------------------------ context */
 

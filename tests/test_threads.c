@@ -1,6 +1,7 @@
 /* Different solvers in different threads: mixed problems, two solvers of one problem, one mesh and one
  * context for all, each call with one thread of its own. The results are those of one caller, bit for bit.
  * Under the thread sanitizer (cmake --preset thread) this is also where races show themselves. */
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -245,6 +246,141 @@ static void callers_on_the_gpu(void **state) {
     call_from_threads("cuda", FIRST_BOX, PROBLEM, 2);
 }
 
+/* ------------------------------------------------------------------------------------------ readers */
+
+/* All that is read of a solution, in whatever order: what one reader makes others use. */
+#define N_POINTS 40
+#define N_FIELDS 3
+struct seen {
+    double at[N_FIELDS][N_POINTS * 9], by_field[N_FIELDS][N_POINTS * 9];
+    double integral[N_FIELDS][9], largest[N_FIELDS], flux[9], conservation;
+    double n_points; /* of a sample */
+};
+static const char *const read_fields[2][N_FIELDS] = {{"u", "q", "u_star"}, {"u", "stress", "strain"}};
+
+static facet_status read_field(const facet_solver *solver, const char *name, const double *x, int i,
+                               struct seen *seen) {
+    facet_status status = FACET_OK;
+    facet_field *field = NULL;
+    int n;
+    TRY(facet_solver_evaluate(solver, name, N_POINTS, x, seen->at[i]));
+    TRY(facet_field_create(solver, name, &field));
+    TRY(facet_field_evaluate(field, N_POINTS, x, seen->by_field[i]));
+    TRY(facet_solver_take(solver, name, -1, "integral", 0, NULL, seen->integral[i], &n));
+    TRY(facet_solver_take(solver, name, -1, "max", 0, NULL, &seen->largest[i], &n));
+done:
+    facet_field_destroy(&field);
+    return status;
+}
+
+static facet_status read_all(const facet_solver *solver, const struct job *job, int first,
+                             struct seen *seen) {
+    static const char *const part[1] = {"xmin"};
+    facet_status status = FACET_OK;
+    facet_sample *sample = NULL;
+    facet_sample_info info = {.size = sizeof info};
+    facet_report report = {.size = sizeof report};
+    double x[3 * N_POINTS];
+    int n;
+    memset(seen, 0, sizeof *seen);
+    for (int i = 0; i < N_POINTS * job->dim; i++) x[i] = 0.05 + 0.9 * (double)(i * 7919 % 101) / 101.0;
+    const int n_fields = job->options.discretization == NULL ? N_FIELDS : 2; /* only hdg has u* */
+    for (int i = 0; i < n_fields; i++) {
+        const int k = (first + i) % n_fields;
+        TRY(read_field(solver, read_fields[job->elastic][k], x, k, seen));
+    }
+    TRY(facet_solver_take(solver, job->elastic ? "traction" : "flux", -1, "integral", 1, part, seen->flux,
+                          &n));
+    TRY(facet_sample_create(solver, NULL, 0, &sample));
+    TRY(facet_sample_get_info(sample, &info));
+    seen->n_points = (double)info.n_points;
+    TRY(facet_solver_report(solver, &report));
+    seen->conservation = report.conservation;
+done:
+    facet_sample_destroy(&sample);
+    return status;
+}
+
+struct reader {
+    int number;
+    const facet_solver *solver;
+    const struct job *job;
+    const struct seen *expected;
+    pthread_barrier_t *barrier;
+    atomic_int *wrong;
+    pthread_t thread;
+};
+
+/* Rounding of what is fetched from a device depends on whether all cells are. */
+static int are_close(const struct seen *a, const struct seen *b) {
+    const double *x = a->at[0], *y = b->at[0];
+    for (size_t i = 0; i < sizeof *a / sizeof *x; i++)
+        if (!(fabs(x[i] - y[i]) <= 1e-12 * (1.0 + fabs(y[i])))) return 0;
+    return 1;
+}
+
+static void *read_at_once(void *data) {
+    const struct reader *r = data;
+    struct seen seen;
+    pthread_barrier_wait(r->barrier);
+    facet_status status = read_all(r->solver, r->job, r->number, &seen);
+    if (status == FACET_OK && are_close(&seen, r->expected)) return NULL;
+    fprintf(stderr, "job %d, reader %d: %s\n", (int)(r->job - jobs), r->number,
+            status == FACET_OK ? "other numbers" : facet_message());
+    atomic_fetch_add(r->wrong, 1);
+    return NULL;
+}
+
+/* A solver that one thread has read, and, after another solve, all at once. */
+static void read_from_threads(facet_context *context, const struct job *job, atomic_int *wrong) {
+    struct reader readers[N_THREADS];
+    struct seen expected;
+    pthread_barrier_t barrier;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    facet_solver *solver = NULL;
+    facet_options options = job->options;
+    options.size = sizeof options;
+    options.degree = job->degree;
+    options.rtol = 1e-9;
+    options.max_iterations = 1000;
+    options.postprocess = 1;
+    ok(make_mesh(context, job, &mesh));
+    ok(make_problem(context, mesh, job, &problem));
+    ok(facet_solver_create(problem, &options, &solver));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(read_all(solver, job, 0, &expected));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, N_THREADS), 0);
+    for (int t = 0; t < N_THREADS; t++) {
+        readers[t] = (struct reader){t, solver, job, &expected, &barrier, wrong, 0};
+        assert_int_equal(pthread_create(&readers[t].thread, NULL, read_at_once, &readers[t]), 0);
+    }
+    for (int t = 0; t < N_THREADS; t++) pthread_join(readers[t].thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    facet_solver_destroy(&solver);
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+}
+
+static void readers_of_one_solution(void **state) {
+    static const struct {
+        const char *device;
+        int threads;
+    } places[] = {{"cpu", 1}, {"cpu", 2}, {"debug", 1}};
+    static const int read_jobs[] = {0, 3, 5, 6, 8, 9};
+    atomic_int wrong = 0;
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        facet_context *context = one_threaded(places[p].device);
+        ok(facet_context_set_threads(context, places[p].threads));
+        for (size_t i = 0; i < sizeof read_jobs / sizeof *read_jobs; i++)
+            read_from_threads(context, &jobs[read_jobs[i]], &wrong);
+        facet_context_destroy(&context);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* ------------------------------------------------------------------------------------------ interrupts */
 
 /* Solves again and again until it is interrupted. */
@@ -299,9 +435,13 @@ static void each_context_is_interrupted_by_itself(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callers_that_share_nothing), cmocka_unit_test(callers_that_share_a_mesh),
-        cmocka_unit_test(solvers_of_one_problem),     cmocka_unit_test(callers_behind_the_wall),
-        cmocka_unit_test(callers_on_the_gpu),         cmocka_unit_test(each_context_is_interrupted_by_itself),
+        cmocka_unit_test(callers_that_share_nothing),
+        cmocka_unit_test(callers_that_share_a_mesh),
+        cmocka_unit_test(solvers_of_one_problem),
+        cmocka_unit_test(callers_behind_the_wall),
+        cmocka_unit_test(callers_on_the_gpu),
+        cmocka_unit_test(readers_of_one_solution),
+        cmocka_unit_test(each_context_is_interrupted_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

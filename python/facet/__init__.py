@@ -15,7 +15,7 @@ from ._case import Case, Result, solve
 from ._context import Context, Event
 from ._convert import from_gmsh, from_meshio
 from ._library import (Error, InputError, Interrupted, MachineError, NotConverged, interrupt, interrupt_clear,
-                       share_processors, version)
+                       version)
 from ._mesh import Block, Group, Members, Mesh, Quadrature, box, read
 from ._problem import Diffusion, Elasticity, Problem
 from ._solver import Field, Report, Sample, Solution, Solver, options
@@ -25,4 +25,4 @@ __commit__: str = _library.commit()
 __all__ = ["Block", "Case", "Context", "DeviceArray", "Diffusion", "Elasticity", "Error", "Event", "Field", "Group",
            "InputError", "Interrupted", "MachineError", "Members", "Mesh", "NotConverged", "Problem", "Quadrature",
            "Report", "Result", "Sample", "Solution", "Solver", "box", "from_gmsh", "from_meshio", "interrupt",
-           "interrupt_clear", "options", "read", "share_processors", "solve", "version"]
+           "interrupt_clear", "options", "read", "solve", "version"]

@@ -126,7 +126,7 @@ class Case(Settled):
 
     def solve(self, write: bool = False) -> "Result":
         """All of it, as `facet solve` does; write: also the files that it names."""
-        with self._turn:
+        with self._turn.change:
             self._stamp += 1
             call(lib.facet_case_solve, self.handle.pointer, int(write), pending=(self.context.pending,))
         return Result(self)
@@ -137,11 +137,13 @@ class Case(Settled):
         if solution is not None:
             instance(solution, Solution, "solution")
         for k in range(self.cases[self._which(i)]["n_values"]):
-            told, pointer = sized(c.facet_value), None if solution is None else solution._solver()
-            fixed = (self.handle.pointer, i, k, pointer, ctypes.byref(told))
-            check(lib.facet_case_value(*fixed, 0, None))
-            numbers = np.empty(told.n)
-            check(lib.facet_case_value(*fixed, told.n, address(numbers)))
+            told = sized(c.facet_value)
+            with (self if solution is None else solution)._turn.read:
+                pointer = None if solution is None else solution._solver()
+                fixed = (self.handle.pointer, i, k, pointer, ctypes.byref(told))
+                check(lib.facet_case_value(*fixed, 0, None))
+                numbers = np.empty(told.n)
+                check(lib.facet_case_value(*fixed, told.n, address(numbers)))
             if told.n_points and told.components > 1:
                 numbers = numbers.reshape(told.n_points, told.components)
             found[str(decode(told.name))] = float(numbers[0]) if told.n == 1 else numbers

@@ -287,7 +287,6 @@ FUNCTIONS = {
     "facet_commit": (c_char_p, []),
     "facet_interrupt": (None, []),
     "facet_interrupt_clear": (None, []),
-    "facet_share_processors": (None, []),
     "facet_phase_name": (c_char_p, [c_int]),
     "facet_context_create": (c_int, [c_char_p, POINTER(c_void_p)]),
     "facet_context_destroy": (None, [POINTER(c_void_p)]),

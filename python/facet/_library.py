@@ -8,7 +8,7 @@ import operator
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, List, NoReturn, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 from . import _declarations as c
 
@@ -263,25 +263,84 @@ class Asked:
 
 
 class Turn:
-    """with turn: one thread at a time; others wait, but for functions that a call asks: they might wait for that
-    very call."""
+    """Who may use a solver: with turn.read: any number of threads; with turn.change: one thread alone. Others wait, but
+    for functions that a call asks: they might wait for that very call. A change that waits lets nobody in before it
+    who could wait, so that its time comes."""
 
-    __slots__ = ("lock", "owner")
+    __slots__ = ("turn", "readers", "changer", "waiting", "read", "change")
 
     def __init__(self) -> None:
-        self.lock, self.owner = threading.Lock(), 0
+        self.turn = threading.Condition(threading.Lock())
+        self.readers: Dict[int, int] = {}  # threads, and how often each reads, one call inside another
+        self.changer, self.waiting = 0, 0
+        self.read, self.change = _Reading(self), _Changing(self)
+
+    def begin_reading(self) -> None:
+        _not_in_a_child()  # in which nobody would give the lock back
+        me, asked = threading.get_ident(), getattr(_inside, "function", False)
+        with self.turn:
+            while self.changer or (self.waiting and not asked and me not in self.readers):
+                self.refuse(self.changer == me or asked)
+                self.turn.wait()
+            self.readers[me] = self.readers.get(me, 0) + 1
+
+    def end_reading(self) -> None:
+        me = threading.get_ident()
+        with self.turn:
+            self.readers[me] -= 1
+            if self.readers[me] == 0:
+                del self.readers[me]
+            if not self.readers:
+                self.turn.notify_all()
+
+    def begin_change(self) -> None:
+        _not_in_a_child()
+        me, asked = threading.get_ident(), getattr(_inside, "function", False)
+        with self.turn:
+            self.refuse(self.changer == me or me in self.readers)
+            self.waiting += 1
+            try:
+                while self.changer or self.readers:
+                    self.refuse(asked)
+                    self.turn.wait()
+                self.changer = me
+            finally:
+                self.waiting -= 1
+                if not self.changer:
+                    self.turn.notify_all()
+
+    def end_change(self) -> None:
+        with self.turn:
+            self.changer = 0
+            self.turn.notify_all()
+
+    @staticmethod
+    def refuse(refused: bool) -> None:
+        if refused:
+            raise InputError("this solver is at work: a function that a call asks for data, or that hears of its "
+                             "progress, cannot wait for a solver, and cannot use one before the call that it is at has "
+                             "come back")
+
+
+class _Reading:
+    __slots__ = ("turn",)
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
 
     def __enter__(self) -> None:
-        _not_in_a_child()  # in which nobody would give the lock back
-        me = threading.get_ident()
-        if self.owner == me or not self.lock.acquire(not getattr(_inside, "function", False)):
-            raise InputError("this solver is at work: a function that it asks for data, or that hears of its "
-                             "progress, cannot use it or its solution before the call has come back")
-        self.owner = me
+        self.turn.begin_reading()
 
     def __exit__(self, *error: Any) -> None:
-        self.owner = 0
-        self.lock.release()
+        self.turn.end_reading()
+
+
+class _Changing(_Reading):
+    def __enter__(self) -> None:
+        self.turn.begin_change()
+
+    def __exit__(self, *error: Any) -> None:
+        self.turn.end_change()
 
 
 def interrupt() -> None:
@@ -292,12 +351,6 @@ def interrupt() -> None:
 def interrupt_clear() -> None:
     """Takes back what interrupt() asked for and no call has obeyed yet."""
     lib.facet_interrupt_clear()
-
-
-def share_processors() -> None:
-    """For machines that others use too: threads that wait give their processor up soon (facet_share_processors). To
-    be called before anything else."""
-    lib.facet_share_processors()
 
 
 def version() -> str:

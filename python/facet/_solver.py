@@ -73,7 +73,7 @@ class _Asked(Settled):
 
     def _ask(self, function: Any, *arguments: Any) -> None:
         """A function of the solver, while nobody solves and nobody changes the mesh."""
-        with self._turn:
+        with self._turn.read:
             call(function, self._solver(), *arguments, pending=(self.context.pending,), using=self._records)
 
     # ------------------------------------------------------------------------------------- numbers
@@ -134,9 +134,10 @@ class _Asked(Settled):
         """A field at points: x is one point, or an array (..., dim). q, u of elasticity: (..., dim); stress, strain
         and H: (..., dim, dim). out: receives the values instead of a new array."""
         self._solver()  # which may be gone
-        if word(field, "field") not in self._fields:
-            self._fields[field] = Field(self, field)
-        return self._fields[field](x, out)
+        found = self._fields.get(word(field, "field"))
+        if found is None:  # of threads that come here at once the first one's stays
+            found = self._fields.setdefault(field, Field(self, field))
+        return found(x, out)
 
     def __call__(self, x: Any, field: str = "u") -> Any:
         return self.evaluate(field, x)
@@ -309,7 +310,7 @@ class Solver(Settled):
     points: where sources are given and solutions returned, (n, dim); weights: of integrals over them. After a solve
     `solution` answers all that a Solution does. A solver keeps the data that its problem had when it was made: what is
     said to the problem later is for solvers that are made later. set() gives other times and parameters to the
-    expressions and functions it has. Threads that share a solver take turns.
+    expressions and functions it has. Threads that share a solver take turns; its solution they may read at once.
     """
 
     _instead = "hand over what its problem is made from, and make it there"
@@ -384,7 +385,7 @@ class Solver(Settled):
                     None if u is None else address(u))
 
     def _solve(self, function: Any, *arguments: Any) -> None:
-        with self._turn:
+        with self._turn.change:
             self._stamp += 1
             self._solution = None
             try:
@@ -408,7 +409,7 @@ class Solver(Settled):
         return array
 
     def _change(self, function: Any, *arguments: Any) -> None:
-        with self._turn:
+        with self._turn.change:
             check(function(self._pointer, *arguments))
 
     @property
@@ -446,7 +447,7 @@ class Solver(Settled):
         """Makes anew what depends on the time and parameters that set() has changed, and says what that was: load,
         trace, cells. (Data that were given to the problem after prepare() are for other solvers.)"""
         changed = ctypes.c_int()
-        with self._turn:
+        with self._turn.change:
             self._stamp += self._stamp > 0
             self._solution = None
             call(lib.facet_solver_update, self._pointer, ctypes.byref(changed), pending=self._pending,
@@ -466,7 +467,7 @@ class Solver(Settled):
             raise InputError(f"x: an array of shape {np.shape(x)} where there are {n} unknowns")
         vector = doubles(np.ravel(x), "x")
         y = np.empty(n)
-        with self._turn:
+        with self._turn.change:
             call(function, self._pointer, n, address(vector), address(y), pending=self._pending, using=self._records)
         return y
 
@@ -508,7 +509,7 @@ class Solver(Settled):
         self._change(lib.facet_solver_matrix, n, ctypes.byref(entries), None, None, None)
         offsets = np.empty(n + 1, dtype=np.int64)
         columns, values = np.empty(entries.value, dtype=np.int32), np.empty(entries.value)
-        with self._turn:
+        with self._turn.change:
             call(lib.facet_solver_matrix, self._pointer, n, ctypes.byref(entries), address(offsets), address(columns),
                  address(values), pending=self._pending, using=self._records)
         return csr_matrix((values, columns, offsets), shape=(n, n))
@@ -545,7 +546,7 @@ class Field(Settled):
         return int(lib.facet_field_components(self.handle.pointer))
 
     def update(self) -> "Field":
-        with self._of._turn:
+        with self._of._turn.change:
             check(lib.facet_field_update(self.handle.pointer))
             self._stamp = self._of._owner._stamp
         return self
@@ -556,7 +557,7 @@ class Field(Settled):
         rest = _rest(self.dim, k)
         flat = isinstance(out, np.ndarray) and k == 1 and out.shape == (len(rows),)
         values = _out(out, len(rows) * k, (len(rows),) if flat else shape + rest)
-        with self._of._turn:
+        with self._of._turn.read:
             if self._stamp != self._of._owner._stamp:
                 raise InputError("this field is that of a solution that is gone: its solver has solved again, or was "
                                  "changed; update() takes the newer one")

@@ -294,8 +294,6 @@ class Costs(unittest.TestCase):
             self.assertNotIn(f"'{package}'", loaded)
 
     def test_others(self):
-        """What is left of facet.h for those who share processors: it may be called at any time."""
-        facet.share_processors()
         self.assertEqual(facet.version(), facet.__version__)
         self.assertEqual(commit(), facet.__commit__)
         self.assertRegex(facet.__commit__, r"^(unknown|[0-9a-f]{4,40}(-dirty)?)$")

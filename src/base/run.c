@@ -141,7 +141,7 @@ static void report(const struct base_monitor *monitor, const facet_event *event)
 
 void base_tell(void) {
     if (here != NULL && here->monitor != NULL && here->monitor->call != NULL &&
-        base_seconds() - here->told >= SILENCE)
+        base_seconds_roughly() - here->told >= SILENCE)
         report(here->monitor, &(facet_event){.kind = FACET_EVENT_TICK, .phase = (facet_phase)here->phase});
 }
 
@@ -157,10 +157,22 @@ facet_status base_look(void) {
 
 /* ------------------------------------------------------------------------------------------ clock */
 
-double base_seconds(void) {
+static double seconds_of(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double base_seconds(void) {
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double base_seconds_roughly(void) {
+#ifdef CLOCK_MONOTONIC_COARSE
+    return seconds_of(CLOCK_MONOTONIC_COARSE);
+#else
+    return base_seconds();
+#endif
 }
 
 void base_report_progress(const struct base_monitor *monitor, facet_phase phase, double done, double total) {

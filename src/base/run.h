@@ -60,12 +60,13 @@ static inline void base_tell_at(int64_t i) {
     if ((i & 255) == 0) base_tell();
 }
 
-/* After facet_share_processors(), now and then: whether others want the processors too, and so how long
- * OpenMP's threads wait for each other. base_check_interrupt and operator_apply do it. */
+/* Now and then: whether others want the processors too, and so how long OpenMP's threads spin when they wait
+ * for each other. base_check_interrupt, base_phase_begin and operator_apply do it. */
 void base_waits_look(void);
 
-/* Monotonic seconds. */
+/* Monotonic seconds; to some milliseconds, in a third of the time. */
 double base_seconds(void);
+double base_seconds_roughly(void);
 
 /* Where progress and iterations are reported; `call` may be NULL. */
 struct base_monitor {

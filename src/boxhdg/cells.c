@@ -214,11 +214,12 @@ static facet_status flux_work(const struct boxhdg_at *at, double *scratch, void 
 }
 
 facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *s) {
-    facet_status status = boxhdg_solution_add_q(h, s);
-    return status != FACET_OK
-               ? status
-               : boxhdg_for_solution(h, s, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), flux_work,
-                                     s);
+    facet_status status = FACET_OK;
+    TRY(boxhdg_solution_add_q(h, s));
+    TRY(boxhdg_for_solution(h, s, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), flux_work, s));
+done:
+    if (status != FACET_OK) base_free(&s->q);
+    return status;
 }
 
 void boxhdg_solution_destroy(struct boxhdg_solution *s) {

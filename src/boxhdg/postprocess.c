@@ -119,5 +119,6 @@ facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *
     TRY(boxhdg_for_solution(h, solution, 3 * (star + BOX_SLACK), star_work, &s));
 done:
     base_free(&s.tables.Q);
+    if (status != FACET_OK) base_free(&solution->star);
     return status;
 }

@@ -284,6 +284,9 @@ facet_status facet_case_value(const facet_case *file, int i, int k, const facet_
         return base_fail(FACET_ERROR_INPUT, "%s: the solver is of another equation than case %d", f->path, i);
     if (solver != NULL) status = solver_check_mesh(solver);
     if (status != FACET_OK) return status;
+    if (solver != NULL) solver_lock(solver);
     context_call_begin(file->context, solver != NULL ? solver->threads : 0, &call);
-    return context_call_end(file->context, &call, copy_value(file, f, i, k, solver, value, room, numbers));
+    status = context_call_end(file->context, &call, copy_value(file, f, i, k, solver, value, room, numbers));
+    if (solver != NULL) solver_unlock(solver);
+    return status;
 }

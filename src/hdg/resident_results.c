@@ -157,8 +157,9 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
         device_free(h->device, &there);
         TRY(device_copy(h->device, &there, mine, (size_t)count, sizeof *mine));
         if (!r->has_trace) TRY(fetch_faces(h, b, count, mine, s));
-        TRY(fetch_few(h, count, mine, there, of->N, of->u, (struct pair){s->u[b], NULL, of->N}));
-        TRY(fetch_few(h, count, mine, there, of->n_flux, of->q, pair_of(h, b, s)));
+        if (!r->has_u)
+            TRY(fetch_few(h, count, mine, there, of->N, of->u, (struct pair){s->u[b], NULL, of->N}));
+        if (!r->has_q) TRY(fetch_few(h, count, mine, there, of->n_flux, of->q, pair_of(h, b, s)));
     }
 done:
     device_free(h->device, &there);

@@ -349,7 +349,7 @@ facet_status facet_sample_create(const facet_solver *solver, const char *fields,
     (*sample)->context = solver->context;
     if (fields != NULL) TRY(base_strdup(fields, &(*sample)->text));
     if (fields != NULL) TRY(split_names((*sample)->text, names, &n));
-    SOLVER_CALL(solver, status, make_sample(solver, n, fields != NULL ? names : NULL, order, &(*sample)->of));
+    SOLVER_READ(solver, status, make_sample(solver, n, fields != NULL ? names : NULL, order, &(*sample)->of));
 done:
     if (status != FACET_OK) facet_sample_destroy(sample);
     return status;
@@ -429,7 +429,7 @@ facet_status facet_solver_write(const facet_solver *solver, const char *path, co
     int n = 0;
     if (fields != NULL) TRY(base_strdup(fields, &copy));
     if (fields != NULL) TRY(split_names(copy, names, &n));
-    SOLVER_CALL(solver, status, solution_write(solver, path, n, names, 0, 1));
+    SOLVER_READ(solver, status, solution_write(solver, path, n, names, 0, 1));
 done:
     base_free(&copy);
     return status;

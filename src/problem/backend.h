@@ -77,12 +77,12 @@ struct backend {
     const struct multigrid *(*multigrid)(const struct facet_solver *s);
     facet_status (*measure_errors)(const struct facet_solver *s, struct hdg_errors *errors);
 
-    /* Fields. need: makes what a field is evaluated from, which several threads may do at once (NULL: it is
-     * there); sample_find_field calls it. prepare: for cells of a block and fields of a degree
-     * (sample_table_degree) or less. rule: the points at which integrals over a cell are taken. weights:
-     * weights x det J of a cell, n. map: x, n x dim.
-     * fetch: makes n cells (NULL: all) ready to be looked at; evaluate, integrate, face_fluxes and mean_trace
-     * are for these alone until it is called again, which one thread does (NULL: all are ready always). */
+    /* Fields. need: makes what a field is evaluated from, and leaves what is there as it is, since others may
+     * be reading it (NULL: it is there); solver_need calls it, one thread at a time. prepare: for cells of a
+     * block and fields of a degree (sample_table_degree) or less. rule: the points at which integrals over a
+     * cell are taken. weights: weights x det J of a cell, n. map: x, n x dim. fetch: makes n cells (NULL:
+     * all) ready to be looked at; evaluate, integrate, face_fluxes and mean_trace are for these alone until
+     * it is called again, which one thread does (NULL: all are ready always). */
     facet_status (*fetch)(const struct facet_solver *s, int64_t n, const int32_t *cells);
     facet_status (*need)(const struct facet_solver *s, enum hdg_field field);
     facet_status (*prepare)(const struct facet_solver *s, int block, int degree, int n, const double *xi,

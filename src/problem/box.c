@@ -198,8 +198,7 @@ static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     if (b->has_q) return FACET_OK;
-    TRY(boxhdg_solution_add_q(b->hdg, &b->solution));
-    TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
+    TRY(boxhdg_solution_find_q(b->hdg, &b->solution)); /* others may be reading u */
     b->has_q = 1;
 done:
     return status;
@@ -370,7 +369,7 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct box_errors e;
-    TRY(s->options.postprocess ? need_star(s) : need_q(s));
+    TRY(solver_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q));
     TRY(box_constant_measure(s->box, s->problem->exact, &e));
     *errors = box_points_errors(&e, s->options.postprocess);
 done:

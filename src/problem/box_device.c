@@ -113,15 +113,27 @@ done:
 
 /* ------------------------------------------------------------------------------ fields */
 
-/* What has been fetched without q, or u*, is fetched again. */
+/* Of all cells, which others may be reading, q and u* are added. Some cells that were fetched without them
+ * are fetched again. */
+static int has_all(const struct box_backend *b) {
+    return b->solution.n_cells > 0 && b->solution.cells == NULL;
+}
+
 facet_status box_device_need(const struct facet_solver *s, enum hdg_field field) {
     struct box_backend *b = s->box;
+    facet_status status = FACET_OK;
     int star = hdg_fields[field].star, q = star || field == HDG_Q;
     b->wants_q |= q;
     b->wants_star |= star;
-    if ((q && b->solution.q == NULL) || (star && b->solution.star == NULL))
+    const int no_q = q && b->solution.q == NULL, no_star = star && b->solution.star == NULL;
+    if (has_all(b)) {
+        if (no_q) TRY(boxhdg_solution_find_q(b->hdg, &b->solution));
+        if (no_star) TRY(boxhdg_postprocess(b->hdg, &b->solution));
+    } else if (no_q || no_star) {
         boxhdg_solution_destroy(&b->solution);
-    return FACET_OK;
+    }
+done:
+    return status;
 }
 
 facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
@@ -129,7 +141,7 @@ facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int
     struct box_backend *b = s->box;
     int64_t *list = NULL, m, missing = 0;
     if (cells == NULL) {
-        if (b->solution.n_cells > 0 && b->solution.cells == NULL) return FACET_OK;
+        if (has_all(b)) return FACET_OK;
         return boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
     }
     for (int64_t i = 0; i < n; i++)
@@ -146,14 +158,15 @@ facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_
     facet_status status = FACET_OK;
     struct box_errors e;
     int there;
-    TRY(boxhdg_resident_errors(s->box->resident, s->problem->exact, s->options.postprocess, &e, &there));
-    if (!there) {
-        TRY(box_device_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q));
-        TRY(box_device_fetch(s, 0, NULL));
-        TRY(boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
-    }
-    *errors = box_points_errors(&e, s->options.postprocess);
-done:
+    solver_lock(s);
+    status = boxhdg_resident_errors(s->box->resident, s->problem->exact, s->options.postprocess, &e, &there);
+    if (status == FACET_OK && !there)
+        status = box_device_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q);
+    if (status == FACET_OK && !there) status = box_device_fetch(s, 0, NULL);
+    solver_unlock(s);
+    if (status == FACET_OK && !there)
+        status = boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e);
+    if (status == FACET_OK) *errors = box_points_errors(&e, s->options.postprocess);
     return status;
 }
 

@@ -19,15 +19,19 @@ void facet_field_destroy(facet_field **field) {
     base_free(field);
 }
 
-/* All cells of a solution that stays on a device are made ready for whoever asks from wherever. */
+/* All cells of a solution that stays on a device are made ready for whoever asks from wherever, and with
+ * them its field, which others may be at. */
 static facet_status take_solution(struct facet_field *f) {
     facet_status status = FACET_OK;
     const struct facet_solver *from = f->of.from;
     int components;
+    solver_lock(from);
     TRY(sample_find_field(from, f->name, &f->of.field, &components));
     if (from->backend->fetch != NULL) TRY(from->backend->fetch(from, 0, NULL));
     f->n_solves = from->n_solves;
+    f->of.is_whole = 1;
 done:
+    solver_unlock(from);
     return status;
 }
 

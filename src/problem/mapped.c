@@ -1,7 +1,6 @@
 /* The backend of mapped cells: triangles, quads, tets and hexes of any geometry, over src/hdg. Condense,
  * assemble and prepare once; then load, solve and recover for every right-hand side. */
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -335,8 +334,11 @@ done:
 /* The host has trace, u and q, or gets them. */
 static facet_status bring(const struct facet_solver *s) {
     if (s->hdg->resident == NULL) return FACET_OK;
+    solver_lock(s);
     hdg_resident_want_flux(s->hdg);
-    return hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution);
+    facet_status status = hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution);
+    solver_unlock(s);
+    return status;
 }
 
 static facet_status largest_value(const struct facet_solver *s, double *value) {
@@ -403,15 +405,11 @@ static facet_status postprocess(struct facet_solver *s) {
     return s->hdg->resident != NULL ? FACET_OK : hdg_postprocess(s->hdg, &s->solution);
 }
 
-static pthread_mutex_t making_star = PTHREAD_MUTEX_INITIALIZER;
-
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     facet_status status = FACET_OK;
     if (s->hdg->resident == NULL || field == HDG_U) return FACET_OK;
-    pthread_mutex_lock(&making_star);
     hdg_resident_want_flux(s->hdg);
     if (hdg_fields[field].star) status = hdg_resident_star(s->hdg, (struct hdg_solution *)&s->solution);
-    pthread_mutex_unlock(&making_star);
     return status;
 }
 
@@ -474,7 +472,7 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     TRY(bring(s));
-    if (s->options.postprocess) TRY(need(s, HDG_U_STAR));
+    if (s->options.postprocess) TRY(solver_need(s, HDG_U_STAR));
     TRY(hdg_measure_errors(s->hdg, &s->solution, errors));
 done:
     return status;

@@ -153,7 +153,7 @@ static facet_status evaluate_all(const struct sample_field *f, const struct foun
     const int dim = f->from->problem->mesh->dim, n_portions = (int)((found->n + PORTION - 1) / PORTION);
     struct base_collector failures;
     if (found->n == 0) return FACET_OK;
-    if (f->from->backend->fetch != NULL) TRY(f->from->backend->fetch(f->from, found->n, found->cells));
+    if (!f->is_whole && f->from->backend->fetch != NULL) TRY(f->from->backend->fetch(f->from, found->n, found->cells));
     base_collector_init(&failures);
 #pragma omp parallel for num_threads(threads_for(found->n)) schedule(dynamic)
     for (int p = 0; p < n_portions; p++) {
@@ -479,7 +479,7 @@ facet_status sample_points(const struct facet_solver *s, const char *name, int64
                            int may_leave, double *values, struct sample_point *points) {
     facet_status status;
     const struct manner manner = {.may_leave = may_leave, .points = points};
-    SOLVER_CALL(s, status, evaluate(s, name, n, x, &manner, values));
+    SOLVER_READ(s, status, evaluate(s, name, n, x, &manner, values));
     return status;
 }
 

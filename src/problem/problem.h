@@ -3,6 +3,8 @@
 #ifndef FACET_PROBLEM_PROBLEM_H
 #define FACET_PROBLEM_PROBLEM_H
 
+#include <pthread.h>
+
 #include "box/box.h"
 #include "mesh/part.h"
 #include "problem/backend.h"
@@ -227,6 +229,23 @@ facet_status solver_check_host(const struct facet_solver *s, const char *functio
         (status) = context_call_end((s)->context, &call_, (status));                                         \
     } while (0)
 
+/* Any number of threads may read a solution at once. What is made when somebody asks for it (q and u* of a
+ * box, what is fetched from a device) is made between lock and unlock, which one thread may nest. Of a
+ * solution that stays on a device, whoever looks at some cells alone keeps the lock until it has seen them:
+ * SOLVER_READ is SOLVER_CALL for those who do. What all cells were fetched for stays until the next solve,
+ * and is read without the lock. The exact solution, which may be a function that reads this very solution, is
+ * not asked under the lock. */
+void solver_lock(const struct facet_solver *s);
+void solver_unlock(const struct facet_solver *s);
+facet_status solver_need(const struct facet_solver *s, enum hdg_field field); /* backend.need, locked */
+#define SOLVER_READ(s, status, expression)                                                                   \
+    do {                                                                                                     \
+        const int lock_ = !device_is_host((s)->context->device);                                             \
+        if (lock_) solver_lock(s);                                                                           \
+        SOLVER_CALL(s, status, expression);                                                                  \
+        if (lock_) solver_unlock(s);                                                                         \
+    } while (0)
+
 /* status of a public call about a mesh, which runs `expression`. */
 #define MESH_CALL(mesh, status, expression)                                                                  \
     do {                                                                                                     \
@@ -278,6 +297,7 @@ struct facet_solver {
     int has_source;    /* the last solve was for a source of the caller's */
     int64_t n_single;  /* cells of all processes whose matrices the host makes for a device, one by one */
     unsigned n_solves; /* so that fields see when there is another solution */
+    pthread_mutex_t making; /* see solver_lock */
     struct solve_report report;
     struct base_timers timers;
 
@@ -404,6 +424,7 @@ struct sample_field {
     int components;
     struct mesh_locator *locator;
     struct mesh_outside *outside; /* NULL until a point is found to lie outside */
+    int is_whole; /* all cells are here: nothing is to be fetched */
 };
 /* points.c */
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,

@@ -34,7 +34,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
     *components = equation_field_components(equation, s->problem->mesh->dim, *field);
     if (hdg_fields[*field].star && !s->options.postprocess)
         return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}", name);
-    return s->backend->need != NULL ? s->backend->need(s, *field) : FACET_OK;
+    return solver_need(s, *field);
 }
 
 int sample_table_degree(const struct facet_solver *s, enum hdg_field field) {
@@ -387,7 +387,7 @@ facet_status facet_solver_take(const facet_solver *s, const char *field, int com
         return base_fail(FACET_ERROR_INPUT, "facet_solver_take: integral, mean, max or min, not '%s'", take);
     status = solver_check_host(s, "facet_solver_take", "values", values);
     if (status != FACET_OK) return status;
-    SOLVER_CALL(s, status,
+    SOLVER_READ(s, status,
                 sample_take_on(s, field, component, (enum sample_take)which, n_on > 0 ? n_on : 0, on, values,
                                n_values));
     return status;
@@ -411,7 +411,7 @@ facet_status facet_solver_extreme(const facet_solver *s, const char *field, int 
     status = solver_check_host(s, "facet_solver_extreme", "value", value);
     if (status == FACET_OK && at != NULL) status = solver_check_host(s, "facet_solver_extreme", "at", at);
     if (status != FACET_OK) return status;
-    SOLVER_CALL(s, status,
+    SOLVER_READ(s, status,
                 sample_take_with(s, field, component, greatest ? SAMPLE_MAX : SAMPLE_MIN,
                                   n_on > 0 ? n_on : 0, on, value, &n, &about));
     if (status != FACET_OK) return status;

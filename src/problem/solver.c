@@ -38,6 +38,35 @@ static facet_status pass_options(struct facet_solver *s) {
 }
 
 /* The solver's choices and the data of its discretization; nothing is computed. */
+/* A solver with nothing but its lock, which its thread may take again. */
+static facet_status create_locked(struct facet_solver **solver) {
+    facet_status status = FACET_OK;
+    pthread_mutexattr_t again;
+    TRY(CALLOC(*solver, 1));
+    pthread_mutexattr_init(&again);
+    pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&(*solver)->making, &again);
+    pthread_mutexattr_destroy(&again);
+done:
+    return status;
+}
+
+void solver_lock(const struct facet_solver *s) {
+    pthread_mutex_lock(&((struct facet_solver *)s)->making);
+}
+
+void solver_unlock(const struct facet_solver *s) {
+    pthread_mutex_unlock(&((struct facet_solver *)s)->making);
+}
+
+facet_status solver_need(const struct facet_solver *s, enum hdg_field field) {
+    if (s->backend->need == NULL) return FACET_OK;
+    solver_lock(s);
+    facet_status status = s->backend->need(s, field);
+    solver_unlock(s);
+    return status;
+}
+
 static facet_status prepare(const struct facet_problem *problem, const struct options *options,
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
@@ -45,7 +74,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     const struct physics *physics = problem->data.physics;
     *solver = NULL;
     TRY(options_check(options, physics->equation));
-    TRY(CALLOC(*solver, 1));
+    TRY(create_locked(solver));
     s = *solver;
     s->context = problem->data.context;
     s->options = *options;
@@ -354,6 +383,7 @@ void facet_solver_destroy(facet_solver **solver) {
     problem_clear(&s->own);
     problem_clear(&s->next);
     solver_forget_electrodes(s);
+    pthread_mutex_destroy(&s->making);
     base_free(solver);
 }
 
@@ -618,7 +648,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     struct solve_balance balance = {.cells = -1.0};
     if (s->solved) {
         facet_status status;
-        SOLVER_CALL(s, status, s->backend->conservation(s, &balance));
+        SOLVER_READ(s, status, s->backend->conservation(s, &balance));
         if (status != FACET_OK) return status;
     }
     const double whole = balance.cells >= 0.0 ? whole_balance(&balance, s->report.error) : -1.0;

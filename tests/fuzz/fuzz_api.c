@@ -2,7 +2,7 @@
  * allows, with several contexts, meshes, problems and solvers alive. Each call must end with a status that it
  * may have and, when it fails, with a message of its own; what is given back must be finite; a refused call
  * must not change what the next one gives; after the sequence a small problem still has its known answer, and
- * nothing is allocated. facet_share_processors, which changes the process for good, is left out.
+ * nothing is allocated.
  *
  * FACET_FUZZ_TRACE=1 prints every call. */
 #include "api_more.h"
