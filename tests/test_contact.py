@@ -46,7 +46,7 @@ values:
                     values = out["values"]
                     self.near([values["left"], values["right"]], [0.5 * q / 2, 1 - 0.5 * q / 5], 1e-10, what)
                     self.near(values["out"], q, 1e-10 + 1e-6 * q * (h < 1e-6), what)
-                    self.assertLess(out["balance"], max(1e-9, 1e-11 / h), what)
+                    self.assertLess(out["balance"], max(1e-9, 1e-10 / h), what)
                     self.assertLessEqual(out["solver"]["iterations"], 20 if "pmg" in solver else 400, what)
 
     def test_held_by_the_contact(self):
@@ -87,6 +87,31 @@ values: [{name: right, field: u, take: mean, on: right}, {name: a, field: u, tak
             self.near([values["right"], values["a"]], [0.375, 0.625], 1e-11, shape)
             out = self.solve(case.replace("neumann: -1", "dirichlet: 0").replace("neumann: 1", "total_flux: 1"))
             self.near(out["potentials"]["xmax"], 1.25, 1e-9, shape)
+
+    def test_weak_electrode(self):
+        """An electrode behind a contact of almost nothing: its potential is that of the series to the last digits, though
+        rounding in q is larger than the flux. What values show, balance tells."""
+        for shape in ("triangle", "hex"):
+            for h in (1e-8, 1e-3, 1e3):
+                for solver in ("method: direct", "preconditioner: pmg, method: cg", "preconditioner: amg, method: cg"):
+                    what = f"{shape} {h} {solver}"
+                    case = self.bars(shape) + f"""equation: diffusion
+interfaces: [{{between: [left, right], conductance: {h!r}}}]
+boundary: [{{on: xmin, dirichlet: 0}}, {{on: xmax, total_flux: {h!r}}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2}}
+solver: {{{solver}}}
+values: [{{name: in, field: flux, take: integral, on: xmax}}, {{name: out, field: flux, take: integral, on: xmin}}]
+"""
+                    out = self.solve(case)
+                    wanted = 1 + h
+                    error = abs(out["potentials"]["xmax"] / wanted - 1)
+                    self.assertLess(error, max(10 * out["solver"]["error"], 1e-13), what)
+                    self.assertLess(out["solver"]["error"], 1e-8, what)
+                    lost = abs(out["values"]["in"] + out["values"]["out"]) / h
+                    self.assertLess(lost, 3 * out["balance"] + 1e-12, what)
+                    if h == 1e-8:
+                        found = self.solve(case.replace("dirichlet: 0", "robin: {a: 1, g: 0}"))
+                        self.near(found["potentials"]["xmax"], 1 + 2e-8, 1e-10, what)
 
     def test_orders(self):
         """A solution that varies along the contact: order p + 1 of u and q, p + 2 of u*."""

@@ -154,7 +154,7 @@ static double find_rest(const struct facet_solver *s) {
 }
 
 /* With errors e of u and d of psi, e'K d is e'(what is left of the equations of psi), or the reverse. */
-static facet_status find_totals(const struct facet_solver *s, double size, struct totals *t) {
+static facet_status find_totals(const struct facet_solver *s, struct totals *t) {
     facet_status status = FACET_OK;
     const struct solver_electrodes *e = s->electrodes;
     double *squares = NULL;
@@ -285,7 +285,7 @@ static facet_status find_response(struct facet_solver *s, solver_once once, cons
     if (e->psi == NULL) goto done;
     TRY(restore(s, &kept));
     s->report.error = kept.error;
-    TRY(find_totals(s, size, t));
+    TRY(find_totals(s, t));
 done:
     if (status != FACET_OK) solver_forget_electrodes(s);
     kept_destroy(&kept);
@@ -491,7 +491,7 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
         TRY(once(s, source, there));
         const int fresh = s->electrodes == NULL;
         TRY(find_size(s, U, &size));
-        TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, size, &t));
+        TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, &t));
         if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.doubt[0] / BALANCE)));
         TRY(find_correction(s, ground, wanted, &t, size, &c));
         if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
