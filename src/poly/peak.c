@@ -311,19 +311,22 @@ static double gain_at_end(const struct peak_table *table, const double *here, in
     return fmax(fmax(rise, other) + fabs(rise - other), 0.0) * t[0];
 }
 
-/* Whether a point of the grid is a local maximum (of equal neighbours the first is), and how much more there
- * may be around it: by the bend of its lines. */
-static int is_top(const struct peak_table *table, const double *grid, int64_t i, double *gain) {
+/* Whether a point of the grid is a local maximum, and how much more there may be around it: by the bend of
+ * its lines. Equal neighbours all are: where a face of the cube has become a vertex, they look into different
+ * directions. */
+static int is_top(const struct search *s, const double *grid, int64_t i, double *gain) {
+    const struct peak_table *table = s->table;
+    const double here = grid[i] + s->goal->slack;
     const int n = table->fine + 1;
     int64_t step = 1;
     *gain = 0.0;
     for (int d = 0; d < table->dim; d++, step *= n) {
         const int64_t at = i / step % n;
-        if ((at > 0 && grid[i - step] >= grid[i]) || (at < n - 1 && grid[i + step] > grid[i])) return 0;
+        if ((at > 0 && grid[i - step] > here) || (at < n - 1 && grid[i + step] > here)) return 0;
         if (at == 0 || at == n - 1)
             *gain += gain_at_end(table, grid + i, at == 0 ? step : -step);
         else
-            *gain += 0.5 * (2.0 * grid[i] - grid[i - step] - grid[i + step]);
+            *gain += 0.5 * fmax(2.0 * grid[i] - grid[i - step] - grid[i + step], 0.0);
     }
     return 1;
 }
@@ -334,17 +337,21 @@ struct start {
     double value, gain;
 };
 
-/* The local maxima of the grid, the highest first. */
+static double promised(const struct start *start) {
+    return start->value + start->gain;
+}
+
+/* The local maxima of the grid, those with the highest hopes first. */
 static int find_starts(const struct search *s, const double *grid, struct start *starts) {
     const int64_t all = power(s->table->fine + 1, s->table->dim);
     int n = 0;
     for (int64_t i = 0; i < all; i++) {
         struct start start = {.at = i, .value = grid[i]};
         int k;
-        if (!is_top(s->table, grid, i, &start.gain)) continue;
-        if (n == MOST_STARTS && !(start.value > starts[n - 1].value)) continue;
+        if (!is_top(s, grid, i, &start.gain)) continue;
+        if (n == MOST_STARTS && !(promised(&start) > promised(&starts[n - 1]))) continue;
         if (n < MOST_STARTS) n++;
-        for (k = n - 1; k > 0 && starts[k - 1].value < start.value; k--) starts[k] = starts[k - 1];
+        for (k = n - 1; k > 0 && promised(&starts[k - 1]) < promised(&start); k--) starts[k] = starts[k - 1];
         starts[k] = start;
     }
     return n;
