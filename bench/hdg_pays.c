@@ -79,7 +79,7 @@ static facet_status measure_star(const struct wave_case *given, struct point *po
     TRY(wave_create(given, 1, &wave));
     TRY(boxhdg_create(&wave.data, given->degree, (const double *const *)wave.rho, &s.h));
     TRY(boxhdg_solution_create(s.h, &s.solution));
-    TRY(boxhdg_solution_add_q(s.h, &s.solution));
+    TRY(ALLOC(s.solution.q, s.h->grid.dim * s.solution.n_cells * s.h->cell_size));
     TRY(ALLOC(dirichlet, s.h->n_trace));
     TRY(ALLOC(F, s.h->n_trace));
     TRY(ALLOC(s.unit, wave.n_points));

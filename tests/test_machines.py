@@ -28,6 +28,20 @@ class Machines(Program):
                                           preexec_fn=prepare, capture_output=True, text=True)
                     self.assertEqual(done.returncode, 0, done.stderr)
 
+    @unittest.skipUnless(os.environ.get("FACET_UNMAP"), "sanitizers want stacks of their own")
+    def test_small_stacks(self):
+        """Solved, or refused with a sentence and status 3: never a crash."""
+        case = os.path.join(SOURCE, "examples", "sphere.yaml")
+        for words, prefix, variables in (("ulimit -s", ["bash", "-c", 'ulimit -s 128; exec "$@"', "-"], {}),
+                                         ("OMP_STACKSIZE", [], {"OMP_STACKSIZE": "64k"}),
+                                         ("", ["bash", "-c", 'ulimit -s 512; exec "$@"', "-"], {}),
+                                         ("", [], {"OMP_STACKSIZE": "512k"})):
+            with self.subTest(words=words, variables=variables):
+                done = subprocess.run([*prefix, PROGRAM, "solve", case, "--quiet"], cwd=self.place.name,
+                                      env={**os.environ, **variables}, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 3 if words else 0, done.stderr)
+                self.assertIn(words, done.stderr)
+
     def test_devices_and_pipes_are_no_files(self):
         """Refused at once: neither read without end nor waited for."""
         os.mkfifo(self.path("pipe"))

@@ -195,10 +195,6 @@ done:
     return status;
 }
 
-facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solution *s) {
-    return s->q == NULL ? ALLOC(s->q, h->grid.dim * s->n_cells * h->cell_size) : FACET_OK;
-}
-
 static facet_status flux_work(const struct boxhdg_at *at, double *scratch, void *user) {
     const struct boxhdg_solution *s = user;
     const struct boxhdg *h = at->h;
@@ -215,7 +211,7 @@ static facet_status flux_work(const struct boxhdg_at *at, double *scratch, void 
 
 facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
-    TRY(boxhdg_solution_add_q(h, s));
+    if (s->q == NULL) TRY(ALLOC(s->q, h->grid.dim * s->n_cells * h->cell_size));
     TRY(boxhdg_for_solution(h, s, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), flux_work, s));
 done:
     if (status != FACET_OK) base_free(&s->q);
