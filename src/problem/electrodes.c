@@ -133,8 +133,7 @@ static facet_status sample_totals(const struct facet_solver *s, struct totals *t
         struct sample_about about = {0};
         for (int i = 0; i < s->own.n_conditions; i++)
             if (s->own.conditions[i].electrode == e + 1) parts[n++] = s->own.conditions[i].part;
-        if (n > 0)
-            TRY(sample_take_with(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found, &about));
+        if (n > 0) TRY(sample_take_with(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found, &about));
         t->Q[0] -= Q; /* in, where q.n is out */
         t->doubt[0] += about.doubt.error;
         if (e == 0) continue;

@@ -153,7 +153,8 @@ static facet_status evaluate_all(const struct sample_field *f, const struct foun
     const int dim = f->from->problem->mesh->dim, n_portions = (int)((found->n + PORTION - 1) / PORTION);
     struct base_collector failures;
     if (found->n == 0) return FACET_OK;
-    if (!f->is_whole && f->from->backend->fetch != NULL) TRY(f->from->backend->fetch(f->from, found->n, found->cells));
+    if (!f->is_whole && f->from->backend->fetch != NULL)
+        TRY(f->from->backend->fetch(f->from, found->n, found->cells));
     base_collector_init(&failures);
 #pragma omp parallel for num_threads(threads_for(found->n)) schedule(dynamic)
     for (int p = 0; p < n_portions; p++) {

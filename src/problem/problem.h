@@ -272,7 +272,7 @@ struct facet_solver {
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct solver_shares shares;
-    char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
+    char conflict[PROBLEM_WHY_BYTES]; /* of data where parts of the boundary meet; else "" */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
     struct problem own;  /* its data, at which `problem` points */
@@ -330,8 +330,8 @@ double solver_potential(const struct facet_solver *solver, int i);
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
  * geometric multigrid; what a device leaves to the host; options of PETSc that nobody asked for; parts of the
- * boundary that contradict each other; what was taken off data that must balance; the group of cells whose error
- * is far above that of the whole. NULL means nothing. */
+ * boundary that contradict each other; what was taken off data that must balance; the group of cells whose
+ * error is far above that of the whole. NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
@@ -424,7 +424,7 @@ struct sample_field {
     int components;
     struct mesh_locator *locator;
     struct mesh_outside *outside; /* NULL until a point is found to lie outside */
-    int is_whole; /* all cells are here: nothing is to be fetched */
+    int is_whole;                 /* all cells are here: nothing is to be fetched */
 };
 /* points.c */
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,

@@ -1,5 +1,5 @@
-/* Numbers from a solution over cells and parts: integrals and means. points.c has values at points, extremes.c
- * extremes. */
+/* Numbers from a solution over cells and parts: integrals and means. points.c has values at points,
+ * extremes.c extremes. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
 struct gathered {
     double integral[SAMPLE_MAX_COMPONENTS], measure;
     int components;
-    int mean; /* the measure is wanted */
+    int mean;                  /* the measure is wanted */
     struct sample_doubt doubt; /* of integrals of a flux */
 };
 
@@ -412,8 +412,8 @@ facet_status facet_solver_extreme(const facet_solver *s, const char *field, int 
     if (status == FACET_OK && at != NULL) status = solver_check_host(s, "facet_solver_extreme", "at", at);
     if (status != FACET_OK) return status;
     SOLVER_READ(s, status,
-                sample_take_with(s, field, component, greatest ? SAMPLE_MAX : SAMPLE_MIN,
-                                  n_on > 0 ? n_on : 0, on, value, &n, &about));
+                sample_take_with(s, field, component, greatest ? SAMPLE_MAX : SAMPLE_MIN, n_on > 0 ? n_on : 0,
+                                 on, value, &n, &about));
     if (status != FACET_OK) return status;
     if (at != NULL) memcpy(at, about.place.at, (size_t)s->problem->mesh->dim * sizeof *at);
     if (cell != NULL) *cell = about.place.cell;
