@@ -74,6 +74,8 @@ class Heat(unittest.TestCase):
         self.assertAlmostEqual(T.flux("left") / q, -1, 9)
         self.assertAlmostEqual(T.max(), 100, 7)
         self.assertAlmostEqual(T.min(), 0, 7)
+        (hot, first), (cold, last) = T.argmax(), T.argmin("u", "right")
+        self.assertEqual((hot[0], first, cold[0], last), (0, 0, 2, 1))
         self.assertAlmostEqual(T([1.0, 0.5]), 100 - q / 45, 6)
         np.testing.assert_allclose(T([[0.5, 0.2], [1.5, 0.2]]), [100 - q / 90, q / 360], rtol=1e-8)
         np.testing.assert_allclose(T.evaluate("q", [0.3, 0.3]), [q, 0], atol=1e-6)

@@ -393,7 +393,8 @@ static const struct schema_entry table[] = {
         "boundary is flat.",
         COUNT(2, 3)),
     ROW("values[].take", SCHEMA_WORD,
-        "One number for the whole field; `max` and `min` of a vector or tensor are those of its magnitude.",
+        "One number for the whole field; `max` and `min` of a vector or tensor are those of its magnitude, "
+        "and have a place.",
         WORDS("max", "min", "integral", "mean")),
     ROW("values[].on", SCHEMA_TEXT | SCHEMA_TEXTS,
         "With `take`: the part of the boundary or the group of cells, or several of one kind, taken "
