@@ -119,9 +119,8 @@ facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, 
  * components elsewhere; n x dim. */
 facet_status elastic_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
                                       const double *normal, double *values);
-/* expansion (temperature - reference) at points, 0 where there is no heat; scratch: n. */
-facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
-                             double *scratch, double *strain);
+/* expansion (temperature - reference) at points of the cell at hand, 0 where there is no heat; scratch: n. */
+facet_status elastic_thermal(const struct local *l, int n, const double *x, double *scratch, double *strain);
 /* Those in which a body is strained: d of the formulas above. */
 static inline int elastic_directions(const struct hdg_data *data) {
     return data->plane == HDG_AXISYMMETRIC ? 3 : data->mesh->dim;

@@ -34,15 +34,16 @@ done:
 /* So far towards the middle of its cell a point is looked for. */
 #define INWARD 1e-11
 
-/* The temperature at points of one cell. Where it is looked for by place, points at its border are meant as
- * points of this cell: they move a little towards the middle of all. */
-static facet_status find_temperature(const struct hdg_data *data, int n, const double *x, double *values) {
+/* The temperature at points of the cell at hand. Where it is looked for by place, points at the border of the
+ * cell are meant as points of this cell: they move a little towards its middle. */
+static facet_status find_temperature(const struct local *l, int n, const double *x, double *values) {
     facet_status status = FACET_OK;
-    int dim = data->mesh->dim;
-    double *inside = NULL, middle[3] = {0.0};
-    if (!data->located || n == 1) return field_eval(data->temperature, n, dim, x, values);
+    const struct hdg_data *data = &l->hdg->data;
+    const int dim = data->mesh->dim;
+    double *inside = NULL, middle[3], J[9];
+    if (!data->located) return field_eval(data->temperature, n, dim, x, values);
     TRY(ALLOC(inside, n * dim));
-    for (int i = 0; i < n * dim; i++) middle[i % dim] += x[i] / n;
+    mesh_middle(data->mesh, data->mesh->blocks[l->block].first + l->cell, -1, middle, J);
     for (int i = 0; i < n * dim; i++) inside[i] = x[i] + INWARD * (middle[i % dim] - x[i]);
     TRY(field_eval(data->temperature, n, dim, inside, values));
 done:
@@ -50,15 +51,16 @@ done:
     return status;
 }
 
-facet_status elastic_thermal(const struct hdg_data *data, int32_t region, int n, const double *x,
-                             double *scratch, double *strain) {
+facet_status elastic_thermal(const struct local *l, int n, const double *x, double *scratch, double *strain) {
     facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    const int32_t region = local_region(data, l->block, l->cell);
     int dim = data->mesh->dim;
     if (data->expansion == NULL || data->expansion[region] == NULL) {
         memset(strain, 0, (size_t)n * sizeof *strain);
         goto done;
     }
-    TRY(base_wrap(find_temperature(data, n, x, strain), "thermal.temperature"));
+    TRY(base_wrap(find_temperature(l, n, x, strain), "thermal.temperature"));
     TRY(base_wrap(field_eval(data->reference, n, dim, x, scratch), "thermal.reference"));
     for (int q = 0; q < n; q++) strain[q] -= scratch[q];
     TRY(base_wrap(field_eval(data->expansion[region], n, dim, x, scratch), "thermal.expansion"));
@@ -240,7 +242,7 @@ static facet_status exact_traction(struct local *l, const struct hdg_condition *
     int32_t region = local_region(data, l->block, l->cell);
     TRY(elastic_exact(data, n, x, scratch, u, H));
     if (c->spring != NULL) TRY(hdg_spring_at(dim, c, n, x, normal, scratch, k));
-    TRY(elastic_thermal(data, region, n, x, strain + n, strain));
+    TRY(elastic_thermal(l, n, x, strain + n, strain));
     TRY(elastic_moduli(data, region, n, x, e->mu, e->lambda));
     int voigt = elastic_is_voigt(data, region), rows = elastic_n_stress(data);
     if (voigt) TRY(elastic_stiffness(data, region, n, x, e->stiffness));

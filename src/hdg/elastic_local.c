@@ -417,9 +417,7 @@ facet_status elastic_initial(struct local *l, double *spherical, double *loads) 
     int dim = dim_of(l), N0 = eb->N, n = table->n, gradient = elastic_is_gradient(data), row;
     double *strain = e->values, mu = e->mu[0], lambda = e->lambda[0];
     const double *mass = l->affine && e->constant ? NULL : e->constant ? e->dev : e->vol;
-    TRY(local_place(
-        elastic_thermal(data, local_region(data, l->block, l->cell), n, l->geometry.x, strain + n, strain),
-        l));
+    TRY(local_place(elastic_thermal(l, n, l->geometry.x, strain + n, strain), l));
     for (int q = 0; q < n; q++) {
         if (!e->constant) mu = e->mu[q], lambda = e->lambda[q];
         double moment = gradient ? elastic_thermal_pressure(data, mu, lambda, strain[q]) / (mu + lambda)

@@ -101,7 +101,7 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
     const double *x = l->geometry.x,
                  *p = s->p[l->block] != NULL ? s->p[l->block] + (int64_t)l->cell * N : NULL;
     facet_status status = elastic_moduli(&h->data, region, n, x, e->mu, e->lambda);
-    if (status == FACET_OK) status = elastic_thermal(&h->data, region, n, x, e->strain + n, e->strain);
+    if (status == FACET_OK) status = elastic_thermal(l, n, x, e->strain + n, e->strain);
     if (status != FACET_OK) return local_place(status, l);
     int voigt = elastic_is_voigt(&h->data, region), rows = elastic_n_stress(&h->data);
     if (voigt) status = elastic_stiffness(&h->data, region, n, x, e->stiffness);
@@ -148,7 +148,7 @@ facet_status elastic_exact_values(struct local *l, int n, double *u, double *H, 
     TRY(elastic_exact(data, n, l->geometry.x, l->jets, u, H));
     int32_t region = local_region(data, l->block, l->cell);
     TRY(elastic_moduli(data, region, n, l->geometry.x, e->mu, e->lambda));
-    TRY(elastic_thermal(data, region, n, l->geometry.x, e->strain + n, e->strain));
+    TRY(elastic_thermal(l, n, l->geometry.x, e->strain + n, e->strain));
     int voigt = elastic_is_voigt(data, region), rows = elastic_n_stress(data);
     if (voigt) TRY(elastic_stiffness(data, region, n, l->geometry.x, e->stiffness));
     for (int q = 0; q < n; q++) {
@@ -175,7 +175,7 @@ facet_status elastic_face_stress(struct local *l, const struct hdg_solution *s, 
     double *mu = moduli, *lambda = mu + n, *strain = lambda + n;
     facet_status status = elastic_moduli(&h->data, region, n, l->x, mu, lambda);
     if (status == FACET_OK && gradient && !natural)
-        status = elastic_thermal(&h->data, region, n, l->x, strain + n, strain);
+        status = elastic_thermal(l, n, l->x, strain + n, strain);
     for (int q = 0; q < n && status == FACET_OK; q++, Q += size) {
         double stress[9];
         double p = gradient

@@ -199,7 +199,7 @@ static int jumps(const struct hdg *h) {
 /* Where contacts or a weak reaction are all that holds a body, they stand against the rounding of its entries
  * even where that is small. */
 static int hangs(const struct hdg *h) {
-    return (h->contacts != NULL && h->contacts->n > 0) || h->weak.n > 0;
+    return h->data.contacts != NULL || h->weak.n > 0; /* all ranks say the same */
 }
 
 int hdg_is_rough(const struct hdg *h) {

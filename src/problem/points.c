@@ -205,6 +205,10 @@ done:
     return status;
 }
 
+/* Of cells that touch a point, the one counts that has it farther inside than the others by this much, in its
+ * reference coordinates: whoever asks from a cell draws the points on its border inwards by more. */
+#define NO_SIDE 1e-12
+
 facet_status sample_field_here(const struct sample_field *f, int64_t n, const double *x, double *values) {
     facet_status status = FACET_OK;
     const int dim = f->from->problem->mesh->dim, components = f->components;
@@ -228,11 +232,14 @@ facet_status sample_field_here(const struct sample_field *f, int64_t n, const do
     TRY(evaluate_some(f, found.n, found.cells, found.xi, all));
     memset(values, 0, (size_t)(n * components) * sizeof *values);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t count = found.starts[i + 1] - found.starts[i];
-        if (count == 0) TRY(mesh_fail_outside(f->from->problem->mesh, x + i * dim, NULL));
-        for (int64_t k = found.starts[i]; k < found.starts[i + 1]; k++)
-            for (int c = 0; c < components; c++)
-                values[i * components + c] += all[k * components + c] / (double)count;
+        const int64_t begin = found.starts[i], end = found.starts[i + 1];
+        double best = INFINITY, count = 0.0;
+        if (begin == end) TRY(mesh_fail_outside(f->from->problem->mesh, x + i * dim, NULL));
+        for (int64_t k = begin; k < end; k++) best = fmin(best, found.claims[k]);
+        for (int64_t k = begin; k < end; k++) count += found.claims[k] <= best + NO_SIDE;
+        for (int64_t k = begin; k < end; k++)
+            for (int c = 0; c < components && found.claims[k] <= best + NO_SIDE; c++)
+                values[i * components + c] += all[k * components + c] / count;
     }
 done:
     found_free(&found);
