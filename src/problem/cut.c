@@ -19,7 +19,7 @@
 struct cut {
     const struct facet_solver *s;
     const struct facet_mesh *mesh;
-    int n;                 /* components */
+    int n, component;      /* of a flux; the one that is looked for */
     double *weights;       /* n_faces x 2: as the cell of either side sees it; the one of a cell that is not
                               here counts for nothing */
     int64_t *least, *most; /* n_faces: the bits of the smaller and of the larger weight of both sides */
@@ -98,7 +98,7 @@ static facet_status weigh_faces(struct cut *c, const int32_t *conditions, const 
             const int32_t cell = mesh->face_cells[2 * (int64_t)f + side];
             if (cell < 0) continue;
             const int32_t number = mesh_is_boundary(mesh, f) ? conditions[f] : -1;
-            TRY(flux_face_weight(c->s, cell, mesh->face_locals[2 * (int64_t)f + side],
+            TRY(flux_face_weight(c->s, cell, mesh->face_locals[2 * (int64_t)f + side], c->component,
                                  number >= 0 ? &c->s->resolved.conditions[number] : NULL, &face));
             weights[side] = face.weight;
         }
@@ -401,19 +401,18 @@ done:
 }
 
 /* A number and its doubt against the best so far, which the better one becomes. */
-static void compare(int n, const double *flux, double doubt, struct flux_known *best) {
-    double difference = 0.0, both = doubt + best->doubt;
-    for (int i = 0; i < n; i++) difference = hypot(difference, flux[i] - best->flux[i]);
+static void compare(double flux, double doubt, struct flux_known *best) {
+    const double difference = fabs(flux - best->flux), both = doubt + best->doubt;
     if (difference > 0.0) best->apart = fmax(best->apart, both > 0.0 ? difference / both : DBL_MAX);
     if (doubt >= best->doubt) return;
     best->doubt = doubt;
-    memcpy(best->flux, flux, (size_t)n * sizeof *flux);
+    best->flux = flux;
 }
 
 facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
                          struct flux_known *best) {
     facet_status status = FACET_OK;
-    struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n};
+    struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n, .component = best->component};
     int64_t decades[N_DECADES];
     if (!can_balance(s)) return FACET_OK;
     TRY(mesh_need_lists(c.mesh));
@@ -429,7 +428,7 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where
         TRY(weigh_surface(&c, &weight));
         TRY(balance(&c, where, flux, &rounding));
         if (error * weight + rounding < best->doubt) best->weight = weight;
-        compare(n, flux, error * weight + rounding, best);
+        compare(flux[c.component], error * weight + rounding, best);
     }
 done:
     cut_destroy(&c);

@@ -15,23 +15,25 @@ static inline int32_t flux_region(const struct facet_solver *s, int32_t cell) {
     const int32_t *regions = s->resolved.data.cell_region;
     return regions != NULL ? regions[cell] : mesh_is_box(s->problem->mesh) ? s->resolved.region : 0;
 }
-/* c: the condition, NULL inside of the mesh. */
-facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local,
+/* Of one component of the flux. c: the condition, NULL inside of the mesh. */
+facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local, int component,
                               const struct hdg_condition *c, struct flux_face *face);
 /* The number of the condition of face i of a part; -1: it has none. */
 static inline int32_t flux_condition(const struct facet_solver *s, const struct mesh_group *part, int32_t i) {
     return mesh_is_box(s->problem->mesh) ? s->resolved.side_condition[part->side]
                                          : s->resolved.face_condition[part->ids[i]];
 }
-/* What is known of a flux. */
+/* What is known of one component of a flux. */
 struct flux_known {
-    double flux[3], weight; /* the components, and the weight of the faces that they were summed over */
+    int component;
+    double flux, weight; /* weight: of the faces that the flux was summed over */
     double doubt;
     double apart; /* the most by which two ways to find it differ, in their doubts: above 1 the estimate of
                      the error of u is too small */
 };
-/* cut.c: other ways to the n components of what goes through parts, by the balances of cells behind them; the
- * best way is kept. error: of u. Nothing happens where the discretization balances nothing. Collective. */
+/* cut.c: other ways to a component (of n) of what goes through parts, by the balances of cells behind them;
+ * the best way is kept. error: of u. Nothing happens where the discretization balances nothing. Collective.
+ */
 facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
                          struct flux_known *best);
 

@@ -84,14 +84,16 @@ done:
     return status;
 }
 
-/* Whether u itself is given, at least a component of it: then the flux is that of the cell. */
-static int gives_u(const struct facet_solver *s, const struct hdg_condition *c) {
+/* Whether this component of u is given: then the flux is that of the cell. On planes of symmetry, whose
+ * unknowns may be turned, one component counts for all. */
+static int gives_u(const struct facet_solver *s, int component, const struct hdg_condition *c) {
     const struct equation *e = s->resolved.data.equation;
     if (!e->by_faces || e->asymmetric != 0) return 1;
-    return c->kind == HDG_MECHANICAL ? c->fixed[0] || c->fixed[1] || c->fixed[2] : c->kind == HDG_DIRICHLET;
+    if (c->kind != HDG_MECHANICAL) return c->kind == HDG_DIRICHLET;
+    return c->symmetric || c->curved ? c->fixed[0] || c->fixed[1] || c->fixed[2] : c->fixed[component];
 }
 
-facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local,
+facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local, int component,
                               const struct hdg_condition *c, struct flux_face *face) {
     facet_status status = FACET_OK;
     const int dim = s->problem->mesh->dim;
@@ -101,7 +103,7 @@ facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int lo
     TRY(stiffness_at(s, cell, middle, &K));
     face->weight = face->of_cell =
         volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
-    if (c == NULL || gives_u(s, c)) goto done;
+    if (c == NULL || gives_u(s, component, c)) goto done;
     for (int a = 0; a < dim; a++) length += (x[a] - middle[a]) * (x[a] - middle[a]);
     for (int a = 0; a < dim; a++) normal[a] = (x[a] - middle[a]) / sqrt(length);
     TRY(hold_at(c, dim, x, normal, &hold));
@@ -114,7 +116,7 @@ done:
 
 /* Of all faces as if their errors were independent: their weights, and those of their cells. */
 static facet_status part_weights(const struct facet_solver *s, const struct sample_where *where,
-                                 double weights[2]) {
+                                 int component, double weights[2]) {
     facet_status status = FACET_OK;
     weights[0] = weights[1] = 0.0;
     for (int k = 0; k < where->n; k++)
@@ -122,8 +124,8 @@ static facet_status part_weights(const struct facet_solver *s, const struct samp
             const struct mesh_group_face at = mesh_group_face(s->problem->mesh, where->groups[k], i);
             const int32_t number = flux_condition(s, where->groups[k], i);
             struct flux_face face;
-            TRY(flux_face_weight(s, at.cell, at.local, number >= 0 ? &s->resolved.conditions[number] : NULL,
-                                 &face));
+            TRY(flux_face_weight(s, at.cell, at.local, component,
+                                 number >= 0 ? &s->resolved.conditions[number] : NULL, &face));
             weights[0] += face.weight * face.weight;
             weights[1] += face.of_cell * face.of_cell;
         }
@@ -147,13 +149,13 @@ done:
 /* The least K of so many cells, and of all ranks: what a flux has to pass somewhere, where nobody looks for
  * the place. */
 #define LOOKED 10000
-static facet_status least_weight(const struct facet_solver *s, double *least) {
+static facet_status least_weight(const struct facet_solver *s, int component, double *least) {
     facet_status status = FACET_OK;
     const int32_t n = s->problem->mesh->n_cells, step = n > LOOKED ? n / LOOKED : 1;
     *least = DBL_MAX;
     for (int32_t cell = 0; cell < n; cell += step) {
         struct flux_face face;
-        TRY(flux_face_weight(s, cell, 0, NULL, &face));
+        TRY(flux_face_weight(s, cell, 0, component, NULL, &face));
         *least = fmin(*least, face.weight);
     }
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MIN, 1, least));
@@ -161,30 +163,48 @@ done:
     return status;
 }
 
-/* A flux that is small beside what K would let through is looked for in other ways as well, whatever its
- * doubt: where they differ the estimate of the error of u is wrong. */
-facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
-                        struct sample_doubt *doubt) {
+/* One component. A flux that is small beside what K would let through is looked for in other ways as well,
+ * whatever its doubt: where they differ the estimate of the error of u is wrong. modulus: of all components.
+ */
+static facet_status judge_component(const struct facet_solver *s, const struct sample_where *where, int n,
+                                    double modulus, struct flux_known *best, struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     const double error = fmax(s->report.error, DBL_EPSILON);
-    struct flux_known best = {.apart = 1.0};
-    double weights[2], least, size, modulus = 0.0;
-    for (int c = 0; c < n; c++) modulus = hypot(modulus, best.flux[c] = flux[c]);
-    TRY(part_weights(s, where, weights));
-    best.weight = weights[0];
+    double weights[2], least, size;
+    TRY(part_weights(s, where, best->component, weights));
+    best->weight = weights[0];
     *doubt = (struct sample_doubt){.error = error * weights[0] * s->report.largest};
     if (weights[0] == 0.0 ||
         fmax(doubt->error, LITTLE * LITTLE * weights[1] * s->report.largest) <= LITTLE * modulus)
         goto done;
     TRY(largest_u(s, &size));
-    best.doubt = error * best.weight * size;
-    if (fmax(best.doubt, LITTLE * LITTLE * weights[1] * size) > LITTLE * modulus)
-        TRY(flux_by_cut(s, where, n, error * size, &best));
-    TRY(least_weight(s, &least));
-    doubt->error = best.doubt * (best.apart > 1.0 ? 2.0 * best.apart : 1.0);
-    doubt->by_cells = best.weight < weights[0];
-    doubt->drive = (doubt->by_cells ? best.weight : fmin(least, best.weight)) * size;
-    memcpy(flux, best.flux, (size_t)n * sizeof *flux);
+    best->doubt = error * best->weight * size;
+    if (fmax(best->doubt, LITTLE * LITTLE * weights[1] * size) > LITTLE * modulus)
+        TRY(flux_by_cut(s, where, n, error * size, best));
+    TRY(least_weight(s, best->component, &least));
+    doubt->error = best->doubt * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
+    doubt->by_cells = best->weight < weights[0];
+    doubt->drive = (doubt->by_cells ? best->weight : fmin(least, best->weight)) * size;
+done:
+    return status;
+}
+
+facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
+                        struct sample_doubt *doubt) {
+    facet_status status = FACET_OK;
+    double modulus = 0.0, sum = 0.0, most = -1.0;
+    for (int c = 0; c < n; c++) modulus = hypot(modulus, flux[c]);
+    *doubt = (struct sample_doubt){0};
+    for (int c = 0; c < n; c++) {
+        struct flux_known best = {.component = c, .flux = flux[c], .apart = 1.0};
+        struct sample_doubt own;
+        TRY(judge_component(s, where, n, modulus, &best, &own));
+        flux[c] = best.flux;
+        sum = hypot(sum, own.error);
+        if (own.error > most) *doubt = own;
+        most = fmax(most, own.error);
+    }
+    doubt->error = sum;
 done:
     return status;
 }
