@@ -136,7 +136,7 @@ class ElasticExamples(unittest.TestCase):
     def test_sphere(self):
         for setting, (E, nu) in self.materials():
             inside, outside = (((1 - 2 * nu) * r + 4 * (1 + nu) / r ** 2) / (7 * E) for r in (1, 2))
-            for degree, tolerance in ((2, 0.015), (3, 0.0035)):
+            for degree, tolerance in ((2, 0.015), (3, 0.005)):  # at vertices: means of cells that differ by 0.01
                 values = self.solve("sphere", discretization__degree=degree, **setting)
                 for value, expected in zip(values["inside"], (inside, 0, 0)):
                     self.assert_near(value, expected, tolerance)

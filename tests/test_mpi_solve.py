@@ -125,8 +125,8 @@ class Mpi(Program):
         for a, b in zip(found, wanted):
             self.assertAlmostEqual(a, b, delta=SAME * max(size, 1e-3), msg=message)
 
-    def compare(self, case, ranks, iterations=None, device="cpu"):
-        """iterations: how many more or fewer there may be. Of several numbers of ranks the default run leaves out those
+    def compare(self, case, ranks, iterations=None, device="cpu", balance=1e-9):
+        """iterations: how many more or fewer there may be. balance: more is no rounding, of what goes through the whole. Of several numbers of ranks the default run leaves out those
         above five: ranks that wait take the processors of those that work."""
         one = self.solve(case)
         few = [n for n in ranks if n <= 5 or "FACET_LONG" in os.environ]
@@ -140,7 +140,7 @@ class Mpi(Program):
             for key, value in one.get("errors", {}).items():
                 self.same(out["errors"][key]["L2"], value["L2"], f"error of {key}, {name}")
             self.assertEqual("balance" in out, "balance" in one, name)
-            self.assertLess(out.get("balance", 0.0), 1e-11, name)
+            self.assertLess(out.get("balance", 0.0), balance, name)
             if iterations is not None:
                 self.assertLessEqual(abs(out["solver"]["iterations"] - one["solver"]["iterations"]), iterations,
                                      f"{name}: {out['solver']} {one['solver']}")
@@ -261,7 +261,7 @@ values: [{name: most, field: u, take: max}, {name: mean, field: u, take: mean}]
             self.compare(box("triangle", 2, 3) + "equation: diffusion\n" + data + "boundary: [{on: rest, neumann: 0}]\n"
                          "discretization: {degree: 2}\nsolver: {rtol: 1.0e-12, method: cg, preconditioner: pmg}\n"
                          "values: [{name: most, field: u, take: max}, {name: flux, field: q, take: integral}]\n",
-                         (3,), iterations=1)
+                         (3,), iterations=1, balance=1e-4)  # rounding of u = 2e9 beside fluxes of 1
 
     def test_bodies_that_nothing_holds(self):
         """Loads that balance; those that do not are refused with what is left of them."""

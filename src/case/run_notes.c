@@ -54,11 +54,10 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
         snprintf(text, RUN_NOTE_BYTES, "the %s '%.64s' is zero: it is %.80s", kind, name, mark);
     else
         snprintf(text, RUN_NOTE_BYTES,
-                 "the %s '%.64s' %s %.1g, and it is %.2g: an error of u of %.1g, relative, makes that of it "
-                 "where it goes through",
-                 kind, name,
-                 value->trust == RUN_ROUGH ? "may be off by" : "cannot be trusted: it may be off by",
-                 value->doubt, value->numbers[0], run->report.error);
+                 "the %s '%.64s' %s %.2g and may be off by %.1g: so much the relative algebraic error of u, "
+                 "%.1g, may change what goes through the part",
+                 kind, name, value->trust == RUN_ROUGH ? "is" : "cannot be trusted: it is", value->numbers[0],
+                 value->doubt, run->report.error);
     return text;
 }
 

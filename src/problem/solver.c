@@ -289,6 +289,7 @@ static facet_status find_break(const struct facet_solver *s, int box, char *text
     facet_status status = FACET_OK;
     struct hdg_break found = {0};
     if (s->problem->exact == NULL) return FACET_OK;
+    if (s->hdg == NULL && !mesh_is_box(s->problem->mesh)) return FACET_OK;
     if (box && mesh_is_box(s->problem->mesh))
         TRY(problem_find_box_break(s->problem, &s->resolved, &found));
     else
@@ -296,6 +297,12 @@ static facet_status find_break(const struct facet_solver *s, int box, char *text
     problem_break_text(s->problem, &found, text, bytes);
 done:
     return status;
+}
+
+/* Of a box, whether what is inside of it is looked at face by face: its parts do not have both joined sides.
+ */
+static int has_faces_here(const struct facet_solver *s) {
+    return s->problem->mesh->part != NULL && s->resolved.data.equation->by_faces;
 }
 
 /* cells: those too, where data are not numbers; else the comparison with the exact solution alone. */
@@ -313,9 +320,8 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     if (cells) TRY(find_conflict(s));
     memcpy(findings->conflict, s->conflict, sizeof s->conflict);
-    if (!box ||
-        (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
-               : gives_data(s->problem) || s->problem->mesh->part != NULL)) { /* else a box stays a box */
+    if (!box || (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
+                       : gives_data(s->problem) || has_faces_here(s))) { /* else a box stays a box */
         s->backend = &mapped_backend;
         TRY(problem_resolve_lists(s->problem, &s->resolved));
         TRY(hdg_create(mapped_device(s), &s->resolved.data, degree, NULL, NULL, &s->hdg));
