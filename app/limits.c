@@ -20,42 +20,23 @@
 #define MOST_VARIABLES 4096 /* of the environment */
 
 #ifdef __GLIBC__
-#    define LEAST_STACK (512u << 10) /* bytes: kernels keep up to 290 kB there, of one cell */
-
 static void refuse(const char *message) {
     if (write(STDERR_FILENO, message, strlen(message)) >= 0) _exit(FACET_ERROR_MACHINE);
     _exit(FACET_ERROR_MACHINE);
 }
 
-/* The bytes of "512", "64k", "8 M": OpenMP counts in kB. 0: none of these. */
-static double stack_bytes(const char *text) {
-    char *end;
-    double n = strtod(text, &end), unit = 1024.0;
-    while (*end == ' ') end++;
-    if (*end == 'b' || *end == 'B') unit = 1.0;
-    if (*end == 'm' || *end == 'M') unit = 1048576.0;
-    if (*end == 'g' || *end == 'G') unit = 1073741824.0;
-    return n * unit;
-}
-
-/* Whoever has too little stack dies without a word. The first thread's is limited by ulimit -s, and so is
- * that of others, unless OpenMP is told another size. */
+/* Whoever has too little stack dies without a word. */
 static void look_at_stack(char **environment) {
-    static const char *const variables[] = {"OMP_STACKSIZE=", "GOMP_STACKSIZE="};
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < LEAST_STACK)
-        refuse("facet: the stack is limited (ulimit -s) to less than 512 kB, which is too small; ulimit -s "
-               "8192 is "
-               "usual\n");
+    static const char *const names[] = {"OMP_STACKSIZE=", "GOMP_STACKSIZE="};
+    const char *given[2] = {NULL, NULL}, *message;
     for (char **e = environment; *e != NULL; e++)
-        for (int i = 0; i < 2; i++) {
-            const size_t n = strlen(variables[i]);
-            double bytes = strncmp(*e, variables[i], n) == 0 ? stack_bytes(*e + n) : 0.0;
-            if (bytes > 0.0 && bytes < LEAST_STACK)
-                refuse(
-                    "facet: the stack of OpenMP's threads (OMP_STACKSIZE) is less than 512 kB, which is too "
-                    "small; OMP_STACKSIZE=8M is usual\n");
-        }
+        for (int i = 0; i < 2; i++)
+            if (strncmp(*e, names[i], strlen(names[i])) == 0) given[i] = *e + strlen(names[i]);
+    message = base_small_stack(given);
+    if (message == NULL) return;
+    if (write(STDERR_FILENO, "facet: ", 7) < 0 || write(STDERR_FILENO, message, strlen(message)) < 0)
+        _exit(FACET_ERROR_MACHINE);
+    refuse("\n");
 }
 
 /* Where the threads before main are what is too much, the program starts once more and asks for one. */

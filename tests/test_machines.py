@@ -1,6 +1,7 @@
 """Machines that are set up in another way: allocators that give memory back, stacks without limit, files that are no
 files. FACET_PROGRAM says where the program is, FACET_UNMAP where the allocator of tests/unmap.c is."""
 
+import importlib.util
 import os
 import resource
 import subprocess
@@ -41,6 +42,20 @@ class Machines(Program):
                                       env={**os.environ, **variables}, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 3 if words else 0, done.stderr)
                 self.assertIn(words, done.stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "the Python package needs NumPy")
+    def test_small_stacks_of_callers(self):
+        """The library says so as well, to a caller in Python or in C."""
+        script = ("import facet, threading\n"
+                  "def make():\n"
+                  "    try: facet.Context()\n"
+                  "    except facet.Error as error: print(error)\n"
+                  "threading.stack_size(262144)\n"
+                  "thread = threading.Thread(target=make); thread.start(); thread.join()\n")
+        for words, variables in (("OMP_STACKSIZE", {"OMP_STACKSIZE": "64k"}), ("the calling thread", {})):
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "python"), **variables})
+            self.assertIn(words, done.stdout, done.stderr)
 
     def test_devices_and_pipes_are_no_files(self):
         """Refused at once: neither read without end nor waited for."""

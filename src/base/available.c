@@ -1,7 +1,10 @@
-/* What memory is left to this process, and the sentence that refuses what does not fit. See memory.h. */
+/* What memory is left to this process, and the sentences that refuse what does not fit. See memory.h. */
+#define _GNU_SOURCE /* pthread_getattr_np */
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -149,4 +152,50 @@ facet_status base_check_memory(double bytes, double available, const char *where
                      "%s would take about %.3f GiB (%.0f bytes) of memory, and %.3f GiB (%.0f bytes) are "
                      "free%s; %s",
                      text, bytes / gib, bytes, available / gib, available, where, fits);
+}
+
+/* ------------------------------------------------------------------------------------------ stacks */
+
+#define LEAST_STACK (512u << 10) /* bytes */
+#define LEAST_OWN   (400u << 10) /* of a thread, which has its guard and its variables off what it was given \
+                                  */
+
+/* The bytes of "512", "64k", "8 M": OpenMP counts in kB. 0: none of these. */
+static double stack_bytes(const char *text) {
+    char *end;
+    double n = strtod(text, &end), unit = 1024.0;
+    while (*end == ' ') end++;
+    if (*end == 'b' || *end == 'B') unit = 1.0;
+    if (*end == 'm' || *end == 'M') unit = 1048576.0;
+    if (*end == 'g' || *end == 'G') unit = 1073741824.0;
+    return n * unit;
+}
+
+const char *base_small_stack(const char *const given[2]) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < LEAST_STACK)
+        return "the stack is limited (ulimit -s) to less than 512 kB, which is too small; ulimit -s 8192 is "
+               "usual";
+    for (int i = 0; i < 2; i++) {
+        const double bytes = given[i] != NULL ? stack_bytes(given[i]) : 0.0;
+        if (bytes > 0.0 && bytes < LEAST_STACK)
+            return "the stack of OpenMP's threads (OMP_STACKSIZE) is less than 512 kB, which is too small; "
+                   "OMP_STACKSIZE=8M is usual";
+    }
+    return NULL;
+}
+
+facet_status base_check_stack(void) {
+    const char *const given[2] = {getenv("OMP_STACKSIZE"), getenv("GOMP_STACKSIZE")};
+    const char *message = base_small_stack(given);
+#ifdef __GLIBC__
+    pthread_attr_t own;
+    size_t bytes;
+    if (message == NULL && pthread_getattr_np(pthread_self(), &own) == 0) {
+        if (pthread_attr_getstacksize(&own, &bytes) == 0 && bytes < LEAST_OWN)
+            message = "the calling thread was made with a stack of less than 400 kB, which is too small";
+        pthread_attr_destroy(&own);
+    }
+#endif
+    return message == NULL ? FACET_OK : base_fail(FACET_ERROR_MACHINE, "%s", message);
 }

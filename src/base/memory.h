@@ -53,6 +53,12 @@ void base_memory_fail_at(int64_t k);
 
 /* Peak resident set of the process, in bytes. */
 int64_t base_peak_resident_bytes(void);
+/* What is wrong where a stack is too small for the kernels, which keep up to 290 kB of one cell there; NULL:
+ * the stacks are large enough. ulimit -s limits the first thread and, unless OpenMP is told another size, the
+ * others. given: the values of OMP_STACKSIZE and of GOMP_STACKSIZE, each or NULL. */
+const char *base_small_stack(const char *const given[2]);
+/* FACET_ERROR_MACHINE with that sentence, or where the calling thread was made with too small a stack. */
+facet_status base_check_stack(void);
 
 /* Bytes that this process can still take: the least of what the machine has available, what its control
  * groups leave (both versions of the interface, with all groups around its own; pages of files that can be

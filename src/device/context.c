@@ -7,6 +7,7 @@ facet_status facet_context_create(const char *device, facet_context **context) {
     facet_status status = FACET_OK;
     const struct device *found;
     *context = NULL;
+    TRY(base_check_stack());
     TRY(device_find(device, &found));
     TRY(CALLOC(*context, 1));
     (*context)->device = found;
