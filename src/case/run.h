@@ -41,6 +41,7 @@ struct run_value {
     int64_t n_moved, n_between; /* points that were moved to the boundary; that lie between cells whose values
                                    differ, and have the mean of these */
     double moved_by, apart, size; /* by how much at most; the largest number of any cell */
+    double steep;                 /* of these and extremes: what an error of 1 in u may make of them */
 };
 
 struct run_options {
