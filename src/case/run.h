@@ -31,7 +31,7 @@ struct run_value {
     double *numbers;           /* (n_points or 1) x n_components */
     struct sample_place place; /* of an extreme */
     struct sample_doubt found; /* of a flux or force, as it was taken */
-    /* Of one of which the error of u may be more than 1e-5: */
+    /* Of one of which the error of u may be more than 1e-6: */
     enum run_trust trust;
     double doubt;      /* what may be the error of u; of a zero a bound of it, in the numbers' units */
     double scale;      /* of a zero: what it is nothing of, */

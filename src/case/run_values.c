@@ -92,8 +92,7 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
                          value->numbers, &value->n_components, &about));
     value->found = about.doubt;
     value->place = about.place;
-    if (run_is_extreme(value) && hdg_find_field(wanted->field) != HDG_U)
-        TRY(find_steepness(solver, value));
+    if (run_is_extreme(value) && hdg_find_field(wanted->field) != HDG_U) TRY(find_steepness(solver, value));
 done:
     return status;
 }
@@ -106,14 +105,15 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 }
 
 /* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
- * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number with a few digits will do
- * where its doubt is below HARDLY of the scale, or below LOOSE times what was asked of the solve or
- * reached by it, MOST at most. */
-#define ENOUGH  1e-5
+ * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number will do, and is marked,
+ * where two of its digits are beyond doubt (FEW), or its doubt is below HARDLY of the scale, or below LOOSE
+ * times what was asked of the solve or reached by it, MOST at most. */
+#define ENOUGH  1e-6
 #define DIGIT   10.0
 #define NOTHING 1e-6
 #define HARDLY  1e-8
 #define LOOSE   100.0
+#define FEW     1e-2
 #define MOST    1e-6
 
 static void judge_value(const struct run *run, double largest, struct run_value *value) {
@@ -132,7 +132,7 @@ static void judge_value(const struct run *run, double largest, struct run_value 
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
-    } else if (error <= fmax(HARDLY * scale, loose * modulus)) {
+    } else if (error <= fmax(HARDLY * scale, fmax(FEW, loose) * modulus)) {
         value->trust = RUN_ROUGH;
     }
 }

@@ -11,6 +11,8 @@
 
 /* A flux that is known as well as this, relative, is not looked at again. */
 #define LITTLE 1e-6
+/* What is below this much of the largest value of a field is zero at a point. */
+#define NOTHING 1e-8
 
 /* ------------------------------------------------------------------------------------------ one face */
 
@@ -240,7 +242,7 @@ facet_status sample_point_doubt(const struct facet_solver *s, const char *name, 
     TRY(largest_of(s, "u", &u));
     if (error * steep * u <= LITTLE * size) goto done;
     TRY(largest_of(s, name, &largest));
-    if (error * steep * u > LITTLE * largest) *doubt = error * steep * u;
+    if (error * steep * u > NOTHING * largest) *doubt = error * steep * u;
 done:
     return status;
 }
