@@ -25,8 +25,9 @@ answer and relative to its own scale (u to the largest |u| of its group, fluxes 
 problem). Some run on ref and debug, with --mpi on 2 to 5 ranks, and some write files, which are read again. A run is
 
     a violation    when it ends with status 0 and a wrong number: the error is more than ten times the estimate of the
-                   run (solver.error of the JSON; where a second solve is the measure, with its own estimate added) and
-                   above 1e-7, and no note names the value;
+                   run (solver.error of the JSON, or what a note says of u in its worst group; where a second solve is the
+                   measure, with its own estimate added) and above 1e-7, and neither `bars` nor a note names the value;
+    a false alarm  when it ends with status 1 because values are not trusted, all of which are right to 1e-6;
     a failure      when it crashes, runs out of time (--timeout), writes numbers that are not finite or a file that
                    cannot be read, or ends with another status without a sentence;
     a suspect      (`box`) when its error is above 10 rtol and 1e-7 of u, or when a smooth solution does not get better
@@ -102,7 +103,7 @@ def summary(options, records):
           f"{sum(r['true'] is None for r in judged)} without a second solve to compare with")
     checked = sum(r.get("values", 0) for r in judged)
     print(f"families  " + ", ".join(f"{name} {n}" for name, n in collections.Counter(r["family"] for r in records).items()) +
-          f"; {checked} values compared")
+          f"; {checked} values compared, {sum(r.get('marked', 0) for r in judged)} more that the runs mark themselves")
     both = [r for r in judged if r["true"] is not None and r["true"] > 1e-12 and r["estimate"] is not None]
     if both:
         near = sum(1/30 <= max(r["estimate"], 1e-300)/r["true"] <= 30 for r in both)
@@ -123,7 +124,7 @@ def summary(options, records):
         if r["status"] == 1 and r["true"] is not None and r["estimate"] > 30*r["true"]:
             print_record(options, {**r, "verdict": "not trusted, though good" if r["true"] < 1e-6 else "estimate too large"})
     bad = [r for r in records if r["verdict"]]
-    order = ("failure", "violation", "little", "suspect")
+    order = ("failure", "violation", "alarm", "little", "suspect")
     bad.sort(key=lambda r: (order.index(r["verdict"]), -max(r["true"] or 0, r.get("error", 0) if r["note"] else 0)))
     for record in bad:
         if record["verdict"] == "suspect" and not options.suspects:
@@ -133,9 +134,9 @@ def summary(options, records):
     wrong = collections.Counter((r["family"], r.get("kind", "u")) for r in bad if r["verdict"] == "violation")
     for (family, what), n in wrong.most_common():
         print(f"violations of {family}, {what}: {n}")
-    print(f"{count['failure']} failures, {count['violation']} violations, {count['little']} more with errors below "
-          f"{WRONG:g}, {count['suspect']} suspects that say so")
-    return count["failure"] + count["violation"]
+    print(f"{count['failure']} failures, {count['violation']} violations, {count['alarm']} false alarms, {count['little']} "
+          f"more with errors below {WRONG:g}, {count['suspect']} suspects that say so")
+    return count["failure"] + count["violation"] + count["alarm"]
 
 
 def try_one(options, index):

@@ -31,7 +31,7 @@ struct run_value {
     double *numbers;           /* (n_points or 1) x n_components */
     struct sample_place place; /* of an extreme */
     struct sample_doubt found; /* of a flux or force, as it was taken */
-    /* Of one of which the error of u may be more than 1e-5: */
+    /* Of one of which the error of u may be more than 1e-6: */
     enum run_trust trust;
     double doubt;      /* what may be the error of u; of a zero a bound of it, in the numbers' units */
     double scale;      /* of a zero: what it is nothing of, */
@@ -41,6 +41,7 @@ struct run_value {
     int64_t n_moved, n_between; /* points that were moved to the boundary; that lie between cells whose values
                                    differ, and have the mean of these */
     double moved_by, apart, size; /* by how much at most; the largest number of any cell */
+    double steep;                 /* of these and extremes: what an error of 1 in u may make of them */
 };
 
 struct run_options {

@@ -52,6 +52,11 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
     if (!run_value_mark(run, value, mark)) return NULL;
     if (value->trust == RUN_ZERO)
         snprintf(text, RUN_NOTE_BYTES, "the %s '%.64s' is zero: it is %.80s", kind, name, mark);
+    else if (value->steep > 0.0)
+        snprintf(text, RUN_NOTE_BYTES,
+                 "the value '%.64s' may be off by %.1g: so much the relative algebraic error of u, %.1g, may "
+                 "change %.32s there",
+                 name, value->doubt, run->report.error, value->wanted->field);
     else
         snprintf(text, RUN_NOTE_BYTES,
                  "the %s '%.64s' %s %.2g and may be off by %.1g: so much the relative algebraic error of u, "

@@ -20,7 +20,10 @@ static int component_of(const struct facet_solver *solver, const struct case_val
 
 static void tell_points(int64_t n, const struct sample_point *points, struct run_value *value) {
     for (int64_t i = 0; i < n; i++)
-        if (points[i].n_cells > 0) value->size = fmax(value->size, points[i].size);
+        if (points[i].n_cells > 0) {
+            value->size = fmax(value->size, points[i].size);
+            value->steep = fmax(value->steep, points[i].steep);
+        }
     for (int64_t i = 0; i < n; i++) {
         const struct sample_point *p = &points[i];
         value->n_outside += p->n_cells == 0;
@@ -66,6 +69,16 @@ done:
     return status;
 }
 
+/* An extreme is as steep as the field at its place. */
+static facet_status find_steepness(const struct facet_solver *solver, struct run_value *value) {
+    double numbers[SAMPLE_MAX_COMPONENTS];
+    struct sample_point point;
+    facet_status status = sample_points(solver, value->wanted->field, 1, value->place.at, 1, numbers, &point);
+    value->size = fabs(value->numbers[0]);
+    if (status == FACET_OK && point.n_cells > 0) value->steep = point.steep;
+    return status;
+}
+
 static facet_status measure_taken(const struct facet_solver *solver, struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
@@ -79,6 +92,7 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
                          value->numbers, &value->n_components, &about));
     value->found = about.doubt;
     value->place = about.place;
+    if (run_is_extreme(value) && hdg_find_field(wanted->field) != HDG_U) TRY(find_steepness(solver, value));
 done:
     return status;
 }
@@ -91,14 +105,15 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 }
 
 /* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
- * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number with a few digits will do
- * where its doubt is below HARDLY of the scale, or below LOOSE times what was asked of the solve or
- * reached by it, MOST at most. */
-#define ENOUGH  1e-5
+ * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number will do, and is marked,
+ * where two of its digits are beyond doubt (FEW), or its doubt is below HARDLY of the scale, or below LOOSE
+ * times what was asked of the solve or reached by it, MOST at most. */
+#define ENOUGH  1e-6
 #define DIGIT   10.0
 #define NOTHING 1e-6
 #define HARDLY  1e-8
 #define LOOSE   100.0
+#define FEW     1e-2
 #define MOST    1e-6
 
 static void judge_value(const struct run *run, double largest, struct run_value *value) {
@@ -117,7 +132,7 @@ static void judge_value(const struct run *run, double largest, struct run_value 
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
-    } else if (error <= fmax(HARDLY * scale, loose * modulus)) {
+    } else if (error <= fmax(HARDLY * scale, fmax(FEW, loose) * modulus)) {
         value->trust = RUN_ROUGH;
     }
 }
@@ -127,6 +142,16 @@ static int is_exact(const struct run_value *value) {
     for (int c = 0; c < value->n_components && value->n_points == 0; c++)
         modulus = hypot(modulus, value->numbers[c]);
     return value->found.error <= ENOUGH * modulus;
+}
+
+/* A field at points is told to be off, and never a reason to refuse: its error is that of u, which was
+ * accepted. */
+static facet_status judge_points(const struct run *run, struct run_value *value) {
+    facet_status status = FACET_OK;
+    TRY(sample_point_doubt(run->solver, value->wanted->field, value->steep, value->size, &value->doubt));
+    if (value->doubt > 0.0) value->trust = RUN_ROUGH;
+done:
+    return status;
 }
 
 /* The scale is looked for when a value needs it. A mean is an integral over the area. */
@@ -139,6 +164,7 @@ static facet_status judge_values(struct run *run) {
         struct sample_about whole = {.doubt = value->found};
         double numbers[SAMPLE_MAX_COMPONENTS];
         int n;
+        if (value->steep > 0.0) TRY(judge_points(run, value));
         if (is_exact(value)) continue;
         if (largest < 0.0) TRY(sample_largest_flux(run->solver, &largest));
         if (wanted->take == CASE_MEAN)

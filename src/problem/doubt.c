@@ -11,6 +11,8 @@
 
 /* A flux that is known as well as this, relative, is not looked at again. */
 #define LITTLE 1e-6
+/* What is below this much of the largest value of a field is zero at a point. */
+#define NOTHING 1e-8
 
 /* ------------------------------------------------------------------------------------------ one face */
 
@@ -135,12 +137,12 @@ done:
     return status;
 }
 
-static facet_status largest_u(const struct facet_solver *s, double *size) {
+static facet_status largest_of(const struct facet_solver *s, const char *field, double *size) {
     facet_status status = FACET_OK;
     double extremes[2];
     int n;
-    TRY(sample_take(s, "u", -1, SAMPLE_MAX, NULL, &extremes[0], &n));
-    TRY(sample_take(s, "u", -1, SAMPLE_MIN, NULL, &extremes[1], &n));
+    TRY(sample_take(s, field, -1, SAMPLE_MAX, NULL, &extremes[0], &n));
+    TRY(sample_take(s, field, -1, SAMPLE_MIN, NULL, &extremes[1], &n));
     *size = fmax(fabs(extremes[0]), fabs(extremes[1]));
 done:
     return status;
@@ -177,7 +179,7 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     if (weights[0] == 0.0 ||
         fmax(doubt->error, LITTLE * LITTLE * weights[1] * s->report.largest) <= LITTLE * modulus)
         goto done;
-    TRY(largest_u(s, &size));
+    TRY(largest_of(s, "u", &size));
     best->doubt = error * best->weight * size;
     if (fmax(best->doubt, LITTLE * LITTLE * weights[1] * size) > LITTLE * modulus)
         TRY(flux_by_cut(s, where, n, error * size, best));
@@ -205,6 +207,42 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_where 
         most = fmax(most, own.error);
     }
     doubt->error = sum;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ points */
+
+facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    const double order = (s->options.degree + 1) * (s->options.degree + 1);
+    double middle[3], x[3], J[9], volume, K = 1.0, most = 0.0;
+    *steep = 0.0;
+    if (field == HDG_U || field == HDG_U_STAR) return FACET_OK;
+    mesh_middle(mesh, cell, -1, middle, J);
+    if (field != HDG_H && field != HDG_STRAIN && field != HDG_VORTICITY)
+        TRY(stiffness_at(s, cell, middle, &K));
+    for (int face = 0; face < shape_n_faces(mesh_block_of(mesh, cell)->shape); face++) {
+        const double area = face_area(s, cell, face, x, &volume);
+        if (volume > 0.0) most = fmax(most, area / volume);
+    }
+    *steep = order * K * most;
+done:
+    return status;
+}
+
+facet_status sample_point_doubt(const struct facet_solver *s, const char *name, double steep, double size,
+                                double *doubt) {
+    facet_status status = FACET_OK;
+    const double error = fmax(s->report.error, DBL_EPSILON);
+    double u, largest;
+    *doubt = 0.0;
+    if (error * steep * s->report.largest <= LITTLE * size) goto done;
+    TRY(largest_of(s, "u", &u));
+    if (error * steep * u <= LITTLE * size) goto done;
+    TRY(largest_of(s, name, &largest));
+    if (error * steep * u > NOTHING * largest) *doubt = error * steep * u;
 done:
     return status;
 }

@@ -281,6 +281,28 @@ done:
     return status;
 }
 
+/* How steep the field may be at points, in the cells of all parts. Neighbours on a line are often in one
+ * cell. */
+static facet_status find_steepness(const struct sample_field *f, int64_t n, const struct found *found,
+                                   struct sample_point *points) {
+    facet_status status = FACET_OK;
+    int32_t before = -1;
+    double here = 0.0, *steep = NULL;
+    if (f->field == HDG_U || f->field == HDG_U_STAR) goto done;
+    TRY(CALLOC(steep, n));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = found->starts[i]; k < found->starts[i + 1]; k++) {
+            if (found->cells[k] != before) TRY(flux_steepness(f->from, f->field, found->cells[k], &here));
+            before = found->cells[k];
+            steep[i] = fmax(steep[i], here);
+        }
+    TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_MAX, (int)n, steep));
+    for (int64_t i = 0; i < n; i++) points[i].steep = steep[i];
+done:
+    base_free(&steep);
+    return status;
+}
+
 /* The sums over the cells of this part; and how far they are apart, the cells of all parts. */
 static facet_status add_up(const struct sample_field *f, int64_t n, const struct found *found,
                            const uint8_t *elsewhere, const double *all, double *values,
@@ -347,6 +369,7 @@ static facet_status evaluate_together(const struct sample_field *f, int64_t n, c
     TRY(ALLOC(all, found.n * f->components));
     TRY(evaluate_all(f, &found, all));
     TRY(add_up(f, n, &found, elsewhere, all, values, manner->points));
+    if (manner->points != NULL) TRY(find_steepness(f, n, &found, manner->points));
     TRY(team_reduce(mesh_team(mesh), TEAM_SUM, (int)n * f->components, values));
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] == 0 && !manner->may_leave) TRY(mesh_fail_outside(mesh, x + i * mesh->dim, NULL));

@@ -435,9 +435,10 @@ facet_status sample_field_here(const struct sample_field *f, int64_t n, const do
 facet_status sample_field_evaluate(const struct sample_field *f, const char *call, int64_t n_points,
                                    const double *x, double *values);
 /* What is to be told of a point: how far it was moved to the surface (NaN: it lies outside the mesh, and has
- * no value), how many cells it touches, how far their values are apart, and the largest of these. */
+ * no value), how many cells it touches, how far their values are apart, and the largest of these; steep: what
+ * an error of 1 in u may make of the field there (flux_steepness). */
 struct sample_point {
-    double away, apart, size;
+    double away, apart, size, steep;
     int64_t n_cells;
 };
 /* facet_solver_evaluate for points that are those of all processes. may_leave: values are NaN at those
@@ -477,6 +478,13 @@ struct sample_where;
  * better, the better number. Collective. */
 facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
                         struct sample_doubt *doubt);
+/* What an error of 1 in u may make of a field inside a cell: of fluxes and stresses K (p + 1)^2 A / V, of u
+ * nothing that u would not tell (0). */
+facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep);
+/* How well a field is known at points where it is as steep as this and has these values at most: what the
+ * error of u may make of it, or 0 where that is nothing beside its largest value. Collective. */
+facet_status sample_point_doubt(const struct facet_solver *s, const char *name, double steep, double size,
+                                double *doubt);
 /* The largest flux or force through a part that has a condition: of each the integral of the modulus, face by
  * face. Collective. */
 facet_status sample_largest_flux(const struct facet_solver *s, double *largest);

@@ -13,7 +13,7 @@
 #include "problem/problem.h"
 
 /* A group is told when its own error is above this, and so many times that of the whole. */
-#define LEAST_ERROR 1e-6
+#define LEAST_ERROR 1e-7
 #define WORSE       10.0
 /* Beside the whole, a group with so little of u is zero up to rounding, and its error is nobody's concern. */
 #define NOTHING 1e-14
