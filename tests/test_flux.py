@@ -196,6 +196,22 @@ values:
                 self.assertEqual(out["values"]["y"], 0)
                 self.assertIn("of the largest force)", text)
 
+    def test_radial_forces(self):
+        """A rubber ring, bonded below, under inner pressure: the stress around the axis bears a third of the load, so that
+        radial forces on the surface do not balance."""
+        status, out, text = self.run_case("""mesh: {box: {lower: [1, 0], upper: [2, 1], cells: [6, 4], shape: quad}}
+equation: elasticity
+plane: axisymmetric
+material: {E: 1, nu: 0.49999}
+boundary: [{on: ymin, fixed: true}, {on: xmin, pressure: 1}, {on: rest, traction: [0, 0]}]
+discretization: {degree: 3}
+values:
+  - {name: held, field: traction, take: integral, on: ymin}
+  - {name: shear, field: stress, component: xy, take: integral, on: ymin}
+""")
+        self.assertEqual(status, 0, text)
+        self.assert_close(out["values"]["held"][0], -out["values"]["shear"], "held", 1e-3)
+
     def test_drawn_layers(self):
         """Rule: what is not marked is right to 1e-5, and a status 1 has a reason."""
         draw = random.Random(46)

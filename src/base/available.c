@@ -157,8 +157,9 @@ facet_status base_check_memory(double bytes, double available, const char *where
 /* ------------------------------------------------------------------------------------------ stacks */
 
 #define LEAST_STACK (512u << 10) /* bytes */
-#define LEAST_OWN   (400u << 10) /* of a thread, which has its guard and its variables off what it was given \
-                                  */
+#define LEAST_OWN                                                                                            \
+    (400u << 10) /* of a thread, which has its guard and its variables off what it was given                 \
+                  */
 
 /* The bytes of "512", "64k", "8 M": OpenMP counts in kB. 0: none of these. */
 static double stack_bytes(const char *text) {

@@ -371,9 +371,12 @@ done:
 }
 
 /* The data are those of the solve, and cells balance what goes through their faces. A reaction that varies
- * would have to be integrated as the solve does. */
-static int can_balance(const struct facet_solver *s) {
+ * would have to be integrated as the solve does. In a body of revolution the stress around the axis takes
+ * part in the balance of radial forces, so that the forces on the surface of S do not balance by themselves.
+ */
+static int can_balance(const struct facet_solver *s, int component) {
     const struct equation *e = s->resolved.data.equation;
+    if (e->is_vector && s->resolved.data.plane == HDG_AXISYMMETRIC && component == 0) return 0;
     for (int r = 0; s->resolved.data.reaction != NULL && r < s->resolved.n_regions; r++)
         if (s->resolved.data.reaction[r] != NULL && !field_is_constant(s->resolved.data.reaction[r], NULL))
             return 0;
@@ -414,7 +417,7 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where
     facet_status status = FACET_OK;
     struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n, .component = best->component};
     int64_t decades[N_DECADES];
-    if (!can_balance(s)) return FACET_OK;
+    if (!can_balance(s, best->component)) return FACET_OK;
     TRY(mesh_need_lists(c.mesh));
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     TRY(cut_create(&c, where));
