@@ -116,7 +116,7 @@ static const char *points_note(const struct run *run, enum run_note which, char 
         used = snprintf(text, RUN_NOTE_BYTES, "%s are outside the mesh, and have no value",
                         points_text(worst, worst->n_outside, points));
     if (n > 1 && used < RUN_NOTE_BYTES)
-        snprintf(text + used, (size_t)(RUN_NOTE_BYTES - used), "; so it is with %d other value%s", n - 1,
+        snprintf(text + used, (size_t)(RUN_NOTE_BYTES - used), "; the same holds for %d other value%s", n - 1,
                  n > 2 ? "s" : "");
     return text;
 }

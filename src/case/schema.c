@@ -375,7 +375,8 @@ static const struct schema_entry table[] = {
     ROW("values[].name", SCHEMA_TEXT, "Its name in the output.", REQUIRED),
     ROW("values[].field", SCHEMA_WORD,
         "`flux` is q . n through the part of the boundary named by `on`; `traction` is sigma n there, whose "
-        "integral is the force upon that part.",
+        "integral is the force upon that part (of a body of revolution, x is the integral of the radial "
+        "traction). Both have an integral and a mean, but no extremes.",
         REQUIRED,
         WORDS("u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "stress_across", "strain",
               "von_mises", "vorticity", "traction")),

@@ -365,9 +365,9 @@ void problem_conflict_text(const struct problem *p, const struct options *option
     if (p->mesh->dim == 3) snprintf(z, sizeof z, ", %.6g", c->at[2]);
     snprintf(text, bytes,
              "%s of '%s' and '%s' differ by %.3g%s at (%.6g, %.6g%s), where these parts meet: u has no "
-             "single value there; %s",
+             "single value there, and the %s through these parts grows without a limit on finer meshes; %s",
              vector ? "the displacements" : "the Dirichlet data", c->parts[0], c->parts[1], c->difference,
-             component, c->at[0], c->at[1], z,
+             component, c->at[0], c->at[1], z, vector ? "force" : "flux",
              options->discretization == DISCRETIZATION_HDG ? "every face keeps its own data"
                                                            : "the mean of the parts is taken");
 }
