@@ -174,8 +174,7 @@ facet_status elastic_face_stress(struct local *l, const struct hdg_solution *s, 
     int32_t region = local_region(&h->data, l->block, l->cell);
     double *mu = moduli, *lambda = mu + n, *strain = lambda + n;
     facet_status status = elastic_moduli(&h->data, region, n, l->x, mu, lambda);
-    if (status == FACET_OK && gradient && !natural)
-        status = elastic_thermal(l, n, l->x, strain + n, strain);
+    if (status == FACET_OK && gradient && !natural) status = elastic_thermal(l, n, l->x, strain + n, strain);
     for (int q = 0; q < n && status == FACET_OK; q++, Q += size) {
         double stress[9];
         double p = gradient
