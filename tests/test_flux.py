@@ -147,6 +147,43 @@ discretization: {degree: 3, method: %s}
             self.assertEqual(out["values"]["l"], 0)
             self.assertIn("of the largest flux)", text)
 
+    def test_values_at_points(self):
+        """q where K is 1e10: the error of u is all that there is of it, which points, lines and extremes tell; where K
+        is not, they say nothing, and of zeros neither."""
+        case = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [4, 2], shape: %s}}
+equation: diffusion
+conductivity: if(x<1, 1, %g)
+boundary: [{on: xmin, dirichlet: 0}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 2, operator: mapped}
+values:
+  - {name: soft, field: q, component: x, at: [0.3, 0.4]}
+  - {name: stiff, field: q, component: x, at: [1.7, 0.4]}
+  - {name: along, field: q, component: x, along: [[0.3, 0.4], [1.7, 0.4]], points: 5}
+  - {name: most, field: q, component: x, take: max}
+  - {name: across, field: q, component: y, at: [0.3, 0.4]}
+"""
+        for shape in ("triangle", "quad"):
+            for loose in ([], ["--set", "solver.method=cg", "--set", "solver.rtol=1e-8"]):
+                status, out, text = self.run_case(case % (shape, 1e10) + "solver: {method: direct}\n", *loose)
+                self.assertEqual((status, list(out["bars"])), (0, ["stiff", "along", "most"]), text)
+                for name, got in (("stiff", out["values"]["stiff"]), ("most", out["values"]["most"])):
+                    self.assertLess(abs(got + 1 / (1 + 1e-10)), out["bars"][name]["error"], name)
+                self.assert_close(out["values"]["soft"], -1 / (1 + 1e-10), "soft")
+                self.assertIn("the value 'stiff' may be off by", " ".join(out["notes"]))
+            status, out, text = self.run_case(case % (shape, 2))
+            self.assertEqual((status, out.get("bars")), (0, None), text)
+
+    def test_two_digits_will_do(self):
+        """A flux with a doubt of a thousandth is marked, and no reason for status 1."""
+        status, out, text = self.run_case("""mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [16, 8]}}
+equation: diffusion
+conductivity: if(x<1, 1, 1e9)
+boundary: [{on: xmin, dirichlet: 0}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 3, method: condensed}
+""" + SIDES)
+        self.assertEqual((status, list(out["bars"])), (0, ["r"]), text)
+        self.assertLess(abs(out["values"]["r"] + 1), out["bars"]["r"]["error"])
+
     def test_a_value_that_cannot_be_trusted(self):
         """It is marked, status 1; all else is there. Where the solve fails there is nothing to look at."""
         case = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [16, 8]}}

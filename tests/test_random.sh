@@ -3,4 +3,4 @@
 # and sixty of all families, none extreme.
 try="$FACET_SOURCE_DIR/tools/try.py"
 "${FACET_PYTHON:-python3}" "$try" 80 3 --family box --facet "$FACET_PROGRAM" || exit 1
-exec "${FACET_PYTHON:-python3}" "$try" 60 5 --extreme 0 --skip extreme,derived --facet "$FACET_PROGRAM"
+exec "${FACET_PYTHON:-python3}" "$try" 60 5 --extreme 0 --facet "$FACET_PROGRAM"

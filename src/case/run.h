@@ -158,6 +158,8 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
 /* Of a value that is not exact: the sentence, and what stands behind its number in a report. */
 const char *run_value_note(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
 const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
+/* The largest value of a field at all points where it is asked for, extremes among them. */
+double run_largest_of(const struct run *run, const char *field);
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]);
 const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
 

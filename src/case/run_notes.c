@@ -76,8 +76,7 @@ static const char *points_text(const struct run_value *value, int64_t n, char te
     return text;
 }
 
-/* The largest value of a field at all points where it is asked for. */
-static double largest_of(const struct run *run, const char *field) {
+double run_largest_of(const struct run *run, const char *field) {
     double largest = 0.0;
     for (int i = 0; i < run->n_values; i++)
         if (strcmp(run->values[i].wanted->field, field) == 0) largest = fmax(largest, run->values[i].size);
@@ -95,7 +94,8 @@ static const char *points_note(const struct run *run, enum run_note which, char 
         double size = which == RUN_NOTE_MOVED     ? v->moved_by
                       : which == RUN_NOTE_BETWEEN ? v->apart
                                                   : (double)v->n_outside;
-        if (which == RUN_NOTE_BETWEEN && !(size > RUN_NOTED * largest_of(run, v->wanted->field))) continue;
+        if (which == RUN_NOTE_BETWEEN && !(size > RUN_NOTED * run_largest_of(run, v->wanted->field)))
+            continue;
         n += size > 0.0;
         if (size > most) worst = v;
         most = fmax(most, size);

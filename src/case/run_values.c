@@ -148,7 +148,9 @@ static int is_exact(const struct run_value *value) {
  * accepted. */
 static facet_status judge_points(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
-    TRY(sample_point_doubt(run->solver, value->wanted->field, value->steep, value->size, &value->doubt));
+    const char *field = value->wanted->field;
+    TRY(sample_point_doubt(run->solver, field, value->steep, value->size, run_largest_of(run, field),
+                           &value->doubt));
     if (value->doubt > 0.0) value->trust = RUN_ROUGH;
 done:
     return status;

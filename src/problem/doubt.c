@@ -233,14 +233,14 @@ done:
 }
 
 facet_status sample_point_doubt(const struct facet_solver *s, const char *name, double steep, double size,
-                                double *doubt) {
+                                double known, double *doubt) {
     facet_status status = FACET_OK;
-    const double error = fmax(s->report.error, DBL_EPSILON);
+    const double error = fmax(s->report.error, DBL_EPSILON), little = fmax(LITTLE * size, NOTHING * known);
     double u, largest;
     *doubt = 0.0;
-    if (error * steep * s->report.largest <= LITTLE * size) goto done;
+    if (error * steep * s->report.largest <= little) goto done;
     TRY(largest_of(s, "u", &u));
-    if (error * steep * u <= LITTLE * size) goto done;
+    if (error * steep * u <= little) goto done;
     TRY(largest_of(s, name, &largest));
     if (error * steep * u > NOTHING * largest) *doubt = error * steep * u;
 done:

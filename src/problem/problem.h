@@ -482,9 +482,10 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_where 
  * nothing that u would not tell (0). */
 facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep);
 /* How well a field is known at points where it is as steep as this and has these values at most: what the
- * error of u may make of it, or 0 where that is nothing beside its largest value. Collective. */
+ * error of u may make of it, or 0 where that is nothing beside its largest value, which is looked for where
+ * `known`, a value that it has somewhere, does not say so already. Collective. */
 facet_status sample_point_doubt(const struct facet_solver *s, const char *name, double steep, double size,
-                                double *doubt);
+                                double known, double *doubt);
 /* The largest flux or force through a part that has a condition: of each the integral of the modulus, face by
  * face. Collective. */
 facet_status sample_largest_flux(const struct facet_solver *s, double *largest);
