@@ -36,7 +36,7 @@ problem). Some run on ref and debug, with --mpi on 2 to 5 ranks, and some write 
 Prints them (suspects with --suspects), worst first, each with the call that repeats it, and counts all other ends of
 runs by their message. --skip leaves kinds of values out (extreme, potential, flux, ..; derived: fluxes and stresses
 whose error is what the estimated error of u makes of them). After --within seconds no
-problem is begun any more, and the summary is that of those which were. Exits 1 after a violation or failure. Of
+problem is begun any more, and the summary counts the problems that were begun. Exits 1 after a violation or failure. Of
 solutions that are "not trusted", --before names a program that writes them all the same: which were good?
 """
 import argparse

@@ -44,8 +44,8 @@ struct solver_electrodes {
     int n;
     double *C;    /* n x n */
     double **psi; /* n traces; NULL: the totals are integrals of q */
-    /* n each: the root of <tau e, e> of their errors, as the solves estimate them; and the same of what makes
-     * these, by what is left of the equations. */
+    /* n each. lack: the norm, the root of <tau e, e>, of the error e of psi that its solve estimates. rest:
+     * the norm of the error that the residual of its equations leaves. */
     double *lack, *rest;
 };
 
