@@ -192,12 +192,12 @@ class Cells(unittest.TestCase):
                 "solver": {"method": "cg", "preconditioner": "auto", "rtol": 1e-12}, "values": take, **more}
 
     def compare_bodies(self, case, tolerance=TOLERANCE):
-        """Of balances both are rounding."""
+        """Balances hold what rounding and residuals leave, on both devices about as much."""
         cpu, gpu = (self.solve_case(case, device) for device in ("cpu", DEVICE))
         self.assertLessEqual(gpu["solver"]["iterations"], cpu["solver"]["iterations"] * 41 // 40 + 2)
         self.assert_near(cpu["values"], gpu["values"], "values", tolerance)
         self.assert_near(cpu.get("errors", {}), gpu.get("errors", {}), "errors", tolerance)
-        self.assertLess(gpu["balance"], max(1e-10, 0.1 * tolerance))
+        self.assertLess(gpu["balance"], max(1e-10, 0.1 * tolerance, 10 * cpu["balance"]))
         return gpu
 
     def stays_there(self, gpu):
