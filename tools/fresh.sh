@@ -104,7 +104,7 @@ with_packages() { # NAME LIST...
 }
 
 trial_demo() {
-    said=("tip +-0.2418" "beam.png" "u L2  rate" "built without the benches")
+    said=("tip +-0.24179" "beam.png" "u L2  rate" "built without the benches")
     root_trial demo "make demo && ! build/facet bench"
 }
 trial_test() {
@@ -149,7 +149,7 @@ echo "by CMake:"; ./b/user
 SCRIPT
 }
 trial_user() {
-    said=("tip +-0.2418" "beam.png")
+    said=("tip +-0.24179" "beam.png")
     with_packages user program picture
     inside user engineer <<<"cd ~/facet && make demo"
 }
@@ -160,7 +160,7 @@ trial_user-bare() {
     inside user-bare engineer <<<"cd ~/facet && make demo"
 }
 trial_user-required() {
-    said=("without libsuitesparse-dev: direct solves use LAPACK" "without zlib1g-dev" "without python3" "tip +-0.2418"
+    said=("without libsuitesparse-dev: direct solves use LAPACK" "without zlib1g-dev" "without python3" "tip +-0.24179"
           "No picture was made")
     copy_system user-required
     inside user-required root <<<'cd /home/engineer/facet; eval "$(grep ^required= tools/install-packages.sh)"
@@ -176,7 +176,7 @@ trial_offline() {
     inside offline root --net <<<"cd /home/engineer/facet; make demo"
 }
 trial_read-only() {
-    said=("cannot be written; build elsewhere: make BUILD=" "tip +-0.2418" "beam.png")
+    said=("cannot be written; build elsewhere: make BUILD=" "tip +-0.24179" "beam.png")
     with_packages read-only program picture
     chmod -R a-w "$folder/read-only/home/engineer/facet"
     inside read-only engineer <<<"cd ~/facet; ! make demo && make demo BUILD=/tmp/facet"
@@ -190,13 +190,13 @@ trial_full-disk() {
     inside full-disk engineer <<<"cd ~/facet && make demo BUILD=/mnt/facet"
 }
 trial_spaces() {
-    said=("tip +-0.2418" "beam.png")
+    said=("tip +-0.24179" "beam.png")
     with_packages spaces program picture
     mv "$folder/spaces/home/engineer/facet" "$folder/spaces/home/engineer/my \$facet, (new)"
     inside spaces engineer <<<'cd ~/"my \$facet, (new)" && make demo && make -s install PREFIX=/tmp/prefix && /tmp/prefix/bin/facet info'
 }
 trial_old-cmake() {
-    said=("cmake version 3.22" "tip +-0.2418")
+    said=("cmake version 3.22" "tip +-0.24179")
     with_packages old-cmake program picture wheel
     inside old-cmake engineer <<'SCRIPT'
 python3 -m venv ~/venv && ~/venv/bin/pip install --quiet 'cmake==3.22.*'
@@ -205,19 +205,19 @@ cd ~/facet && make demo
 SCRIPT
 }
 trial_clang() {
-    said=("clang" "threads    2" "tip +-0.2418")
+    said=("clang" "threads    2" "tip +-0.24179")
     with_packages clang program picture
     inside clang root <<<"apt-get install -y --no-install-recommends clang libomp-dev" >>"$folder/clang.packages.log" 2>&1
     inside clang engineer <<<"cd ~/facet && CC=clang make demo && build/facet info"
 }
 trial_no-openmp() {
-    said=("OpenMP is not used" "libomp-dev" "1 thread" "tip +-0.2418")
+    said=("OpenMP is not used" "libomp-dev" "1 thread" "tip +-0.24179")
     with_packages no-openmp program picture
     inside no-openmp root <<<"apt-get install -y --no-install-recommends clang" >>"$folder/no-openmp.packages.log" 2>&1
     inside no-openmp engineer <<<"cd ~/facet && CC=clang make demo"
 }
 trial_no-avx() { # a processor of 2008, by emulation
-    said=("kernels for none" "tip +-0.2418")
+    said=("kernels for none" "tip +-0.24179")
     with_packages no-avx program picture
     inside no-avx root <<<"apt-get install -y --no-install-recommends qemu-user" >>"$folder/no-avx.packages.log" 2>&1
     inside no-avx engineer <<'SCRIPT'
@@ -228,20 +228,20 @@ qemu-x86_64 -cpu Nehalem build/facet solve examples/beam.yaml --threads 1
 SCRIPT
 }
 trial_archive() {
-    said=("facet 0\.[0-9.]+ \(commit $(git -C "$source" rev-parse --short HEAD)" "tip +-0.2418")
+    said=("facet 0\.[0-9.]+ \(commit $(git -C "$source" rev-parse --short HEAD)" "tip +-0.24179")
     with_packages archive program picture
     rm -rf "$folder/archive/home/engineer/facet"
     git -C "$source" archive --prefix=facet/ HEAD | tar -x -C "$folder/archive/home/engineer"
     inside archive engineer <<<"cd ~/facet && make demo && build/facet --version"
 }
 trial_no-cholmod() {
-    said=("CHOLMOD is not used" "tip +-0.2418")
+    said=("CHOLMOD is not used" "tip +-0.24179")
     with_packages no-cholmod program picture
     inside no-cholmod root <<<"apt-get remove -y libsuitesparse-dev" >>"$folder/no-cholmod.packages.log" 2>&1
     inside no-cholmod engineer <<<"cd ~/facet && make demo"
 }
 trial_no-zlib() {
-    said=("zlib is not used" "tip +-0.2418" "beam.png")
+    said=("zlib is not used" "tip +-0.24179" "beam.png")
     with_packages no-zlib program picture
     inside no-zlib root <<<"apt-get remove -y zlib1g-dev" >>"$folder/no-zlib.packages.log" 2>&1
     inside no-zlib engineer <<<"cd ~/facet && make demo"
