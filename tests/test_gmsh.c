@@ -328,6 +328,27 @@ static void test_serendipity_and_mixed_order(void **state) {
     mesh_destroy(&mesh);
 }
 
+/* A cell is valid whichever corner comes first, also where the chords at that corner make more than 180
+ * degrees. */
+static void test_first_corners(void **state) {
+    (void)state;
+    for (int first = 0; first < 4; first++) {
+        char text[1000];
+        int n = snprintf(text, sizeof text,
+                         HEAD_22
+                         "$Nodes\n9\n1 0 0 0\n2 1 -0.2 0\n3 0 1 0\n4 -1 -0.2 0\n5 0.5 0.05 0\n6 0.5 0.4 0\n"
+                         "7 -0.5 0.4 0\n8 -0.5 0.05 0\n9 0 0.3 0\n$EndNodes\n$Elements\n1\n1 10 0");
+        for (int i = 0; i < 8; i++)
+            n += snprintf(text + n, sizeof text - (size_t)n, " %d", 1 + i / 4 * 4 + (i + first) % 4);
+        snprintf(text + n, sizeof text - (size_t)n, " 9\n$EndElements\n");
+        struct facet_mesh *mesh = read_text(text);
+        double chords = 1, segments = -0.2; /* between the parabolas of the sides and their chords */
+        assert_true(fabs(mesh_measure(mesh) - (chords + segments)) < 1e-14);
+        assert_false(mesh->blocks[0].affine[0]);
+        mesh_destroy(&mesh);
+    }
+}
+
 /* Numbers in every writing; the language of the program does not matter. */
 static void test_numbers(void **state) {
     (void)state;
@@ -575,6 +596,7 @@ int main(void) {
         cmocka_unit_test(test_groups_merge),
         cmocka_unit_test(test_sparse_tags),
         cmocka_unit_test(test_serendipity_and_mixed_order),
+        cmocka_unit_test(test_first_corners),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_refused_files),
         cmocka_unit_test(test_refused_texts),

@@ -258,9 +258,11 @@ static void determinant_range(const struct block_check *check, int32_t cell, con
                               double *lowest, double *highest) {
     double J[9];
     mesh_affine_jacobian(check->block->shape, check->order, nodes, J);
-    *lowest = *highest = mesh_determinant(check->dim, J);
     check->block->affine[cell] = (uint8_t)is_affine(check, nodes, J, size);
+    *lowest = *highest = mesh_determinant(check->dim, J);
     if (check->block->affine[cell]) return;
+    *lowest = INFINITY; /* the chords at a corner say nothing of a cell that is curved there */
+    *highest = -INFINITY;
     for (int s = 0; s < check->samples.n; s++) {
         double determinant = mesh_sample_determinant(&check->samples, s, nodes);
         *lowest = fmin(*lowest, determinant);
