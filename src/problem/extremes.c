@@ -45,7 +45,6 @@ struct search {
     const struct facet_solver *s;
     enum hdg_field field;
     struct sought what;
-    int squares;            /* what counts is a root, of a square that is smooth */
     int degree, order, dim; /* of the field; of the lattice of samples; of a region */
     struct lattice lattices[SHAPE_COUNT];
     const struct sample_where *where;
@@ -126,12 +125,45 @@ done:
     return status;
 }
 
+/* The von Mises stress is the magnitude of these parts of the stress, which are polynomials if it is one:
+ * differences of normal stresses by sqrt(2), shear by sqrt(3). across: the third normal stress of 2D. */
+static void split_stress(int dim, const double *stress, double across, double *parts) {
+    const double normal[3] = {stress[0], stress[dim + 1], dim == 3 ? stress[8] : across};
+    for (int a = 0; a < 3; a++) parts[a] = sqrt(0.5) * (normal[a] - normal[(a + 1) % 3]);
+    for (int a = 0, i = 3; a < dim; a++)
+        for (int b = 0; b < a; b++) parts[i++] = sqrt(0.75) * (stress[a * dim + b] + stress[b * dim + a]);
+}
+
+/* values: n_cells x points x components, of von Mises stresses those of split_stress. */
+static facet_status evaluate(const struct search *w, int n_cells, const int32_t *cells,
+                             const struct backend_points *points, double *values) {
+    facet_status status = FACET_OK;
+    const int dim = w->s->problem->mesh->dim;
+    const int64_t n = (int64_t)n_cells * points->n;
+    double *stress = NULL, *across = NULL;
+    if (w->field != HDG_VON_MISES)
+        return w->s->backend->evaluate(w->s, w->field, n_cells, cells, points, values);
+    TRY(ALLOC(stress, n * dim * dim));
+    TRY(w->s->backend->evaluate(w->s, HDG_STRESS, n_cells, cells, points, stress));
+    if (dim == 2) {
+        TRY(ALLOC(across, n));
+        TRY(w->s->backend->evaluate(w->s, HDG_ACROSS, n_cells, cells, points, across));
+    }
+    for (int64_t p = 0; p < n; p++)
+        split_stress(dim, stress + p * dim * dim, dim == 2 ? across[p] : 0.0,
+                     values + p * w->what.components);
+done:
+    base_free(&stress);
+    base_free(&across);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------ samples */
 
 /* Fields that are no polynomials of the degree, even where data are constant, are given twice the reach. */
 static double reach_of(const struct search *w, enum shape shape) {
     const int raised = w->s->resolved.data.equation->raise && w->field == HDG_U && !shape_is_simplex(shape);
-    const int rough = raised || w->field == HDG_VON_MISES || w->field == HDG_Q_STAR;
+    const int rough = raised || w->field == HDG_Q_STAR;
     return (rough ? 2.0 : 1.0) * peak_reach(shape, w->degree, w->order);
 }
 
@@ -170,7 +202,7 @@ static facet_status sample_chunk(const struct search *w, int64_t first, int64_t 
             TRY(ALLOC(values, room = TOGETHER * size));
             TRY(ALLOC(work, 2 * points->n));
         }
-        TRY(w->s->backend->evaluate(w->s, w->field, n, cells, points, values));
+        TRY(evaluate(w, n, cells, points, values));
         const struct lattice *lattice = &w->lattices[shape_of(w, region_at(w, first))];
         for (int i = 0; i < n; i++) {
             bounds_of_samples(&w->what, lattice, values + i * size, &w->seen[first + i]);
@@ -269,10 +301,10 @@ done:
 
 /* Squares keep the order, of negative numbers too. */
 static double to_sought(const struct search *w, double value) {
-    return w->squares ? value * fabs(value) : value;
+    return w->what.one ? value : value * fabs(value);
 }
 static double from_sought(const struct search *w, double sought) {
-    return w->squares ? copysign(sqrt(fabs(sought)), sought) : sought;
+    return w->what.one ? sought : copysign(sqrt(fabs(sought)), sought);
 }
 
 /* The peak of the polynomials through the values (points x components) at the table's points. */
@@ -286,10 +318,8 @@ static void find_peak(const struct search *w, const struct peak_table *table, do
                                    .slack = fmax(to_sought(w, w->best + w->slack) - up, 1e-15 * fabs(up)),
                                    .tie = up - low};
     double most;
-    for (int64_t i = 0; w->what.one && i < peak_n_points(table); i++) {
-        const double v = values[i * w->what.components + w->what.first];
-        values[i] = w->squares ? v * v : v;
-    }
+    for (int64_t i = 0; w->what.one && i < peak_n_points(table); i++)
+        values[i] = values[i * w->what.components + w->what.first];
     peak_find(table, &goal, values, scratch, &most, found->t);
     found->value = from_sought(w, most);
     found->degree = table->degree;
@@ -312,7 +342,7 @@ static facet_status look_at_chunk(const struct search *w, int64_t first, int64_t
         int32_t cells[TOGETHER];
         int kind = 0;
         n = gather_run(w, look->list, first, end, &kind, cells);
-        TRY(w->s->backend->evaluate(w->s, w->field, n, cells, &w->nodes[kind], values));
+        TRY(evaluate(w, n, cells, &w->nodes[kind], values));
         for (int i = 0; i < n; i++) {
             look->found[first + i].region = look->list[first + i];
             find_peak(w, &w->table, values + i * size, scratch, &look->found[first + i]);
@@ -349,7 +379,7 @@ static facet_status sizes_at(const struct search *w, struct region r, int n, con
     double *values = NULL;
     TRY(ALLOC(values, n * w->what.components));
     TRY(prepare(w, r, n, frame, &points));
-    TRY(w->s->backend->evaluate(w->s, w->field, 1, &r.cell, &points, values));
+    TRY(evaluate(w, 1, &r.cell, &points, values));
     for (int p = 0; p < n; p++) sizes[p] = sought_size(&w->what, values + (int64_t)p * w->what.components);
     if (x != NULL) w->s->backend->map(w->s, r.cell, &points, x);
 done:
@@ -368,7 +398,7 @@ static facet_status look_closer(const struct search *w, struct found *found) {
     TRY(ALLOC(values, peak_n_points(&table) * w->what.components));
     TRY(ALLOC(scratch, peak_scratch(&table, w->what.components)));
     TRY(prepare_nodes(w, r, &table, &points));
-    TRY(w->s->backend->evaluate(w->s, w->field, 1, &r.cell, &points, values));
+    TRY(evaluate(w, 1, &r.cell, &points, values));
     find_peak(w, &table, values, scratch, found);
 done:
     peak_table_destroy(&table);
@@ -603,15 +633,15 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
                             const struct sample_where *where, int greatest, double *value,
                             struct sample_place *place) {
     facet_status status = FACET_OK;
-    struct search w = {.s = s,
-                       .field = field,
-                       .what = {.components = components,
-                                .one = components == 1 || component >= 0,
-                                .first = component > 0 ? component : 0,
-                                .sign = greatest ? 1.0 : -1.0},
-                       .squares = field == HDG_VON_MISES || (components > 1 && component < 0),
-                       .degree = sample_table_degree(s, field),
-                       .where = where};
+    struct search w = {
+        .s = s,
+        .field = field,
+        .what = {.components = field == HDG_VON_MISES ? (s->problem->mesh->dim == 2 ? 4 : 6) : components,
+                 .one = field != HDG_VON_MISES && (components == 1 || component >= 0),
+                 .first = component > 0 && field != HDG_VON_MISES ? component : 0,
+                 .sign = greatest ? 1.0 : -1.0},
+        .degree = sample_table_degree(s, field),
+        .where = where};
     struct found *found = NULL;
     int64_t n = 0;
     int reduced;
@@ -619,7 +649,7 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, !w.what.one, &w.table));
+    TRY(peak_table_create(w.dim, w.degree, !w.what.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w));
