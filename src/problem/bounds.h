@@ -14,10 +14,12 @@ struct sought {
 double sought_size(const struct sought *what, const double *v);
 
 /* Samples of a shape; reach: a polynomial whose samples lie in [-1, 1] is at most this. slopes: of a linear
- * function like it, as weights of the samples at the vertices. */
+ * function like it, as weights of the samples at the vertices. quadratic: Bernstein polynomials of simplices
+ * at the samples, of the vertices and then of the edges, whose midpoints are samples; else NULL. */
+enum { LATTICE_MOST_EDGES = 6, LATTICE_MOST_CONTROLS = 10 };
 struct lattice {
-    int n, dim, n_vertices, vertices[SHAPE_MAX_VERTICES];
-    double *xi, reach, slopes[3][SHAPE_MAX_VERTICES];
+    int n, dim, n_vertices, vertices[SHAPE_MAX_VERTICES], n_edges, middles[LATTICE_MOST_EDGES];
+    double *xi, reach, slopes[3][SHAPE_MAX_VERTICES], *quadratic;
 };
 facet_status lattice_create(enum shape shape, int order, double reach, struct lattice *lattice);
 void lattice_destroy(struct lattice *lattice); /* safe on a zeroed struct, and twice */
@@ -31,8 +33,8 @@ void bounds_of_range(const struct sought *what, double reach, double lower, doub
 /* values: n x components. */
 void bounds_of_samples(const struct sought *what, const struct lattice *lattice, const double *values,
                        struct seen *seen);
-/* A lower `upper`, which costs more. work: 2 n numbers. */
+/* A lower `upper`, which costs more, and most where `enough` is not reached without. work: 2 n numbers. */
 double bounds_sharpen(const struct sought *what, const struct lattice *lattice, const double *values,
-                      double *work);
+                      double enough, double *work);
 
 #endif

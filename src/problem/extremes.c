@@ -211,7 +211,8 @@ static facet_status sample_chunk(const struct search *w, int64_t first, int64_t 
         for (int i = 0; i < n; i++) {
             struct seen *seen = &w->seen[first + i];
             if (seen->upper > best)
-                seen->upper = fmin(seen->upper, bounds_sharpen(&w->what, lattice, values + i * size, work));
+                seen->upper =
+                    fmin(seen->upper, bounds_sharpen(&w->what, lattice, values + i * size, best, work));
         }
     }
 done:
