@@ -476,13 +476,14 @@ static int64_t cell_number(const struct search *w, int64_t region) {
 
 /* A region that is to be looked at. */
 struct open {
-    double key; /* the greatest come first */
+    double key, most; /* the greatest keys come first, and among them the greatest samples */
     int64_t region;
 };
 
 static int compare_open(const void *a, const void *b) {
     const struct open *first = a, *second = b;
     if (first->key != second->key) return first->key > second->key ? -1 : 1;
+    if (first->most != second->most) return first->most > second->most ? -1 : 1;
     return (first->region > second->region) - (first->region < second->region);
 }
 
@@ -518,7 +519,8 @@ static facet_status look_for_more(struct search *w, struct open *open, struct fo
     facet_status status = FACET_OK;
     int64_t all = 0;
     for (int64_t i = 0; i < w->n; i++)
-        if (w->seen[i].upper > w->best + w->slack) open[all++] = (struct open){w->seen[i].upper, i};
+        if (w->seen[i].upper > w->best + w->slack)
+            open[all++] = (struct open){w->seen[i].upper, w->seen[i].most, i};
     qsort(open, (size_t)all, sizeof *open, compare_open);
     for (int64_t now; *n < all && open[*n].key > w->best + w->slack; *n += now) {
         now = 1;
@@ -542,7 +544,7 @@ static facet_status look_for_first(struct search *w, struct open *open, struct f
     TRY(team_reduce_counts(mesh_team(w->s->problem->mesh), TEAM_MIN, 1, &first));
     for (int64_t i = 0; i < w->n; i++)
         if (w->seen[i].upper >= least && cell_number(w, i) <= first)
-            open[all++] = (struct open){-(double)cell_number(w, i), i};
+            open[all++] = (struct open){-(double)cell_number(w, i), 0.0, i};
     qsort(open, (size_t)all, sizeof *open, compare_open);
     for (int64_t now; done < all; done += now) {
         now = all - done < batch(done) ? all - done : batch(done);
