@@ -419,6 +419,7 @@ static facet_status verify(const struct search *w, struct found *found) {
     const int twice = 2 * found->degree;
     double frame[3], value;
     peak_point(shape_of(w, r), found->t, frame);
+    TRY(fetch(w, &found->region, 0, 1));
     TRY(sizes_at(w, r, 1, frame, &value, NULL));
     if (fabs(value - found->value) > 10.0 * w->slack && twice <= PEAK_MAX_DEGREE &&
         pow(twice + 1, w->dim) <= MOST_POINTS) {
