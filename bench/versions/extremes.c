@@ -1,5 +1,5 @@
 /* Processor time of facet_solver_take with "max" and "min", by the public interface alone, so that it can be
- * linked with the library of any version, and the tables of two versions be compared line by line:
+ * linked with the library of any version, and two versions be compared (bench/versions/extremes.py):
  *
  *     cc -O2 -Iinclude bench/peers/extremes.c LIBRARY... -o extremes && OMP_NUM_THREADS=1 ./extremes [MESH
  * [DEGREE]]

@@ -1,8 +1,8 @@
 /* Extremes of fields, with their places: over cells, or over faces of a part.
  *
- * Every cell (face) is sampled; how far its values may go beyond its samples is known from the degree of the
- * field and the set of points (reach_of). Few cells may have more than the largest sample of all: their
- * fields are taken as polynomials (poly/peak.h), whose extremes Newton's method finds to rounding. What is
+ * Every cell (face) is sampled, and bounded by its samples (problem/bounds.h). The fields of those that may
+ * have more than the largest sample of all are taken as polynomials (poly/peak.h), whose extremes Newton's
+ * method finds to rounding: the most promising first, until no bound exceeds what was found. What is
  * returned is the field at that place. Where the field is no polynomial of the degree that was assumed, that
  * value disagrees with the polynomial's, and the degree is doubled.
  *
