@@ -45,6 +45,7 @@ struct search {
     const struct facet_solver *s;
     enum hdg_field field;
     struct sought what;
+    int squares;            /* what counts is a root, of a square that is smooth */
     int degree, order, dim; /* of the field; of the lattice of samples; of a region */
     struct lattice lattices[SHAPE_COUNT];
     const struct sample_where *where;
@@ -125,36 +126,29 @@ done:
     return status;
 }
 
-/* The von Mises stress is the magnitude of these parts of the stress, which are polynomials if it is one:
- * differences of normal stresses by sqrt(2), shear by sqrt(3). across: the third normal stress of 2D. */
-static void split_stress(int dim, const double *stress, double across, double *parts) {
-    const double normal[3] = {stress[0], stress[dim + 1], dim == 3 ? stress[8] : across};
-    for (int a = 0; a < 3; a++) parts[a] = sqrt(0.5) * (normal[a] - normal[(a + 1) % 3]);
-    for (int a = 0, i = 3; a < dim; a++)
-        for (int b = 0; b < a; b++) parts[i++] = sqrt(0.75) * (stress[a * dim + b] + stress[b * dim + a]);
+/* In 3D the von Mises stress is the magnitude of these parts of the stress, which are polynomials if it is
+ * one: differences of normal stresses by sqrt(2), shear by sqrt(3). */
+static void split_stress(const double *stress, double *parts) {
+    for (int a = 0; a < 3; a++) {
+        const int b = (a + 1) % 3;
+        parts[a] = sqrt(0.5) * (stress[4 * a] - stress[4 * b]);
+        parts[3 + a] = sqrt(0.75) * (stress[3 * a + b] + stress[3 * b + a]);
+    }
 }
 
-/* values: n_cells x points x components, of von Mises stresses those of split_stress. */
+/* values: n_cells x points x components, of von Mises stresses in 3D those of split_stress. */
 static facet_status evaluate(const struct search *w, int n_cells, const int32_t *cells,
                              const struct backend_points *points, double *values) {
     facet_status status = FACET_OK;
-    const int dim = w->s->problem->mesh->dim;
     const int64_t n = (int64_t)n_cells * points->n;
-    double *stress = NULL, *across = NULL;
-    if (w->field != HDG_VON_MISES)
+    double *stress = NULL;
+    if (w->field != HDG_VON_MISES || w->what.one)
         return w->s->backend->evaluate(w->s, w->field, n_cells, cells, points, values);
-    TRY(ALLOC(stress, n * dim * dim));
+    TRY(ALLOC(stress, 9 * n));
     TRY(w->s->backend->evaluate(w->s, HDG_STRESS, n_cells, cells, points, stress));
-    if (dim == 2) {
-        TRY(ALLOC(across, n));
-        TRY(w->s->backend->evaluate(w->s, HDG_ACROSS, n_cells, cells, points, across));
-    }
-    for (int64_t p = 0; p < n; p++)
-        split_stress(dim, stress + p * dim * dim, dim == 2 ? across[p] : 0.0,
-                     values + p * w->what.components);
+    for (int64_t p = 0; p < n; p++) split_stress(stress + 9 * p, values + p * w->what.components);
 done:
     base_free(&stress);
-    base_free(&across);
     return status;
 }
 
@@ -163,7 +157,7 @@ done:
 /* Fields that are no polynomials of the degree, even where data are constant, are given twice the reach. */
 static double reach_of(const struct search *w, enum shape shape) {
     const int raised = w->s->resolved.data.equation->raise && w->field == HDG_U && !shape_is_simplex(shape);
-    const int rough = raised || w->field == HDG_Q_STAR;
+    const int rough = raised || (w->what.one && w->squares) || w->field == HDG_Q_STAR;
     return (rough ? 2.0 : 1.0) * peak_reach(shape, w->degree, w->order);
 }
 
@@ -302,10 +296,10 @@ done:
 
 /* Squares keep the order, of negative numbers too. */
 static double to_sought(const struct search *w, double value) {
-    return w->what.one ? value : value * fabs(value);
+    return w->squares ? value * fabs(value) : value;
 }
 static double from_sought(const struct search *w, double sought) {
-    return w->what.one ? sought : copysign(sqrt(fabs(sought)), sought);
+    return w->squares ? copysign(sqrt(fabs(sought)), sought) : sought;
 }
 
 /* The peak of the polynomials through the values (points x components) at the table's points. */
@@ -319,8 +313,10 @@ static void find_peak(const struct search *w, const struct peak_table *table, do
                                    .slack = fmax(to_sought(w, w->best + w->slack) - up, 1e-15 * fabs(up)),
                                    .tie = up - low};
     double most;
-    for (int64_t i = 0; w->what.one && i < peak_n_points(table); i++)
-        values[i] = values[i * w->what.components + w->what.first];
+    for (int64_t i = 0; w->what.one && i < peak_n_points(table); i++) {
+        const double v = values[i * w->what.components + w->what.first];
+        values[i] = w->squares ? v * v : v;
+    }
     peak_find(table, &goal, values, scratch, &most, found->t);
     found->value = from_sought(w, most);
     found->degree = table->degree;
@@ -637,15 +633,16 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
                             const struct sample_where *where, int greatest, double *value,
                             struct sample_place *place) {
     facet_status status = FACET_OK;
-    struct search w = {
-        .s = s,
-        .field = field,
-        .what = {.components = field == HDG_VON_MISES ? (s->problem->mesh->dim == 2 ? 4 : 6) : components,
-                 .one = field != HDG_VON_MISES && (components == 1 || component >= 0),
-                 .first = component > 0 && field != HDG_VON_MISES ? component : 0,
-                 .sign = greatest ? 1.0 : -1.0},
-        .degree = sample_table_degree(s, field),
-        .where = where};
+    const int split = field == HDG_VON_MISES && s->problem->mesh->dim == 3; /* evaluate */
+    struct search w = {.s = s,
+                       .field = field,
+                       .what = {.components = split ? 6 : components,
+                                .one = !split && (components == 1 || component >= 0),
+                                .first = component > 0 && !split ? component : 0,
+                                .sign = greatest ? 1.0 : -1.0},
+                       .squares = field == HDG_VON_MISES || (components > 1 && component < 0),
+                       .degree = sample_table_degree(s, field),
+                       .where = where};
     struct found *found = NULL;
     int64_t n = 0;
     int reduced;
@@ -653,7 +650,7 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, w.degree, !w.what.one, &w.table));
+    TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.degree, !w.what.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w));
