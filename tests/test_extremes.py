@@ -41,6 +41,24 @@ exact: 7
 discretization: {degree: 2}
 values: [{name: most, field: u, take: max}, {name: least, field: u, take: min}]
 """
+LEAST = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [7, 9], shape: triangle}}
+equation: diffusion
+exact: (x-0.31)^2 + 0.3*y*s + (1-s)*(y-0.22)^2 + (y-0.22)^3*s
+parameters: {s: 1}
+discretization: {degree: 3}
+solver: {rtol: 1.0e-14}
+values: [{name: least, field: q, take: min}]
+"""
+STRESS = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [5, 5], shape: triangle}}
+equation: elasticity
+material: {mu: 1, lambda: 1.25}
+exact: ["x^2*y+y^2", "x*y-0.3*x+y^3"]
+discretization: {degree: 3}
+solver: {rtol: 1.0e-13}
+values:
+  - {name: most, field: von_mises, take: max}
+  - {name: least, field: von_mises, take: min}
+"""
 
 
 class Extremes(unittest.TestCase):
@@ -95,6 +113,30 @@ class Extremes(unittest.TestCase):
             here = self.solve(WAVES, *more)
             for device in ("ref", "debug"):
                 self.same(here, self.solve(WAVES, "--device", device, *more))
+
+    def test_the_least_magnitude(self):
+        """|q|^2 = 4 (x - 0.31)^2 + (0.3 + 3 (y - 0.22)^2)^2, and a flux that vanishes at one point."""
+        for shape in ("triangle", "quad"):
+            for s, least in ((1, 0.3), (0, 0.0)):
+                found = self.solve(LEAST, "--set", f"mesh.box.shape={shape}", "--set", f"parameters.s={s}")
+                self.assertAlmostEqual(found["values"]["least"], least, delta=1e-9)
+                self.assertLess(math.dist(found["places"]["least"]["at"], (0.31, 0.22)), 1e-3)
+
+    def test_von_mises(self):
+        """Its extremes are the field's own values at their places, and no point of a grid has more."""
+        one, two = self.solve(STRESS, threads=1), self.solve(STRESS, threads=2)
+        self.assertEqual(one["values"], two["values"])
+        self.assertEqual(one["places"], two["places"])
+        at = {name: one["places"][name]["at"] for name in ("most", "least")}
+        grid = "".join(f"  - {{name: g{i}_{j}, field: von_mises, at: [{i / 40}, {j / 40}]}}\n"
+                       for i in range(41) for j in range(41))
+        values = self.solve(STRESS + grid + "".join(f"  - {{name: {name}_again, field: von_mises, at: {place}}}\n"
+                                                    for name, place in at.items()))["values"]
+        for name in at:
+            self.assertAlmostEqual(values[name + "_again"], values[name], delta=1e-9)
+        seen = [value for name, value in values.items() if name.startswith("g")]
+        self.assertGreaterEqual(values["most"], max(seen) - 1e-9)
+        self.assertLessEqual(values["least"], min(seen) + 1e-9)
 
     def test_a_constant_lies_in_the_first_cell(self):
         found = self.solve(FLAT)

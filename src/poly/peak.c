@@ -271,18 +271,34 @@ static double climb(const struct search *s, double t[3]) {
 
 /* ------------------------------------------------------------------------------ the search */
 
+/* A magnitude is at least its part in the direction of the constant c_0: |c_0| - sum of |c_0 . c_i| / |c_0|,
+ * and at most |c_0| + sum of |c_i|. */
+static double bound_magnitude(const struct search *s) {
+    const int64_t size = peak_n_points(s->table);
+    const int n = s->goal->n;
+    const double *c = s->coefficients;
+    double constant = 0.0, reach = 0.0;
+    for (int p = 0; p < n; p++) constant += c[p * size] * c[p * size];
+    constant = sqrt(constant);
+    for (int64_t i = 1; i < size; i++) {
+        double square = 0.0, along = 0.0;
+        for (int p = 0; p < n; p++) {
+            square += c[p * size + i] * c[p * size + i];
+            along += c[p * size + i] * c[p * size];
+        }
+        reach += s->goal->sign > 0.0 ? sqrt(square) : constant > 0.0 ? fabs(along) / constant : 0.0;
+    }
+    return s->goal->sign > 0.0 ? pow(constant + reach, 2) : -pow(fmax(constant - reach, 0.0), 2);
+}
+
 /* What is sought is at most this, by the coefficients. */
 static double bound(const struct search *s) {
     const int64_t size = peak_n_points(s->table);
-    double total = 0.0;
-    for (int p = 0; p < s->goal->n; p++) {
-        const double *c = s->coefficients + p * size;
-        double reach = 0.0;
-        for (int64_t i = 1; i < size; i++) reach += fabs(c[i]);
-        if (!s->goal->squares) return s->goal->sign * c[0] + reach;
-        total += pow(s->goal->sign > 0.0 ? fabs(c[0]) + reach : fmax(fabs(c[0]) - reach, 0.0), 2);
-    }
-    return s->goal->sign * total;
+    const double *c = s->coefficients;
+    double reach = 0.0;
+    if (s->goal->squares) return bound_magnitude(s);
+    for (int64_t i = 1; i < size; i++) reach += fabs(c[i]);
+    return s->goal->sign * c[0] + reach;
 }
 
 /* What is sought, on the finer grid. */

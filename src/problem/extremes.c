@@ -1,8 +1,8 @@
 /* Extremes of fields, with their places: over cells, or over faces of a part.
  *
- * Every cell (face) is sampled; how far its values may go beyond its samples is known from the degree of the
- * field and the set of points (reach_of). Few cells may have more than the largest sample of all: their
- * fields are taken as polynomials (poly/peak.h), whose extremes Newton's method finds to rounding. What is
+ * Every cell (face) is sampled, and bounded by its samples (problem/bounds.h). The fields of those that may
+ * have more than the largest sample of all are taken as polynomials (poly/peak.h), whose extremes Newton's
+ * method finds to rounding: the most promising first, until no bound exceeds what was found. What is
  * returned is the field at that place. Where the field is no polynomial of the degree that was assumed, that
  * value disagrees with the polynomial's, and the degree is doubled.
  *
@@ -10,31 +10,27 @@
  * sought by their squares, which are smooth where they are not. */
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "mesh/part.h"
 #include "poly/peak.h"
+#include "problem/bounds.h"
 #include "problem/problem.h"
 
-enum { TOGETHER = 32, CHUNK = 256, FETCHED = 4096, N_KINDS = MESH_MAX_BLOCKS * (SHAPE_MAX_FACES + 1) };
+enum {
+    TOGETHER = 32,
+    MOST_AT_ONCE = 64,
+    CHUNK = 256,
+    FETCHED = 4096,
+    N_KINDS = MESH_MAX_BLOCKS * (SHAPE_MAX_FACES + 1)
+};
 
 /* A cell, or (local >= 0) one of its faces. */
 struct region {
     int32_t cell;
     int local;
-};
-
-/* Samples of a shape; reach: a polynomial whose samples lie in [-1, 1] is at most this. slopes: of a linear
- * function like it, as weights of the samples at the vertices. */
-struct lattice {
-    int n, vertices[SHAPE_MAX_VERTICES];
-    double *xi, reach, slopes[3][SHAPE_MAX_VERTICES];
-};
-
-/* What samples say of a region: their least and greatest, and what no value exceeds. */
-struct seen {
-    double least, most, upper;
 };
 
 /* A region that was looked at. */
@@ -48,9 +44,8 @@ struct found {
 struct search {
     const struct facet_solver *s;
     enum hdg_field field;
-    int components, one, first; /* one: component `first` counts, else (first 0) the magnitude of all */
-    int squares;                /* what counts is a root, of a square that is smooth */
-    double sign;
+    struct sought what;
+    int squares;            /* what counts is a root, of a square that is smooth */
     int degree, order, dim; /* of the field; of the lattice of samples; of a region */
     struct lattice lattices[SHAPE_COUNT];
     const struct sample_where *where;
@@ -131,11 +126,30 @@ done:
     return status;
 }
 
-static double size_of(const struct search *w, const double *v) {
-    double sum = 0.0;
-    if (w->one) return w->sign * v[w->first];
-    for (int c = 0; c < w->components; c++) sum += v[c] * v[c];
-    return w->sign * sqrt(sum);
+/* In 3D the von Mises stress is the magnitude of these parts of the stress, which are polynomials if it is
+ * one: differences of normal stresses by sqrt(2), shear by sqrt(3). */
+static void split_stress(const double *stress, double *parts) {
+    for (int a = 0; a < 3; a++) {
+        const int b = (a + 1) % 3;
+        parts[a] = sqrt(0.5) * (stress[4 * a] - stress[4 * b]);
+        parts[3 + a] = sqrt(0.75) * (stress[3 * a + b] + stress[3 * b + a]);
+    }
+}
+
+/* values: n_cells x points x components, of von Mises stresses in 3D those of split_stress. */
+static facet_status evaluate(const struct search *w, int n_cells, const int32_t *cells,
+                             const struct backend_points *points, double *values) {
+    facet_status status = FACET_OK;
+    const int64_t n = (int64_t)n_cells * points->n;
+    double *stress = NULL;
+    if (w->field != HDG_VON_MISES || w->what.one)
+        return w->s->backend->evaluate(w->s, w->field, n_cells, cells, points, values);
+    TRY(ALLOC(stress, 9 * n));
+    TRY(w->s->backend->evaluate(w->s, HDG_STRESS, n_cells, cells, points, stress));
+    for (int64_t p = 0; p < n; p++) split_stress(stress + 9 * p, values + p * w->what.components);
+done:
+    base_free(&stress);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ samples */
@@ -143,130 +157,13 @@ static double size_of(const struct search *w, const double *v) {
 /* Fields that are no polynomials of the degree, even where data are constant, are given twice the reach. */
 static double reach_of(const struct search *w, enum shape shape) {
     const int raised = w->s->resolved.data.equation->raise && w->field == HDG_U && !shape_is_simplex(shape);
-    const int rough = raised || w->field == HDG_VON_MISES || w->field == HDG_Q_STAR;
+    const int rough = raised || (w->what.one && w->squares) || w->field == HDG_Q_STAR;
     return (rough ? 2.0 : 1.0) * peak_reach(shape, w->degree, w->order);
 }
 
-/* The difference along an axis is taken over all pairs of vertices that lie in its direction. */
-static void make_slopes(enum shape shape, int axis, double *slopes) {
-    const int n = shape_n_vertices(shape), dim = shape_dim(shape);
-    const double *v = shape_vertices(shape);
-    int pairs = 0;
-    for (int i = 0; i < n; i++) slopes[i] = 0.0;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            int along = 1;
-            for (int d = 0; d < dim; d++) along = along && v[j * dim + d] - v[i * dim + d] == (d == axis);
-            slopes[i] -= along;
-            slopes[j] += along;
-            pairs += along;
-        }
-    for (int i = 0; i < n; i++) slopes[i] /= pairs;
-}
-
-static facet_status make_lattice(const struct search *w, enum shape shape, struct lattice *lattice) {
-    facet_status status = FACET_OK;
-    if (lattice->n > 0) return FACET_OK;
-    const int n = shape_n_nodes(shape, w->order);
-    TRY(ALLOC(lattice->xi, n * w->dim));
-    shape_samples(shape, w->order, lattice->xi);
-    lattice->n = n;
-    lattice->reach = reach_of(w, shape);
-    for (int i = 0; i < shape_n_vertices(shape); i++)
-        lattice->vertices[i] = shape_vertex_node(shape, w->order, i);
-    for (int d = 0; d < w->dim; d++) make_slopes(shape, d, lattice->slopes[d]);
-done:
-    return status;
-}
-
-/* The greatest size where component c lies between lower[c] and upper[c]. */
-static double size_within(const struct search *w, const double *lower, const double *upper) {
-    double sum = 0.0;
-    if (w->one) return w->sign > 0.0 ? *upper : -*lower;
-    for (int c = 0; c < w->components; c++) {
-        const double near = fmax(fmax(lower[c], -upper[c]), 0.0), far = fmax(fabs(lower[c]), fabs(upper[c]));
-        sum += w->sign > 0.0 ? far * far : near * near;
-    }
-    return w->sign * sqrt(sum);
-}
-
-/* Widens a range of samples by their reach. */
-static void widen(double reach, double *lower, double *upper) {
-    const double middle = 0.5 * (*lower + *upper), far = reach * 0.5 * (*upper - *lower);
-    *lower = middle - far;
-    *upper = middle + far;
-}
-
-/* Of one number at every sample. */
-static void see_range(const struct search *w, double reach, double lower, double upper, struct seen *seen) {
-    seen->least = w->sign > 0.0 ? lower : -upper;
-    seen->most = w->sign > 0.0 ? upper : -lower;
-    widen(reach, &lower, &upper);
-    seen->upper = size_within(w, &lower, &upper);
-}
-
-static void find_range(int n, int step, const double *values, double *lower, double *upper) {
-    double least = INFINITY, most = -INFINITY;
-#pragma omp simd reduction(min : least) reduction(max : most)
-    for (int p = 0; p < n; p++) {
-        const double v = values[p * step];
-        least = v < least ? v : least;
-        most = v > most ? v : most;
-    }
-    *lower = least;
-    *upper = most;
-}
-
-static void see(const struct search *w, const struct lattice *lattice, const double *values,
-                struct seen *seen) {
-    double lower[SAMPLE_MAX_COMPONENTS], upper[SAMPLE_MAX_COMPONENTS], least = INFINITY, most = 0.0;
-    for (int c = 0; c < (w->one ? 1 : w->components); c++)
-        find_range(lattice->n, w->components, values + c + w->first, &lower[c], &upper[c]);
-    if (w->one) {
-        see_range(w, lattice->reach, lower[0], upper[0], seen);
-        return;
-    }
-    for (int p = 0; p < lattice->n; p++) {
-        double sum = 0.0;
-        for (int c = 0; c < w->components; c++)
-            sum += values[p * w->components + c] * values[p * w->components + c];
-        least = sum < least ? sum : least;
-        most = sum > most ? sum : most;
-    }
-    seen->least = w->sign * sqrt(w->sign > 0.0 ? least : most);
-    seen->most = w->sign * sqrt(w->sign > 0.0 ? most : least);
-    for (int c = 0; c < w->components; c++) widen(lattice->reach, &lower[c], &upper[c]);
-    seen->upper = fmax(seen->most, size_within(w, lower, upper));
-}
-
-/* A better bound, which costs more: a linear function has its extremes at vertices, and the reach is that of
- * the rest. rest: n numbers. */
-static double sharpen(const struct search *w, enum shape shape, const double *values, double *rest) {
-    const struct lattice *lattice = &w->lattices[shape];
-    const int n_vertices = shape_n_vertices(shape), step = w->components;
-    double lower[SAMPLE_MAX_COMPONENTS], upper[SAMPLE_MAX_COMPONENTS];
-    for (int c = 0; c < (w->one ? 1 : w->components); c++) {
-        const double *v = values + c + w->first, *xi = lattice->xi;
-        double slopes[3] = {0}, ends[2] = {INFINITY, -INFINITY};
-        for (int d = 0; d < w->dim; d++)
-            for (int i = 0; i < n_vertices; i++)
-                slopes[d] += lattice->slopes[d][i] * v[lattice->vertices[i] * step];
-        for (int p = 0; p < lattice->n; p++, xi += w->dim) {
-            rest[p] = v[p * step];
-            for (int d = 0; d < w->dim; d++) rest[p] -= slopes[d] * xi[d];
-        }
-        for (int i = 0; i < n_vertices; i++) {
-            const int p = lattice->vertices[i];
-            const double linear = v[p * step] - rest[p];
-            ends[0] = fmin(ends[0], linear);
-            ends[1] = fmax(ends[1], linear);
-        }
-        find_range(lattice->n, 1, rest, &lower[c], &upper[c]);
-        widen(lattice->reach, &lower[c], &upper[c]);
-        lower[c] += ends[0];
-        upper[c] += ends[1];
-    }
-    return size_within(w, lower, upper);
+static facet_status make_lattice(struct search *w, enum shape shape) {
+    if (w->lattices[shape].n > 0) return FACET_OK;
+    return lattice_create(shape, w->order, reach_of(w, shape), &w->lattices[shape]);
 }
 
 /* How many of the regions from `first` on are of one kind, and their cells. */
@@ -284,7 +181,7 @@ static int gather_run(const struct search *w, const int64_t *list, int64_t first
 
 static facet_status sample_chunk(const struct search *w, int64_t first, int64_t end, void *user) {
     facet_status status = FACET_OK;
-    double *values = NULL, *rest = NULL, best = -INFINITY; /* of this chunk */
+    double *values = NULL, *work = NULL, best = -INFINITY; /* of this chunk */
     int64_t room = 0;
     (void)user;
     for (int n; first < end; first += n) {
@@ -292,28 +189,29 @@ static facet_status sample_chunk(const struct search *w, int64_t first, int64_t 
         int kind = 0;
         n = gather_run(w, NULL, first, end, &kind, cells);
         const struct backend_points *points = &w->samples[kind];
-        const int64_t size = (int64_t)points->n * w->components;
+        const int64_t size = (int64_t)points->n * w->what.components;
         if (TOGETHER * size > room) {
             base_free(&values);
-            base_free(&rest);
+            base_free(&work);
             TRY(ALLOC(values, room = TOGETHER * size));
-            TRY(ALLOC(rest, points->n));
+            TRY(ALLOC(work, 2 * points->n));
         }
-        TRY(w->s->backend->evaluate(w->s, w->field, n, cells, points, values));
-        const enum shape shape = shape_of(w, region_at(w, first));
+        TRY(evaluate(w, n, cells, points, values));
+        const struct lattice *lattice = &w->lattices[shape_of(w, region_at(w, first))];
         for (int i = 0; i < n; i++) {
-            see(w, &w->lattices[shape], values + i * size, &w->seen[first + i]);
+            bounds_of_samples(&w->what, lattice, values + i * size, &w->seen[first + i]);
             best = fmax(best, w->seen[first + i].most);
         }
         for (int i = 0; i < n; i++) {
             struct seen *seen = &w->seen[first + i];
             if (seen->upper > best)
-                seen->upper = fmin(seen->upper, sharpen(w, shape, values + i * size, rest));
+                seen->upper =
+                    fmin(seen->upper, bounds_sharpen(&w->what, lattice, values + i * size, best, work));
         }
     }
 done:
     base_free(&values);
-    base_free(&rest);
+    base_free(&work);
     return status;
 }
 
@@ -353,9 +251,9 @@ static facet_status sample_regions(struct search *w) {
         const int64_t n = w->n - first < step ? w->n - first : step;
         for (int64_t i = first; i < first + n; i++) {
             const struct region r = region_at(w, i);
-            struct lattice *lattice = &w->lattices[shape_of(w, r)];
+            const struct lattice *lattice = &w->lattices[shape_of(w, r)];
             struct backend_points *points = &w->samples[kind_of(w, r)];
-            TRY(make_lattice(w, shape_of(w, r), lattice));
+            TRY(make_lattice(w, shape_of(w, r)));
             if (points->n == 0) TRY(prepare(w, r, lattice->n, lattice->xi, points));
         }
         if (over_faces(w)) TRY(fetch(w, NULL, first, n));
@@ -374,7 +272,7 @@ static facet_status reduce(struct search *w, int *done_here) {
     const int n = w->order + 1;
     int64_t n_pairs = 0;
     *done_here = 0;
-    if (w->s->backend->reduce == NULL || w->components != 1 || over_faces(w)) goto done;
+    if (w->s->backend->reduce == NULL || w->what.components != 1 || over_faces(w)) goto done;
     TRY(ALLOC(values, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(x, n));
     shape_samples(SHAPE_SEGMENT, w->order, x);
@@ -385,8 +283,8 @@ static facet_status reduce(struct search *w, int *done_here) {
     for (int64_t i = 0; *done_here && i < w->n; i++) {
         const struct region r = region_at(w, i);
         const double *of = values + 2 * (int64_t)r.cell;
-        TRY(make_lattice(w, shape_of(w, r), &w->lattices[shape_of(w, r)]));
-        see_range(w, w->lattices[shape_of(w, r)].reach, of[0], of[1], &w->seen[i]);
+        TRY(make_lattice(w, shape_of(w, r)));
+        bounds_of_range(&w->what, w->lattices[shape_of(w, r)].reach, of[0], of[1], &w->seen[i]);
     }
 done:
     base_free(&values);
@@ -408,15 +306,15 @@ static double from_sought(const struct search *w, double sought) {
 static void find_peak(const struct search *w, const struct peak_table *table, double *values, double *scratch,
                       struct found *found) {
     const double up = to_sought(w, w->best), low = to_sought(w, w->best - w->tie);
-    const struct peak_goal goal = {.n = w->one ? 1 : w->components,
-                                   .squares = !w->one,
-                                   .sign = w->sign,
+    const struct peak_goal goal = {.n = w->what.one ? 1 : w->what.components,
+                                   .squares = !w->what.one,
+                                   .sign = w->what.sign,
                                    .low = low,
                                    .slack = fmax(to_sought(w, w->best + w->slack) - up, 1e-15 * fabs(up)),
                                    .tie = up - low};
     double most;
-    for (int64_t i = 0; w->one && i < peak_n_points(table); i++) {
-        const double v = values[i * w->components + w->first];
+    for (int64_t i = 0; w->what.one && i < peak_n_points(table); i++) {
+        const double v = values[i * w->what.components + w->what.first];
         values[i] = w->squares ? v * v : v;
     }
     peak_find(table, &goal, values, scratch, &most, found->t);
@@ -433,15 +331,15 @@ struct look {
 static facet_status look_at_chunk(const struct search *w, int64_t first, int64_t end, void *user) {
     facet_status status = FACET_OK;
     const struct look *look = user;
-    const int64_t size = peak_n_points(&w->table) * w->components;
+    const int64_t size = peak_n_points(&w->table) * w->what.components;
     double *values = NULL, *scratch = NULL;
     TRY(ALLOC(values, (end - first < TOGETHER ? end - first : TOGETHER) * size));
-    TRY(ALLOC(scratch, peak_scratch(&w->table, w->components)));
+    TRY(ALLOC(scratch, peak_scratch(&w->table, w->what.components)));
     for (int n; first < end; first += n) {
         int32_t cells[TOGETHER];
         int kind = 0;
         n = gather_run(w, look->list, first, end, &kind, cells);
-        TRY(w->s->backend->evaluate(w->s, w->field, n, cells, &w->nodes[kind], values));
+        TRY(evaluate(w, n, cells, &w->nodes[kind], values));
         for (int i = 0; i < n; i++) {
             look->found[first + i].region = look->list[first + i];
             find_peak(w, &w->table, values + i * size, scratch, &look->found[first + i]);
@@ -476,10 +374,10 @@ static facet_status sizes_at(const struct search *w, struct region r, int n, con
     facet_status status = FACET_OK;
     struct backend_points points = {0};
     double *values = NULL;
-    TRY(ALLOC(values, n * w->components));
+    TRY(ALLOC(values, n * w->what.components));
     TRY(prepare(w, r, n, frame, &points));
-    TRY(w->s->backend->evaluate(w->s, w->field, 1, &r.cell, &points, values));
-    for (int p = 0; p < n; p++) sizes[p] = size_of(w, values + (int64_t)p * w->components);
+    TRY(evaluate(w, 1, &r.cell, &points, values));
+    for (int p = 0; p < n; p++) sizes[p] = sought_size(&w->what, values + (int64_t)p * w->what.components);
     if (x != NULL) w->s->backend->map(w->s, r.cell, &points, x);
 done:
     base_free(&values);
@@ -493,11 +391,11 @@ static facet_status look_closer(const struct search *w, struct found *found) {
     struct peak_table table = {0};
     struct backend_points points = {0};
     double *values = NULL, *scratch = NULL;
-    TRY(peak_table_create(w->dim, 2 * found->degree, !w->one, &table));
-    TRY(ALLOC(values, peak_n_points(&table) * w->components));
-    TRY(ALLOC(scratch, peak_scratch(&table, w->components)));
+    TRY(peak_table_create(w->dim, 2 * found->degree, !w->what.one, &table));
+    TRY(ALLOC(values, peak_n_points(&table) * w->what.components));
+    TRY(ALLOC(scratch, peak_scratch(&table, w->what.components)));
     TRY(prepare_nodes(w, r, &table, &points));
-    TRY(w->s->backend->evaluate(w->s, w->field, 1, &r.cell, &points, values));
+    TRY(evaluate(w, 1, &r.cell, &points, values));
     find_peak(w, &table, values, scratch, found);
 done:
     peak_table_destroy(&table);
@@ -517,6 +415,7 @@ static facet_status verify(const struct search *w, struct found *found) {
     const int twice = 2 * found->degree;
     double frame[3], value;
     peak_point(shape_of(w, r), found->t, frame);
+    TRY(fetch(w, &found->region, 0, 1));
     TRY(sizes_at(w, r, 1, frame, &value, NULL));
     if (fabs(value - found->value) > 10.0 * w->slack && twice <= PEAK_MAX_DEGREE &&
         pow(twice + 1, w->dim) <= MOST_POINTS) {
@@ -529,35 +428,31 @@ done:
     return status;
 }
 
+/* The one with the greatest value; NULL: there is none. */
+static struct found *highest(int64_t n, struct found *found) {
+    struct found *top = n > 0 ? found : NULL;
+    for (int64_t i = 1; i < n; i++)
+        if (found[i].value > top->value) top = &found[i];
+    return top;
+}
+
 /* The greatest of all that was looked at becomes the field's own. */
 static facet_status verify_best(const struct search *w, int64_t n, struct found *found) {
     facet_status status = FACET_OK;
-    for (;;) {
-        struct found *top = NULL;
-        for (int64_t i = 0; i < n; i++)
-            if (top == NULL || found[i].value > top->value) top = &found[i];
-        if (top == NULL || top->is_true || top->value == -INFINITY) break;
+    for (struct found *top = highest(n, found); top != NULL && !top->is_true && top->value > -INFINITY;
+         top = highest(n, found))
         TRY(verify(w, top));
-    }
 done:
     return status;
 }
 
 /* ------------------------------------------------------------------------------ all of them */
 
-/* Whether samples leave the extreme, or its place, open. */
-static int is_open(const struct search *w, const struct seen *seen) {
-    if (seen->upper > w->best + w->slack) return 1;
-    return seen->upper >= w->best - w->tie && (w->shared || seen->most < w->best - w->tie);
-}
-
 /* Differences that are none, and those of values that count as equal when it comes to their places. */
-static facet_status compare_samples(struct search *w, int64_t *top) {
+static facet_status compare_samples(struct search *w) {
     facet_status status = FACET_OK;
     double ends[2] = {-INFINITY, -INFINITY};
-    *top = 0;
     for (int64_t i = 0; i < w->n; i++) {
-        if (w->seen[i].most > ends[0]) *top = i;
         ends[0] = fmax(ends[0], w->seen[i].most);
         ends[1] = fmax(ends[1], -w->seen[i].least);
     }
@@ -570,31 +465,111 @@ done:
     return status;
 }
 
-static facet_status look_where_open(struct search *w, int64_t top, int64_t *n, struct found **found) {
-    facet_status status = FACET_OK;
-    int64_t *list = NULL;
-    struct found first = {.value = -INFINITY};
-    *n = 0;
-    if (w->n > 0) TRY(look_at(w, is_open(w, &w->seen[top]), &top, &first));
-    w->best = fmax(w->best, first.value);
-    TRY(team_reduce(mesh_team(w->s->problem->mesh), TEAM_MAX, 1, &w->best));
-    for (int64_t i = 0; i < w->n; i++) *n += is_open(w, &w->seen[i]);
-    TRY(ALLOC(list, *n));
-    TRY(ALLOC(*found, *n));
-    *n = 0;
-    for (int64_t i = 0; i < w->n; i++)
-        if (is_open(w, &w->seen[i])) list[(*n)++] = i;
-    TRY(look_at(w, *n, list, *found));
-    TRY(verify_best(w, *n, *found));
-done:
-    base_free(&list);
-    return status;
-}
-
 static int64_t cell_number(const struct search *w, int64_t region) {
     const struct facet_mesh *mesh = w->s->problem->mesh;
     const int32_t cell = region_at(w, region).cell;
     return mesh->part != NULL ? mesh->part->cell_numbers[cell] : cell;
+}
+
+/* A region that is to be looked at. */
+struct open {
+    double key, most; /* the greatest keys come first, and among them the greatest samples */
+    int64_t region;
+};
+
+static int compare_open(const void *a, const void *b) {
+    const struct open *first = a, *second = b;
+    if (first->key != second->key) return first->key > second->key ? -1 : 1;
+    if (first->most != second->most) return first->most > second->most ? -1 : 1;
+    return (first->region > second->region) - (first->region < second->region);
+}
+
+static int compare_found(const void *a, const void *b) {
+    const struct found *first = a, *second = b;
+    return (first->region > second->region) - (first->region < second->region);
+}
+
+/* Looks at the next of the open regions, and raises the best. */
+static facet_status look_at_next(struct search *w, int64_t first, int64_t n, const struct open *open,
+                                 struct found *found) {
+    facet_status status = FACET_OK;
+    int64_t list[MOST_AT_ONCE];
+    for (int64_t i = 0; i < n; i++) {
+        list[i] = open[first + i].region;
+        w->seen[list[i]].upper = -INFINITY;
+    }
+    TRY(look_at(w, n, list, found));
+    if (highest(n, found)->value > w->best) {
+        TRY(verify_best(w, n, found));
+        w->best = fmax(w->best, highest(n, found)->value);
+    }
+done:
+    return status;
+}
+
+static int64_t batch(int64_t done) {
+    return done < 4 ? 4 : done < MOST_AT_ONCE ? done : MOST_AT_ONCE;
+}
+
+/* Regions that may have more than the best, the most promising first. *n: how many were looked at. */
+static facet_status look_for_more(struct search *w, struct open *open, struct found *found, int64_t *n) {
+    facet_status status = FACET_OK;
+    int64_t all = 0;
+    for (int64_t i = 0; i < w->n; i++)
+        if (w->seen[i].upper > w->best + w->slack)
+            open[all++] = (struct open){w->seen[i].upper, w->seen[i].most, i};
+    qsort(open, (size_t)all, sizeof *open, compare_open);
+    for (int64_t now; *n < all && open[*n].key > w->best + w->slack; *n += now) {
+        now = 1;
+        while (now < batch(*n) && *n + now < all && open[*n + now].key > w->best + w->slack) now++;
+        TRY(look_at_next(w, *n, now, open, found + *n));
+    }
+done:
+    return status;
+}
+
+/* Regions that may have as much, in the order of their cells, until there is one. */
+static facet_status look_for_first(struct search *w, struct open *open, struct found *found, int64_t *n) {
+    facet_status status = FACET_OK;
+    int64_t first = INT64_MAX, all = 0, done = 0;
+    const double least = w->best - w->tie;
+    for (int64_t i = 0; i < w->n && !w->shared; i++)
+        if (w->seen[i].most >= least && cell_number(w, i) < first) first = cell_number(w, i);
+    for (int64_t i = 0; i < *n; i++)
+        if (found[i].value >= least && cell_number(w, found[i].region) < first)
+            first = cell_number(w, found[i].region);
+    TRY(team_reduce_counts(mesh_team(w->s->problem->mesh), TEAM_MIN, 1, &first));
+    for (int64_t i = 0; i < w->n; i++)
+        if (w->seen[i].upper >= least && cell_number(w, i) <= first)
+            open[all++] = (struct open){-(double)cell_number(w, i), 0.0, i};
+    qsort(open, (size_t)all, sizeof *open, compare_open);
+    for (int64_t now; done < all; done += now) {
+        now = all - done < batch(done) ? all - done : batch(done);
+        TRY(look_at_next(w, done, now, open, found + *n));
+        *n += now;
+        if (highest(now, found + *n - now)->value >= least) break;
+    }
+done:
+    return status;
+}
+
+/* found: of those regions that samples leave open, in their order. */
+static facet_status look_where_open(struct search *w, int64_t *n, struct found **found) {
+    facet_status status = FACET_OK;
+    struct open *open = NULL;
+    *n = 0;
+    for (int64_t i = 0; i < w->n; i++) *n += w->seen[i].upper >= w->best - w->tie;
+    TRY(ALLOC(open, *n));
+    TRY(ALLOC(*found, *n));
+    *n = 0;
+    TRY(look_for_more(w, open, *found, n));
+    TRY(team_reduce(mesh_team(w->s->problem->mesh), TEAM_MAX, 1, &w->best));
+    TRY(look_for_first(w, open, *found, n));
+    TRY(verify_best(w, *n, *found));
+    qsort(*found, (size_t)*n, sizeof **found, compare_found);
+done:
+    base_free(&open);
+    return status;
 }
 
 /* Of the regions whose extreme is that of all, the one of the cell with the lowest number; -1: there is none
@@ -658,35 +633,36 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
                             const struct sample_where *where, int greatest, double *value,
                             struct sample_place *place) {
     facet_status status = FACET_OK;
+    const int split = field == HDG_VON_MISES && s->problem->mesh->dim == 3; /* evaluate */
     struct search w = {.s = s,
                        .field = field,
-                       .components = components,
-                       .one = components == 1 || component >= 0,
-                       .first = component > 0 ? component : 0,
+                       .what = {.components = split ? 6 : components,
+                                .one = !split && (components == 1 || component >= 0),
+                                .first = component > 0 && !split ? component : 0,
+                                .sign = greatest ? 1.0 : -1.0},
                        .squares = field == HDG_VON_MISES || (components > 1 && component < 0),
-                       .sign = greatest ? 1.0 : -1.0,
                        .degree = sample_table_degree(s, field),
                        .where = where};
     struct found *found = NULL;
-    int64_t n = 0, top;
+    int64_t n = 0;
     int reduced;
     w.dim = s->problem->mesh->dim - over_faces(&w);
     w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, (field == HDG_VON_MISES ? 2 : 1) * w.degree, !w.one, &w.table));
+    TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.degree, !w.what.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
-    TRY(compare_samples(&w, &top));
-    TRY(look_where_open(&w, top, &n, &found));
+    TRY(compare_samples(&w));
+    TRY(look_where_open(&w, &n, &found));
     TRY(conclude(&w, n, found, place));
-    *value = w.sign * w.best;
+    *value = w.what.sign * w.best;
 done:
     for (int k = 0; k < N_KINDS; k++) {
         backend_points_destroy(&w.samples[k]);
         backend_points_destroy(&w.nodes[k]);
     }
-    for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&w.lattices[shape].xi);
+    for (int shape = 0; shape < SHAPE_COUNT; shape++) lattice_destroy(&w.lattices[shape]);
     peak_table_destroy(&w.table);
     base_free(&w.seen);
     base_free(&found);
