@@ -261,6 +261,7 @@ struct solver_shares {
     int32_t *cell_share;      /* the group (of the mesh) or piece of every cell, -1: none */
     double *squares;          /* n + 1: of the errors of the last estimate; those of all cells stand last */
     int worst;                /* the one that is to be told, -1: none */
+    int n_told;               /* that have fewer digits than the whole */
     double error, size;       /* of u there, relative; u there, relative to that of the whole */
     char place[MESH_PLACE_BYTES]; /* of a piece */
 };
