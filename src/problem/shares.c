@@ -15,9 +15,11 @@
 /* A group is told when its own error, which one draw of signs may make a few times too small, is above this,
  * and so many times that of the whole. */
 #define LEAST_ERROR 2e-8
-#define WORSE       10.0
+#define WORSE       3.0
 /* Beside the whole, a group with so little of u is zero up to rounding, and its error is nobody's concern. */
 #define NOTHING 1e-14
+/* With such an error, relative to the u that was found, no digit is certain. */
+#define NO_DIGIT 0.1
 
 void solver_shares_destroy(struct solver_shares *shares) {
     base_free(&shares->cell_share);
@@ -182,7 +184,7 @@ const char *solver_shares_note(const struct facet_solver *s, char *text, size_t 
              shares->by_groups ? "group '" : "piece with the cell at ",
              shares->by_groups ? s->problem->mesh->groups[shares->worst].name : shares->place,
              shares->by_groups ? "'" : "",
-             shares->error < 1.0 ? "fewer digits than the rest" : "no digit that can be trusted",
+             shares->error < NO_DIGIT ? "fewer digits than the rest" : "no digit that can be trusted",
              shares->error, shares->size, others);
     return text;
 }

@@ -142,7 +142,7 @@ def told(result):
         for note in case.get("notes", []):
             words = re.search(r"its algebraic error there is about (\S+) of u there", note)
             group = max(group, float(words.group(1)) if words else 0.0)
-    return marked, group if group < 1 else math.inf  # no digit is said to be right
+    return marked, group if group < 0.1 else math.inf  # no digit is said to be right
 
 
 def judge_values(options, p, folder, record):
