@@ -15,6 +15,24 @@ PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet")
 ENDS = "values: [{name: l, field: flux, take: integral, on: l}, {name: r, field: flux, take: integral, on: r}]\n"
 SIDES = ENDS.replace("on: l", "on: xmin").replace("on: r", "on: xmax")
 
+SOFT = """mesh: {box: {coordinates: {x: [0, 50, 100, 100.01], y: [0, 1.5, 3.3]}, shape: quad}}
+equation: elasticity
+material: {mu: "if(x < 50, 0.02, if(x < 100, 3, 60000))", lambda: "if(x < 50, 0.2, if(x < 100, 3, 2.5e5))"}
+boundary: [{on: xmin, traction: [-0.00072, 0]}, {on: xmax, spring: {normal: 1000}, traction: [-1.4, 0]},
+           {on: [ymin, ymax], HELD}]
+discretization: {degree: 1}
+solver: {method: cg, preconditioner: block, rtol: 1e-8}
+values: [{name: force, field: traction, component: x, take: integral, on: xmax}]
+"""
+
+EQUAL = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 4], shape: triangle}}
+equation: diffusion
+boundary: [{on: [xmin, xmax], dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+solver: {method: cg, preconditioner: jacobi, rtol: 1e-5}
+values: [{name: flux, field: flux, take: integral, on: xmin}]
+"""
+
 
 def layers(lengths, columns, rows, triangles):
     """A Gmsh file of a bar of layers g0, g1, ..., with the ends l and r and the sides s."""
@@ -285,6 +303,21 @@ values:
                     self.assertLessEqual(abs(out["values"][name] - truth), bar["error"], f"{number}, {name}: {text}")
                 wrong += abs(out["values"][name] - truth) > 1e-6 * abs(truth)
             self.assertFalse(status == 1 and not wrong, f"{number}: {text}")
+
+    def test_sides_that_give_no_force(self):
+        """Rollers, planes of symmetry and springs along x leave the force along x to the traction at the other end."""
+        for sides in "roller: y", "symmetry: true":
+            status, result, text = self.run_case(SOFT.replace("HELD", sides))
+            self.assertEqual(status, 0, text)
+            self.assertAlmostEqual(result["values"]["force"] / 0.002376, 1.0, places=9, msg=sides)
+            self.assertNotIn("force", result.get("bars", {}), sides)
+
+    def test_zero_to_what_was_asked(self):
+        """No flux between equal temperatures, solved to 1e-5: status 1 before, since it was not zero to 1e-6."""
+        status, result, text = self.run_case(EQUAL)
+        self.assertEqual(status, 0, text)
+        self.assertEqual(result["values"]["flux"], 0.0)
+        self.assertLess(result["bars"]["flux"]["error"], 1e-3)
 
 
 if __name__ == "__main__":

@@ -105,13 +105,13 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 }
 
 /* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
- * kind: zero is what has no digit and a doubt below NOTHING of the scale; a number will do, and is marked,
- * where two of its digits are beyond doubt (FEW), or its doubt is below HARDLY of the scale, or below LOOSE
- * times what was asked of the solve or reached by it, MOST at most. */
+ * kind. A doubt below NOTHING of the scale is little, and so is one below LOOSE times what was asked of the
+ * solve or reached by it (MOST at most), up to FEW. Then what has no digit is zero, and what has one is
+ * marked. A number will do, and is marked, also where two of its digits are beyond doubt (FEW), or LOOSE is.
+ */
 #define ENOUGH  1e-6
 #define DIGIT   10.0
 #define NOTHING 1e-6
-#define HARDLY  1e-8
 #define LOOSE   100.0
 #define FEW     1e-2
 #define MOST    1e-6
@@ -122,17 +122,18 @@ static void judge_value(const struct run *run, double largest, struct run_value 
     const double loose = LOOSE * fmax(fmin(run->report.error, MOST), fmax(options->rtol, options->error));
     /* Fluxes of faces may each be nothing where what goes in and out of one is not. */
     const double scale = fmax(largest, value->found.by_cells ? 0.0 : value->found.drive);
+    const double little = fmin(fmax(NOTHING, loose), FEW);
     double modulus = 0.0;
     for (int c = 0; c < value->n_components; c++) modulus = hypot(modulus, value->numbers[c]);
     value->trust = RUN_UNTRUSTED;
     value->doubt = error;
-    value->against_drive = error > NOTHING * largest;
+    value->against_drive = error > little * largest;
     value->scale = value->against_drive ? value->found.drive : largest;
-    if (modulus <= DIGIT * error && error <= NOTHING * value->scale) {
+    if (modulus <= DIGIT * error && error <= little * value->scale) {
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
-    } else if (error <= fmax(HARDLY * scale, fmax(FEW, loose) * modulus)) {
+    } else if (error <= fmax(little * scale, fmax(FEW, loose) * modulus)) {
         value->trust = RUN_ROUGH;
     }
 }

@@ -100,6 +100,60 @@ static void restore_rotations(struct local *l, double *K) {
     }
 }
 
+/* v: the traces of the motion (r, -2 (z - mean)) about an axis; t: the moments of its traction 2 mu (n_r, -2
+ * n_z). Answers with |v|^2. */
+static double trace_swelling(struct local *l, double *v, double *t) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int n = 2 * b->n_trace, row, places[SHAPE_MAX_FACES];
+    double ones[SHAPE_MAX_FACES], square = 0.0, mean = 0.0;
+    memset(v, 0, (size_t)n * sizeof *v);
+    memset(t, 0, (size_t)n * sizeof *t);
+    for (int f = 0; f < b->n_faces; f++) {
+        const struct hdg_face_table *table = hdg_face_of(l->hdg->functions[l->block].face, f);
+        if (local_on_axis(l, f)) continue;
+        (void)local_face(l, f, &row);
+        for (int a = 0; a < 2; a++)
+            for (int i = 0; i < table->m; i++) {
+                int at = elastic_trace_start(b, 2, f, a) + i;
+                for (int q = 0; q < table->rule.n; q++) {
+                    double psi = table->psi[q * table->m + i], x = l->x[q * 2 + a];
+                    v[at] += table->rule.w[q] * psi * (a == 0 ? x : -2.0 * (x - l->geometry.x[1]));
+                    t[at] += 2.0 * l->elastic->mu[0] * psi * (a == 0 ? 1.0 : -2.0) * l->normal[q * 2 + a];
+                }
+            }
+    }
+    int n_ones = local_find_ones(l, 2, 1, places, ones);
+    for (int f = 0; f < n_ones; f++) square += ones[f] * ones[f];
+    for (int f = 0; f < n_ones; f++) mean += ones[f] * v[places[f]] / square;
+    for (int f = 0; f < n_ones; f++) v[places[f]] -= mean * ones[f];
+    return cblas_ddot(n, v, 1, v, 1);
+}
+
+/* A ring that grows by r and shrinks by 2 z along its axis keeps its volume: its stress is 2 mu diag(1, 1,
+ * -2), which balances itself and knows no lambda. K_e times this motion is made what it should be, since in a
+ * thin wall it is most of u, and with lambda >> mu or a cell far from the axis its energy is far below the
+ * rounding of K_e. */
+static void restore_swelling(struct local *l, double *K) {
+    const struct hdg *h = l->hdg;
+    const int n = 2 * h->space.blocks[l->block].n_trace;
+    double *v = l->vector, *d = v + n, square, missing, largest = 0.0;
+    if (!hdg_has_hoop(h) || !l->elastic->constant || h->data.mesh->order > h->space.degree ||
+        (h->data.orthotropic != NULL &&
+         h->data.orthotropic[local_region(&h->data, l->block, l->cell)] != NULL))
+        return;
+    square = trace_swelling(l, v, d);
+    for (int i = 0; i < n; i++) largest = fmax(largest, K[i * n + i]);
+    cblas_dsymv(CblasRowMajor, CblasUpper, n, -1.0, K, n, v, 1, 1.0, d, 1);
+    missing = cblas_dnrm2(n, d, 1) / (largest * sqrt(square));
+    if (!(missing < EXACT)) return;
+    l->missing = fmax(l->missing, missing);
+    cblas_dscal(n, 1.0 / square, d, 1);
+    cblas_daxpy(n, -0.5 * cblas_ddot(n, d, 1, v, 1) / square, v, 1, d, 1);
+    cblas_dsyr2(CblasRowMajor, CblasUpper, n, 1.0, d, 1, v, 1, K, n);
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) K[j * n + i] = K[i * n + j];
+}
+
 static int64_t free_start(const struct local *l, int face) {
     const struct hdg *h = l->hdg;
     int n_faces = h->space.blocks[l->block].n_faces;
@@ -205,6 +259,7 @@ static facet_status elastic_cell(struct local *l, double *K, double *largest_rob
     hdg_local_sizes(h, l->block, &N, &n);
     TRY(elastic_matrix(l));
     TRY(local_eliminate(l, N, n, K));
+    restore_swelling(l, K);
     restore_translations(l, K);
     restore_rotations(l, K);
     TRY(elastic_add_springs(l, K));

@@ -54,6 +54,7 @@ struct hdg_condition {
                                      formulation only */
     int symmetric; /* a plane of symmetry: of the free components the natural flux vanishes with the traction,
                       so that K stays symmetric in both formulations */
+    int oblique;   /* such a plane across no axis: component 0 is the one along its normal */
     int curved; /* such a surface: component 0 of the unknowns are all functions with a normal part, and its
                    faces have turns of their own, which are replaced */
 };

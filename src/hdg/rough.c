@@ -213,14 +213,13 @@ static double sign_of(int draw, uint64_t i) {
     return (i ^ i >> 29) >> 40 & 1 ? 1.0 : -1.0;
 }
 
-/* The largest unknown of a cell, without the constants that its matrix does not see. */
-static double deformation(const struct hdg *h, int block, int32_t cell, int n, const double *x) {
-    const uint8_t *loose = h->matrices.loose[block];
+/* The largest unknown of a cell, without the constants that its matrix does not see (loose: bits). */
+static double deformation(const struct hdg *h, int block, int loose, int n, const double *x) {
     int m = h->space.blocks[block].m, n_components = h->trace.n_components;
     double most = 0.0;
     for (int i = 0; i < n; i++) {
         int c = i / m % n_components;
-        double first = loose != NULL && i % m == 0 && loose[cell] >> c & 1 ? x[c * m] : 0.0;
+        double first = i % m == 0 && loose >> c & 1 ? x[c * m] : 0.0;
         most = fmax(most, fabs(x[i] - first));
     }
     return most;
@@ -285,8 +284,12 @@ static facet_status find_errors(const struct hdg *h, int block, const double *fu
         for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++) {
             if (mine != FACET_OK) continue;
             trace_gather(&h->trace, block, cell, full, local, 1);
-            const double part = fmax(PART * h->rounding, STORED), all = deformation(h, block, cell, n, local);
-            errors[cell] *= part * all;
+            const int loose = h->matrices.loose[block] != NULL ? h->matrices.loose[block][cell] : 0;
+            const double part = fmax(PART * h->rounding, STORED),
+                         all = deformation(h, block, loose, n, local);
+            /* about an axis K_e times the motion r is restored (elastic_condense.c), and then stored */
+            const double rest = hdg_has_hoop(h) ? deformation(h, block, loose | 1, n, local) : all;
+            errors[cell] *= fmax(part * rest, STORED * all);
             if (!contact_has_cell(h, block, cell)) continue;
             const struct contact_cell *c = &h->contacts->cells[h->contacts->number[block][cell]];
             errors[cell] += part * c->stiffest * own_deformation(h, block, cell, local);

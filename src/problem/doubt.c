@@ -16,15 +16,18 @@
 
 /* ------------------------------------------------------------------------------------------ one face */
 
-static double cross_length(int dim, const double *a, const double *b) {
-    if (dim == 2) return hypot(a[0], a[1]);
-    return sqrt(pow(a[1] * b[2] - a[2] * b[1], 2) + pow(a[2] * b[0] - a[0] * b[2], 2) +
-                pow(a[0] * b[1] - a[1] * b[0], 2));
+/* What stands across one edge of the plane or two of space, with its length. */
+static double cross(int dim, const double *a, const double *b, double n[3]) {
+    n[0] = dim == 2 ? a[1] : a[1] * b[2] - a[2] * b[1];
+    n[1] = dim == 2 ? -a[0] : a[2] * b[0] - a[0] * b[2];
+    n[2] = dim == 2 ? 0.0 : a[0] * b[1] - a[1] * b[0];
+    return sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
 }
 
-/* The area of a face (with 2 pi r of a body of revolution), its middle and the volume of its cell, all from
- * the map in the middle of the face. */
-static double face_area(const struct facet_solver *s, int32_t cell, int local, double x[3], double *volume) {
+/* The area of a face (with 2 pi r of a body of revolution), its middle, a normal of any sign and the volume
+ * of its cell, all from the map in the middle of the face. */
+static double face_area(const struct facet_solver *s, int32_t cell, int local, double x[3], double normal[3],
+                        double *volume) {
     const struct facet_mesh *mesh = s->problem->mesh;
     const int dim = mesh->dim;
     const enum shape shape = mesh_block_of(mesh, cell)->shape, face = shape_face_shape(shape, local);
@@ -40,7 +43,7 @@ static double face_area(const struct facet_solver *s, int32_t cell, int local, d
                                 J[2] * (J[3] * J[7] - J[4] * J[6]);
     double around = s->resolved.data.plane == HDG_AXISYMMETRIC ? 2.0 * M_PI * fabs(x[0]) : 1.0;
     *volume = around * fabs(det) * shape_measure(shape);
-    return around * cross_length(dim, edges[0], edges[1]) * (dim == 3 ? shape_measure(face) : 1.0);
+    return around * cross(dim, edges[0], edges[1], normal) * (dim == 3 ? shape_measure(face) : 1.0);
 }
 
 /* The largest entry of a field of any number of components. */
@@ -72,43 +75,49 @@ done:
     return status;
 }
 
-/* Robin's a, or the springs of a condition, at the middle of a face. */
-static facet_status hold_at(const struct hdg_condition *c, int dim, const double *x, const double *normal,
-                            double *hold) {
+/* Robin's a, or what springs make of u in this component, at the middle of a face. */
+static facet_status hold_at(const struct hdg_condition *c, int dim, int component, const double *x,
+                            const double *normal, double *hold) {
     facet_status status = FACET_OK;
-    const struct field *field = c->kind == HDG_ROBIN ? c->a : c->spring;
-    double values[16] = {0.0};
+    double raw[9], k[9];
     *hold = 0.0;
-    if (field == NULL) return FACET_OK;
-    TRY(field_eval_on(field, 1, dim, x, dim, normal, values));
-    for (int i = 0; i < field_n_components(field); i++) *hold = fmax(*hold, fabs(values[i]));
+    if (c->kind == HDG_ROBIN) {
+        TRY(field_eval_on(c->a, 1, dim, x, dim, normal, hold));
+        *hold = fabs(*hold);
+    } else if (c->spring != NULL) {
+        TRY(hdg_spring_at(dim, c, 1, x, normal, raw, k));
+        for (int b = 0; b < dim; b++) *hold = fmax(*hold, fabs(k[component * dim + b]));
+    }
 done:
     return status;
 }
 
-/* Whether this component of u is given: then the flux is that of the cell. On planes of symmetry, whose
- * unknowns may be turned, one component counts for all. */
+/* Whether this component of u is given: then the flux is that of the cell. On surfaces of symmetry whose
+ * unknowns are turned one component counts for all. */
 static int gives_u(const struct facet_solver *s, int component, const struct hdg_condition *c) {
     const struct equation *e = s->resolved.data.equation;
     if (!e->by_faces || e->asymmetric != 0) return 1;
     if (c->kind != HDG_MECHANICAL) return c->kind == HDG_DIRICHLET;
-    return c->symmetric || c->curved ? c->fixed[0] || c->fixed[1] || c->fixed[2] : c->fixed[component];
+    return c->oblique || c->curved || c->fixed[component];
 }
 
 facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local, int component,
                               const struct hdg_condition *c, struct flux_face *face) {
     facet_status status = FACET_OK;
     const int dim = s->problem->mesh->dim;
-    double x[3], middle[3], J[9], normal[3] = {0.0}, volume, K, hold, length = 0.0;
-    face->area = face_area(s, cell, local, x, &volume);
+    double x[3], middle[3], J[9], normal[3], volume, K, hold, outward = 0.0, square = 0.0;
+    face->area = face_area(s, cell, local, x, normal, &volume);
     mesh_middle(s->problem->mesh, cell, -1, middle, J);
     TRY(stiffness_at(s, cell, middle, &K));
     face->weight = face->of_cell =
         volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
     if (c == NULL || gives_u(s, component, c)) goto done;
-    for (int a = 0; a < dim; a++) length += (x[a] - middle[a]) * (x[a] - middle[a]);
-    for (int a = 0; a < dim; a++) normal[a] = (x[a] - middle[a]) / sqrt(length);
-    TRY(hold_at(c, dim, x, normal, &hold));
+    for (int a = 0; a < dim; a++) {
+        outward += (x[a] - middle[a]) * normal[a];
+        square += normal[a] * normal[a];
+    }
+    for (int a = 0; a < dim; a++) normal[a] /= copysign(sqrt(square), outward);
+    TRY(hold_at(c, dim, component, x, normal, &hold));
     face->weight = fmin(face->weight, hold * face->area);
 done:
     return status;
@@ -191,8 +200,8 @@ done:
     return status;
 }
 
-facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
-                        struct sample_doubt *doubt) {
+facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, int component,
+                        double *flux, struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     double modulus = 0.0, sum = 0.0, most = -1.0;
     for (int c = 0; c < n; c++) modulus = hypot(modulus, flux[c]);
@@ -200,6 +209,7 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_where 
     for (int c = 0; c < n; c++) {
         struct flux_known best = {.component = c, .flux = flux[c], .apart = 1.0};
         struct sample_doubt own;
+        if (component >= 0 && c != component) continue;
         TRY(judge_component(s, where, n, modulus, &best, &own));
         flux[c] = best.flux;
         sum = hypot(sum, own.error);
@@ -217,14 +227,14 @@ facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, 
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     const double order = (s->options.degree + 1) * (s->options.degree + 1);
-    double middle[3], x[3], J[9], volume, K = 1.0, most = 0.0;
+    double middle[3], x[3], normal[3], J[9], volume, K = 1.0, most = 0.0;
     *steep = 0.0;
     if (field == HDG_U || field == HDG_U_STAR) return FACET_OK;
     mesh_middle(mesh, cell, -1, middle, J);
     if (field != HDG_H && field != HDG_STRAIN && field != HDG_VORTICITY)
         TRY(stiffness_at(s, cell, middle, &K));
     for (int face = 0; face < shape_n_faces(mesh_block_of(mesh, cell)->shape); face++) {
-        const double area = face_area(s, cell, face, x, &volume);
+        const double area = face_area(s, cell, face, x, normal, &volume);
         if (volume > 0.0) most = fmax(most, area / volume);
     }
     *steep = order * K * most;

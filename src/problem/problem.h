@@ -261,6 +261,7 @@ struct solver_shares {
     int32_t *cell_share;      /* the group (of the mesh) or piece of every cell, -1: none */
     double *squares;          /* n + 1: of the errors of the last estimate; those of all cells stand last */
     int worst;                /* the one that is to be told, -1: none */
+    int n_told;               /* that have fewer digits than the whole */
     double error, size;       /* of u there, relative; u there, relative to that of the whole */
     char place[MESH_PLACE_BYTES]; /* of a piece */
 };
@@ -474,10 +475,10 @@ facet_status sample_take_with(const struct facet_solver *s, const char *name, in
                               enum sample_take take, int n_on, const char *const *on, double *values, int *n,
                               struct sample_about *about);
 struct sample_where;
-/* doubt.c: the doubt of the n components of what goes through parts, and, where cells behind these know it
- * better, the better number. Collective. */
-facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, double *flux,
-                        struct sample_doubt *doubt);
+/* doubt.c: the doubt of the n components (or of one, -1 means all) of what goes through parts, and, where
+ * cells behind these know it better, the better number. Collective. */
+facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, int component,
+                        double *flux, struct sample_doubt *doubt);
 /* What an error of 1 in u may make of a field inside a cell: of fluxes and stresses K (p + 1)^2 A / V, of u
  * nothing that u would not tell (0). */
 facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep);

@@ -318,7 +318,7 @@ static facet_status take_integral(const struct facet_solver *s, const char *name
     facet_status status = FACET_OK;
     struct gathered g = {.components = components, .mean = mean};
     TRY(gather_all(s, field, where, &g));
-    if (field == NULL) TRY(flux_judge(s, where, components, g.integral, &g.doubt));
+    if (field == NULL) TRY(flux_judge(s, where, components, component, g.integral, &g.doubt));
     if (mean && !(g.measure > 0.0))
         FAIL(FACET_ERROR_INPUT, "there is no mean of the field '%s' on the axis, which has no area", name);
     const double scale = mean ? 1.0 / g.measure : 1.0;

@@ -12,11 +12,14 @@
 #include "mesh/part.h"
 #include "problem/problem.h"
 
-/* A group is told when its own error is above this, and so many times that of the whole. */
-#define LEAST_ERROR 1e-7
-#define WORSE       10.0
+/* A group is told when its own error, which one draw of signs may make a few times too small, is above this,
+ * and so many times that of the whole. */
+#define LEAST_ERROR 2e-8
+#define WORSE       3.0
 /* Beside the whole, a group with so little of u is zero up to rounding, and its error is nobody's concern. */
 #define NOTHING 1e-14
+/* With such an error, relative to the u that was found, no digit is certain. */
+#define NO_DIGIT 0.1
 
 void solver_shares_destroy(struct solver_shares *shares) {
     base_free(&shares->cell_share);
@@ -143,6 +146,7 @@ facet_status solver_shares_judge(struct facet_solver *s, double error, double co
     const int n = shares->n, n_all = n + 1;
     double *sums = NULL;
     shares->worst = -1;
+    shares->n_told = 0;
     shares->error = 0.0;
     if (n == 0 || s->n_unknowns == 0) return FACET_OK;
     TRY(CALLOC(sums, 3 * n_all));
@@ -154,9 +158,11 @@ facet_status solver_shares_judge(struct facet_solver *s, double error, double co
         if (!(sizes[i] > NOTHING * NOTHING * sizes[n])) continue;
         double ratio = sizes[n] / sizes[i], own = constant * sqrt(ratio * (counts[i] / counts[n]));
         if (errors[n] > 0.0) own += error * sqrt(ratio * (errors[i] / errors[n]));
-        if (!(own > fmax(LEAST_ERROR, WORSE * fmax(error, constant))) || own <= shares->error) continue;
+        if (!(own > fmax(LEAST_ERROR, WORSE * fmax(error, constant)))) continue;
+        shares->n_told++;
+        if (own <= shares->error) continue;
         shares->worst = i;
-        shares->error = fmin(own, 1.0);
+        shares->error = own;
         shares->size = sqrt(counts[n] / counts[i] / ratio);
     }
     if (shares->worst >= 0 && !shares->by_groups)
@@ -168,12 +174,17 @@ done:
 
 const char *solver_shares_note(const struct facet_solver *s, char *text, size_t bytes) {
     const struct solver_shares *shares = &s->shares;
+    char others[64] = "";
     if (shares->n == 0 || shares->worst < 0 || !s->report.converged) return NULL;
+    if (shares->n_told > 1)
+        snprintf(others, sizeof others, "; u in %d more of them has fewer digits, too", shares->n_told - 1);
     snprintf(text, bytes,
-             "u in the %s%s%s has fewer digits than the rest: its algebraic error there is about %.1e of u "
-             "there, which is %.1e of u of the whole",
+             "u in the %s%s%s has %s: its algebraic error there is about %.1e of u "
+             "there, which is %.1e of u of the whole%s",
              shares->by_groups ? "group '" : "piece with the cell at ",
              shares->by_groups ? s->problem->mesh->groups[shares->worst].name : shares->place,
-             shares->by_groups ? "'" : "", shares->error, shares->size);
+             shares->by_groups ? "'" : "",
+             shares->error < NO_DIGIT ? "fewer digits than the rest" : "no digit that can be trusted",
+             shares->error, shares->size, others);
     return text;
 }

@@ -95,6 +95,7 @@ static struct hdg_condition hold(const struct problem_resolved *r, const char *p
                               .g = r->zero,
                               .t = r->zero,
                               .symmetric = 1,
+                              .oblique = kind == OBLIQUE,
                               .curved = kind == CURVED};
     for (int i = 0; i < dim; i++) {
         c.fixed[i] = i == a;
