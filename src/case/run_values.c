@@ -148,6 +148,10 @@ static void judge_flux(const struct run *run, double largest, struct run_value *
 
 /* A field is told to be off, and never a reason to refuse: its error is that of u, which was accepted. What
  * is as good as the report says of u is not told of again. */
+static int run_is_taken(const struct run_value *value) {
+    return value->wanted->take != CASE_AT && value->wanted->take != CASE_ALONG;
+}
+
 static facet_status judge_field(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
     const char *field = value->wanted->field;
@@ -158,10 +162,10 @@ static facet_status judge_field(const struct run *run, struct run_value *value) 
             value->trust = RUN_ROUGH;
         goto done;
     }
-    if (error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
+    if (run_is_taken(value) && error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
     if (error <= fmax(ENOUGH * value->size, LITTLE * run_largest_of(run, field))) goto done;
     TRY(sample_is_doubtful(run->solver, field, error, &doubtful));
-    value->trust = doubtful ? RUN_ROUGH : RUN_EXACT;
+    if (doubtful) value->trust = RUN_ROUGH;
 done:
     return status;
 }
@@ -183,12 +187,21 @@ done:
     return status;
 }
 
+/* What goes in less what goes out is in error in one flux or another, unless a condition says what that is.
+ */
+static void add_imbalance(const struct run *run, struct run_value *value) {
+    const double whole = fabs(run->report.conservation_whole);
+    if (value->found.error > 0.0 && run->report.conservation >= 0.0)
+        value->found.error = fmax(value->found.error, whole * value->size);
+}
+
 static facet_status judge_values(struct run *run) {
     facet_status status = FACET_OK;
     double largest = -1.0;
     for (int i = 0; i < run->n_values; i++) {
         struct run_value *value = &run->values[i];
         const double size = value->measure * value->size, scale = value->found.scale;
+        if (run_is_flux(run, value)) add_imbalance(run, value);
         value->doubt = value->found.error;
         if (value->doubt <= CLOSE * (scale > 0.0 ? scale : size)) continue;
         value->trust = RUN_CLOSE;

@@ -653,6 +653,8 @@ static facet_status conclude(struct search *w, int64_t n, const struct found *fo
     if (chosen >= 0 && cell_number(w, chosen) == place->cell) {
         TRY(find_place(w, chosen, known, place->at));
         TRY(sample_cell_doubt(w->s, w->field, region_at(w, chosen).cell, &doubt));
+        /* It is sought where the error is largest; a polynomial may be p + 1 times its mean in a corner. */
+        if (doubt.scale > 0.0) doubt.error *= w->degree + 1;
     }
     TRY(team_reduce(team, TEAM_SUM, 3, place->at));
     TRY(team_reduce(team, TEAM_MAX, 1, &doubt.error));
