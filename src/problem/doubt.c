@@ -9,7 +9,9 @@
 #include "mesh/part.h"
 #include "problem/cut.h"
 
-/* A flux that is known as well as this, relative, is not looked at again. */
+/* A flux that is known as well as CLOSE, relative, is not looked at again, unless it is below LITTLE^2 of
+ * what K would let through. */
+#define CLOSE  1e-7
 #define LITTLE 1e-6
 /* An error below this much of the largest value of a field is nothing. */
 #define NOTHING 1e-8
@@ -165,6 +167,11 @@ done:
     return status;
 }
 
+/* Whether a flux with this doubt is looked for in other ways; through: what K would let through. */
+static int is_worth(double doubt, double through, double modulus) {
+    return doubt > CLOSE * modulus || LITTLE * through > modulus;
+}
+
 /* One component. A flux that is small beside what K would let through is looked for in other ways as well,
  * whatever its doubt: where they differ the estimate of the error of u is wrong. modulus: of all components.
  */
@@ -176,13 +183,10 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     TRY(part_weights(s, where, best->component, weights));
     best->weight = weights[0];
     *doubt = (struct sample_doubt){.error = error * weights[0] * s->report.largest};
-    if (weights[0] == 0.0 ||
-        fmax(doubt->error, LITTLE * LITTLE * weights[1] * s->report.largest) <= LITTLE * modulus)
-        goto done;
+    if (weights[0] == 0.0 || !is_worth(doubt->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(largest_of(s, "u", &size));
     best->doubt = error * best->weight * size;
-    if (fmax(best->doubt, LITTLE * LITTLE * weights[1] * size) > LITTLE * modulus)
-        TRY(flux_by_cut(s, where, n, error * size, best));
+    if (is_worth(best->doubt, weights[1] * size, modulus)) TRY(flux_by_cut(s, where, n, error * size, best));
     TRY(least_weight(s, best->component, &least));
     doubt->error = best->doubt * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
     doubt->by_cells = best->weight < weights[0];
