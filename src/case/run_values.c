@@ -112,7 +112,7 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
  * what has no digit and a doubt below NOTHING of the scale; a number will do, and is marked, where two of its
  * digits are beyond doubt (FEW), or its doubt is below HARDLY of the scale, or below LOOSE times what was
  * asked of the solve or reached by it, MOST at most. */
-#define CLOSE   1e-7
+#define CLOSE   2e-8
 #define ENOUGH  1e-6
 #define DIGIT   10.0
 #define NOTHING 1e-6
@@ -187,10 +187,10 @@ done:
     return status;
 }
 
-/* What goes in less what goes out is in error in one flux or another, unless a condition says what that is.
- */
+/* What goes in less what goes out is missing in one flux or another, unless a condition says what that is. It
+ * is the sum of fluxes as cells have them, and this value may be a better one: readers are not told. */
 static void add_imbalance(const struct run *run, struct run_value *value) {
-    const double whole = fabs(run->report.conservation_whole);
+    const double whole = fmin(fabs(run->report.conservation_whole), ENOUGH);
     if (value->found.error > 0.0 && run->report.conservation >= 0.0)
         value->found.error = fmax(value->found.error, whole * value->size);
 }
