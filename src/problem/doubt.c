@@ -244,7 +244,7 @@ done:
 
 facet_status sample_cell_doubt(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                                struct sample_doubt *doubt) {
-    const double order = is_u(field) ? 1.0 : (s->options.degree + 1) * (s->options.degree + 1);
+    const double order = is_u(field) ? 1.0 : s->options.degree + 1;
     double steep, volume, error, size;
     facet_status status = steepness(s, field, cell, &steep, &volume);
     solver_error_at(s, cell, &error, &size);
