@@ -175,6 +175,27 @@ values:
             status, out, text = self.run_case(case % (shape, 2))
             self.assertEqual((status, out.get("bars")), (0, None), text)
 
+    def test_fluxes_of_loose_solves(self):
+        """What a solve to 1e-6 or 1e-7 leaves in a flux is under `bars`, and no reason for notes."""
+        case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [6, 6], shape: %s}}
+equation: diffusion
+source: sin(3*x + 5*y)
+boundary: [{on: xmin, dirichlet: 1}, {on: rest, robin: {a: 1, g: 2}}]
+discretization: {degree: 2, operator: mapped, tau: 200}
+values: [{name: l, field: flux, take: integral, on: xmin}, {name: r, field: flux, take: integral, on: rest}]
+"""
+        for shape in ("triangle", "quad"):
+            status, right, text = self.run_case(case % shape + "solver: {method: direct}\n")
+            self.assertEqual((status, right.get("bars")), (0, None), text)
+            for preconditioner in ("jacobi", "none", "block"):
+                for rtol in (1e-6, 1e-7):
+                    solver = f"solver: {{method: cg, preconditioner: {preconditioner}, rtol: {rtol}}}\n"
+                    status, out, text = self.run_case(case % shape + solver)
+                    self.assertEqual((status, sorted(out["bars"])), (0, ["l", "r"]), text)
+                    for name, bar in out["bars"].items():
+                        self.assertLess(abs(out["values"][name] - right["values"][name]), 10 * bar["error"], text)
+                        self.assertLess(bar["error"], 20 * rtol, text)
+
     def test_two_digits_will_do(self):
         """A flux with a doubt of a thousandth is marked, and no reason for status 1."""
         status, out, text = self.run_case("""mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [16, 8]}}
