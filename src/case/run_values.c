@@ -107,11 +107,11 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
                                                                  : measure_taken(solver, value);
 }
 
-/* A value whose doubt is below CLOSE of it, or of the size of u where it is a u, is exact, and one below
- * ENOUGH is not told of in words. Other fluxes and forces are compared with the scale of their kind: zero is
- * what has no digit and a doubt below NOTHING of the scale; a number will do, and is marked, where two of its
- * digits are beyond doubt (FEW), or its doubt is below HARDLY of the scale, or below LOOSE times what was
- * asked of the solve or reached by it, MOST at most. */
+/* A value whose doubt is below CLOSE of it, or of the size of u where it is a u, is exact to 1e-7, since a
+ * doubt may be too small by some; one below ENOUGH is not told of in words. Other fluxes and forces are
+ * compared with the scale of their kind: zero is what has no digit and a doubt below NOTHING of the scale; a
+ * number will do, and is marked, where two of its digits are beyond doubt (FEW), or its doubt is below HARDLY
+ * of the scale, or below LOOSE times what was asked of the solve or reached by it, MOST at most. */
 #define CLOSE   2e-8
 #define ENOUGH  1e-6
 #define DIGIT   10.0
@@ -146,12 +146,12 @@ static void judge_flux(const struct run *run, double largest, struct run_value *
 /* What is below this much of the largest value of a field is nothing beside it. */
 #define LITTLE 1e-8
 
-/* A field is told to be off, and never a reason to refuse: its error is that of u, which was accepted. What
- * is as good as the report says of u is not told of again. */
-static int run_is_taken(const struct run_value *value) {
+static int is_taken(const struct run_value *value) {
     return value->wanted->take != CASE_AT && value->wanted->take != CASE_ALONG;
 }
 
+/* A field is told to be off, and never a reason to refuse: its error is that of u, which was accepted. What
+ * is as good as the report says of u is not told of in words. */
 static facet_status judge_field(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
     const char *field = value->wanted->field;
@@ -162,7 +162,7 @@ static facet_status judge_field(const struct run *run, struct run_value *value) 
             value->trust = RUN_ROUGH;
         goto done;
     }
-    if (run_is_taken(value) && error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
+    if (is_taken(value) && error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
     if (error <= fmax(ENOUGH * value->size, LITTLE * run_largest_of(run, field))) goto done;
     TRY(sample_is_doubtful(run->solver, field, error, &doubtful));
     if (doubtful) value->trust = RUN_ROUGH;
