@@ -191,7 +191,7 @@ done:
  * is the sum of fluxes as cells have them, and this value may be a better one: readers are not told. */
 static void add_imbalance(const struct run *run, struct run_value *value) {
     const double whole = fmin(fabs(run->report.conservation_whole), ENOUGH);
-    if (value->found.error > 0.0 && !value->found.by_cells && run->report.conservation >= 0.0)
+    if (value->found.error > 0.0 && run->report.conservation >= 0.0)
         value->found.error = fmax(value->found.error, whole * value->size);
 }
 
