@@ -196,6 +196,46 @@ values: [{{name: left, field: u, at: [0.6, 1234]}}, {{name: right, field: u, at:
                         if (found := re.search(r"group 'left' .*error there is about (\S+) of u", note))]
                 self.assertLess(abs(left + 0.6) / 0.6, 10 * max(told + [1e-6]), what)
 
+    def assert_told(self, out, wanted, what):
+        """Every value is right to 1e-7 of its scale, or the run says how far it may be off."""
+        for name, (value, scale) in wanted.items():
+            bar = out.get("bars", {}).get(name, {}).get("error", 0.0)
+            self.assertLess(abs(out["values"][name] - value), max(10 * bar, 1e-7 * scale), f"{what}, {name}")
+
+    def test_values_of_a_small_group(self):
+        """Behind a weak contact u is a millionth of that before it: values of a loose solve are judged by the error of u
+        where they are taken. Of accurate ones nothing is said."""
+        h, names = 1e-6, ("at", "star", "mean", "integral", "most", "least", "q")
+        for shape, K in (("triangle", 1), ("triangle", 1e3), ("quad", 1e3)):
+            case = self.bars(shape) + f"""equation: diffusion
+conductivity: [{{on: left, value: 1}}, {{on: right, value: {K}}}]
+interfaces: [{{between: [left, right], conductance: {h}}}]
+boundary: [{{on: xmin, neumann: 1}}, {{on: xmax, dirichlet: 1}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 3}}
+values:
+  - {{name: at, field: u, at: [0.77, 0.41]}}
+  - {{name: star, field: u_star, at: [0.77, 0.41]}}
+  - {{name: mean, field: u, take: mean, on: right}}
+  - {{name: integral, field: u, take: integral, on: right}}
+  - {{name: most, field: u, take: max, on: right}}
+  - {{name: least, field: u, take: min, on: right}}
+  - {{name: q, field: q, component: x, take: mean, on: right}}
+  - {{name: far, field: u, at: [0.27, 0.41]}}
+  - {{name: out, field: flux, take: integral, on: xmax}}
+"""
+            wanted = [1 + 0.23 / K, 1 + 0.23 / K, 1 + 0.25 / K, 0.5 + 0.125 / K, 1 + 0.5 / K, 1, 1]
+            wanted = {**{name: (value, 1) for name, value in zip(names, wanted)}, "out": (1, 1),
+                      "far": (1 + 0.5 / K + 1 / h + 0.23, 1 / h)}
+            for preconditioner in ("none", "jacobi"):
+                what = f"{shape} {K} {preconditioner}"
+                out = self.solve(case + f"solver: {{method: cg, preconditioner: {preconditioner}, rtol: 1e-6}}\n")
+                self.assert_told(out, wanted, what)
+                self.assertLess(abs(out["values"]["out"] - 1), 1e-12, what)  # it is what goes in, which is given
+                for name in out.get("bars", {}):
+                    self.assertLess(out["bars"][name]["error"], 0.02, f"{what}, {name}")
+            out = self.solve(case + "solver: {method: direct}\n", "--set", "interfaces.0.conductance=1")
+            self.assertNotIn("bars", out)
+
     def test_groups_of_one_size_are_not_told(self):
         out = self.solve(self.bars("triangle") + """equation: diffusion
 conductivity: [{on: left, value: 1}, {on: right, value: 1e3}]

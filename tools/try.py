@@ -25,8 +25,8 @@ answer and relative to its own scale (u to the largest |u| of its group, fluxes 
 problem). Some run on ref and debug, with --mpi on 2 to 5 ranks, and some write files, which are read again. A run is
 
     a violation    when it ends with status 0 and a wrong number: the error is more than ten times the estimate of the
-                   run (solver.error of the JSON, or what a note says of u in its worst group; where a second solve is the
-                   measure, with its own estimate added) and above 1e-7, and neither `bars` nor a note names the value;
+                   run (solver.error of the JSON; where a second solve is the measure, with its own estimate added) and
+                   above 1e-7, and neither `bars` nor a note names the value; or more than ten times its bar and 1e-7;
     a false alarm  when it ends with status 1 because values are not trusted, all of which are right to 1e-6;
     a failure      when it crashes, runs out of time (--timeout), writes numbers that are not finite or a file that
                    cannot be read, or ends with another status without a sentence;
@@ -56,7 +56,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 from trial.draw import FAMILIES, draw  # noqa: E402
-from trial.judge import WRONG, judge, write_case  # noqa: E402
+from trial.judge import WIDE, WRONG, judge, write_case  # noqa: E402
 
 
 def kind(message):
@@ -104,6 +104,8 @@ def summary(options, records):
     checked = sum(r.get("values", 0) for r in judged)
     print(f"families  " + ", ".join(f"{name} {n}" for name, n in collections.Counter(r["family"] for r in records).items()) +
           f"; {checked} values compared, {sum(r.get('marked', 0) for r in judged)} more that the runs mark themselves")
+    print(f"bars      {sum(r.get('measured', 0) for r in judged)} of errors above 1e-12, "
+          f"{sum(r.get('wide', 0) for r in judged)} of them more than {WIDE} times too large")
     both = [r for r in judged if r["true"] is not None and r["true"] > 1e-12 and r["estimate"] is not None]
     if both:
         near = sum(1/30 <= max(r["estimate"], 1e-300)/r["true"] <= 30 for r in both)

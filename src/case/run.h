@@ -16,9 +16,10 @@
 #include "io/json.h"
 #include "problem/problem.h"
 
-/* Exact, as far as the solve goes; zero within the scale of its kind, and set to 0; known to some digits
- * only, which is as much as was asked for or as its scale lets one expect; not to be trusted: status 1. */
-enum run_trust { RUN_EXACT, RUN_ZERO, RUN_ROUGH, RUN_UNTRUSTED };
+/* Exact, as far as the solve goes; of so many digits that only programs are told (`bars`); and what readers
+ * are told of too: zero within the scale of its kind, and set to 0; known to some digits only, which is as
+ * much as was asked for or as its scale lets one expect; not to be trusted: status 1. */
+enum run_trust { RUN_EXACT, RUN_CLOSE, RUN_ZERO, RUN_ROUGH, RUN_UNTRUSTED };
 /* Cells whose values at a common point differ by more than this, relative to the largest value of the field
  * that was asked for, are told of. */
 #define RUN_NOTED 1e-3
@@ -30,8 +31,9 @@ struct run_value {
     int n_components;          /* 1: a scalar */
     double *numbers;           /* (n_points or 1) x n_components */
     struct sample_place place; /* of an extreme */
-    struct sample_doubt found; /* of a flux or force, as it was taken */
-    /* Of one of which the error of u may be more than 1e-6: */
+    struct sample_doubt found; /* as it was taken; of a line the largest, and with it the worst scale */
+    double measure;            /* of the cells or faces of an integral, else 1 */
+    /* Of one that is not exact: */
     enum run_trust trust;
     double doubt;      /* what may be the error of u; of a zero a bound of it, in the numbers' units */
     double scale;      /* of a zero: what it is nothing of, */
@@ -41,7 +43,6 @@ struct run_value {
     int64_t n_moved, n_between; /* points that were moved to the boundary; that lie between cells whose values
                                    differ, and have the mean of these */
     double moved_by, apart, size; /* by how much at most; the largest number of any cell */
-    double steep;                 /* of these and extremes: what an error of 1 in u may make of them */
 };
 
 struct run_options {
@@ -125,6 +126,8 @@ void run_line_point(const struct case_value *value, int64_t i, int64_t n, double
 static inline int run_is_extreme(const struct run_value *value) {
     return value->wanted->take == CASE_MAX || value->wanted->take == CASE_MIN;
 }
+/* Whether it is what goes through a part, by the faces. */
+int run_is_flux(const struct run *run, const struct run_value *value);
 /* run_values.c: what stands under `values`, and the tables of lines. run_measure_value: one of them, whose
  * numbers are the caller's also on failure. */
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);
@@ -155,7 +158,11 @@ enum run_note {
 };
 #define RUN_NOTE_BYTES 512
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]);
-/* Of a value that is not exact: the sentence, and what stands behind its number in a report. */
+static inline int run_is_told(const struct run_value *value) {
+    return value->trust != RUN_EXACT && value->trust != RUN_CLOSE;
+}
+/* Of a value that is not exact the sentence; of one that is told what stands behind its number in a report.
+ */
 const char *run_value_note(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
 const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
 /* The largest value of a field at all points where it is asked for, extremes among them. */

@@ -201,7 +201,9 @@ static void write_notes(struct json *json, const struct run *run) {
         json_string(json, NULL, note);
     }
     for (int i = 0; i < run->n_values; i++) {
-        if (!run_value_note(run, &run->values[i], note)) continue;
+        if (!run_is_told(&run->values[i]) || run->values[i].found.scale > 0.0)
+            continue; /* u: RUN_NOTE_SHARE */
+        run_value_note(run, &run->values[i], note);
         if (n++ == 0) json_array_begin(json, "notes");
         json_string(json, NULL, note);
     }

@@ -29,13 +29,17 @@ const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYT
     return text;
 }
 
+int run_is_flux(const struct run *run, const struct run_value *value) {
+    return strcmp(value->wanted->field, physics_of(run->file->equation)->through) == 0;
+}
+
 /* "flux" or "force". */
 static const char *kind_of(const struct run *run) {
     return physics_of(run->file->equation)->entries[0]->conserved;
 }
 
 const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]) {
-    if (value->trust == RUN_EXACT) return NULL;
+    if (!run_is_told(value)) return NULL;
     if (value->trust == RUN_ZERO)
         snprintf(text, RUN_NOTE_BYTES, "below %.1g of %s%s", value->doubt / value->scale,
                  value->against_drive ? "what u could drive" : "the largest ",
@@ -49,10 +53,11 @@ const char *run_value_mark(const struct run *run, const struct run_value *value,
 const char *run_value_note(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]) {
     const char *name = value->wanted->name, *kind = kind_of(run);
     char mark[RUN_NOTE_BYTES];
-    if (!run_value_mark(run, value, mark)) return NULL;
+    if (value->trust == RUN_EXACT) return NULL;
     if (value->trust == RUN_ZERO)
-        snprintf(text, RUN_NOTE_BYTES, "the %s '%.64s' is zero: it is %.80s", kind, name, mark);
-    else if (value->steep > 0.0)
+        snprintf(text, RUN_NOTE_BYTES, "the %s '%.64s' is zero: it is %.80s", kind, name,
+                 run_value_mark(run, value, mark));
+    else if (!run_is_flux(run, value))
         snprintf(text, RUN_NOTE_BYTES,
                  "the value '%.64s' may be off by %.1g: so much the relative algebraic error of u, %.1g, may "
                  "change %.32s there",
@@ -61,8 +66,8 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
         snprintf(text, RUN_NOTE_BYTES,
                  "the %s '%.64s' %s %.2g and may be off by %.1g: so much the relative algebraic error of u, "
                  "%.1g, may change what goes through the part",
-                 kind, name, value->trust == RUN_ROUGH ? "is" : "cannot be trusted: it is", value->numbers[0],
-                 value->doubt, run->report.error);
+                 kind, name, value->trust == RUN_UNTRUSTED ? "cannot be trusted: it is" : "is",
+                 value->numbers[0], value->doubt, run->report.error);
     return text;
 }
 

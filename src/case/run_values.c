@@ -19,11 +19,15 @@ static int component_of(const struct facet_solver *solver, const struct case_val
 }
 
 static void tell_points(int64_t n, const struct sample_point *points, struct run_value *value) {
-    for (int64_t i = 0; i < n; i++)
-        if (points[i].n_cells > 0) {
-            value->size = fmax(value->size, points[i].size);
-            value->steep = fmax(value->steep, points[i].steep);
-        }
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct sample_doubt *doubt = &points[i].doubt;
+        if (points[i].n_cells == 0) continue;
+        value->size = fmax(value->size, points[i].size);
+        value->found.error = fmax(value->found.error, doubt->error);
+        if (doubt->scale > 0.0) most = fmax(most, doubt->error / doubt->scale);
+    }
+    if (most > 0.0) value->found.scale = value->found.error / most;
     for (int64_t i = 0; i < n; i++) {
         const struct sample_point *p = &points[i];
         value->n_outside += p->n_cells == 0;
@@ -69,14 +73,11 @@ done:
     return status;
 }
 
-/* An extreme is as steep as the field at its place. */
-static facet_status find_steepness(const struct facet_solver *solver, struct run_value *value) {
-    double numbers[SAMPLE_MAX_COMPONENTS];
-    struct sample_point point;
-    facet_status status = sample_points(solver, value->wanted->field, 1, value->place.at, 1, numbers, &point);
-    value->size = fabs(value->numbers[0]);
-    if (status == FACET_OK && point.n_cells > 0) value->steep = point.steep;
-    return status;
+static double modulus_of(const struct run_value *value) {
+    double modulus = 0.0;
+    for (int c = 0; c < value->n_components && value->n_points == 0; c++)
+        modulus = hypot(modulus, value->numbers[c]);
+    return modulus;
 }
 
 static facet_status measure_taken(const struct facet_solver *solver, struct run_value *value) {
@@ -92,23 +93,27 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
                          value->numbers, &value->n_components, &about));
     value->found = about.doubt;
     value->place = about.place;
-    if (run_is_extreme(value) && hdg_find_field(wanted->field) != HDG_U) TRY(find_steepness(solver, value));
+    value->measure = about.measure;
+    value->size = modulus_of(value) / about.measure;
 done:
     return status;
 }
 
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value) {
     const struct case_value *wanted = value->wanted;
+    value->measure = 1.0;
     if (wanted->take == CASE_ALONG) value->n_points = wanted->n_points;
     return wanted->take == CASE_AT || wanted->take == CASE_ALONG ? measure_points(solver, value)
                                                                  : measure_taken(solver, value);
 }
 
-/* A flux or force whose doubt is below ENOUGH of it is exact. Others are compared with the scale of their
- * kind. A doubt below NOTHING of the scale is little, and so is one below LOOSE times what was asked of the
- * solve or reached by it (MOST at most), up to FEW. Then what has no digit is zero, and what has one is
- * marked. A number will do, and is marked, also where two of its digits are beyond doubt (FEW), or LOOSE is.
- */
+/* A value whose doubt is below CLOSE of it, or of the size of u where it is a u, is exact to 1e-7, since a
+ * doubt may be too small by some; one below ENOUGH is not told of in words. Other fluxes and forces are
+ * compared with the scale of their kind. A doubt below NOTHING of the scale is little, and so is one below
+ * LOOSE times what was asked of the solve or reached by it (MOST at most), up to FEW. Then what has no digit
+ * is zero, and what has one is marked. A number will do, and is marked, also where two of its digits are
+ * beyond doubt (FEW), or its doubt is below LOOSE. */
+#define CLOSE   2e-8
 #define ENOUGH  1e-6
 #define DIGIT   10.0
 #define NOTHING 1e-6
@@ -116,15 +121,14 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 #define FEW     1e-2
 #define MOST    1e-6
 
-static void judge_value(const struct run *run, double largest, struct run_value *value) {
+static void judge_flux(const struct run *run, double largest, struct run_value *value) {
     const struct options *options = &run->solver->options;
     const double error = value->found.error;
     const double loose = LOOSE * fmax(fmin(run->report.error, MOST), fmax(options->rtol, options->error));
     /* Fluxes of faces may each be nothing where what goes in and out of one is not. */
     const double scale = fmax(largest, value->found.by_cells ? 0.0 : value->found.drive);
     const double little = fmin(fmax(NOTHING, loose), FEW);
-    double modulus = 0.0;
-    for (int c = 0; c < value->n_components; c++) modulus = hypot(modulus, value->numbers[c]);
+    const double modulus = modulus_of(value);
     value->trust = RUN_UNTRUSTED;
     value->doubt = error;
     value->against_drive = error > little * largest;
@@ -138,42 +142,74 @@ static void judge_value(const struct run *run, double largest, struct run_value 
     }
 }
 
-static int is_exact(const struct run_value *value) {
-    double modulus = 0.0;
-    for (int c = 0; c < value->n_components && value->n_points == 0; c++)
-        modulus = hypot(modulus, value->numbers[c]);
-    return value->found.error <= ENOUGH * modulus;
+/* So many times the error that the report gives of u: what is worse is told with the value. */
+#define WORSE 10.0
+/* What is below this much of the largest value of a field is nothing beside it. */
+#define LITTLE 1e-8
+
+static int is_taken(const struct run_value *value) {
+    return value->wanted->take != CASE_AT && value->wanted->take != CASE_ALONG;
 }
 
-/* A field at points is told to be off, and never a reason to refuse: its error is that of u, which was
- * accepted. */
-static facet_status judge_points(const struct run *run, struct run_value *value) {
+/* A field is told to be off, and never a reason to refuse: its error is that of u, which was accepted. What
+ * is as good as the report says of u is not told of in words. */
+static facet_status judge_field(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
     const char *field = value->wanted->field;
-    TRY(sample_point_doubt(run->solver, field, value->steep, value->size, run_largest_of(run, field),
-                           &value->doubt));
-    if (value->doubt > 0.0) value->trust = RUN_ROUGH;
+    const double error = value->doubt / value->measure;
+    int doubtful = 1;
+    if (value->found.scale > 0.0) {
+        if (value->doubt > fmax(ENOUGH, WORSE * run->report.error) * value->found.scale)
+            value->trust = RUN_ROUGH;
+        goto done;
+    }
+    if (is_taken(value) && error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
+    if (error <= fmax(ENOUGH * value->size, LITTLE * run_largest_of(run, field))) goto done;
+    TRY(sample_is_doubtful(run->solver, field, error, &doubtful));
+    if (doubtful) value->trust = RUN_ROUGH;
 done:
     return status;
 }
 
-/* The scale is looked for when a value needs it. A mean is an integral over the area. */
+/* The largest flux of the problem is looked for when a value needs it. A mean is an integral over the area.
+ */
+static facet_status judge_rough_flux(const struct run *run, double *largest, struct run_value *value) {
+    facet_status status = FACET_OK;
+    const struct case_value *wanted = value->wanted;
+    struct sample_about whole = {.doubt = value->found};
+    double numbers[SAMPLE_MAX_COMPONENTS];
+    int n;
+    if (*largest < 0.0) TRY(sample_largest_flux(run->solver, largest));
+    if (wanted->take == CASE_MEAN)
+        TRY(sample_take_with(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
+                             numbers, &n, &whole));
+    judge_flux(run, *largest * (value->found.error / whole.doubt.error), value);
+done:
+    return status;
+}
+
+/* What goes in less what goes out is missing in one flux or another, unless a condition says what that is. It
+ * is the sum of fluxes as cells have them, and this value may be a better one: readers are not told. */
+static void add_imbalance(const struct run *run, struct run_value *value) {
+    const double whole = fmin(fabs(run->report.conservation_whole), ENOUGH);
+    if (value->found.error > 0.0 && run->report.conservation >= 0.0)
+        value->found.error = fmax(value->found.error, whole * value->size);
+}
+
 static facet_status judge_values(struct run *run) {
     facet_status status = FACET_OK;
     double largest = -1.0;
     for (int i = 0; i < run->n_values; i++) {
         struct run_value *value = &run->values[i];
-        const struct case_value *wanted = value->wanted;
-        struct sample_about whole = {.doubt = value->found};
-        double numbers[SAMPLE_MAX_COMPONENTS];
-        int n;
-        if (value->steep > 0.0) TRY(judge_points(run, value));
-        if (is_exact(value)) continue;
-        if (largest < 0.0) TRY(sample_largest_flux(run->solver, &largest));
-        if (wanted->take == CASE_MEAN)
-            TRY(sample_take_with(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
-                                 numbers, &n, &whole));
-        judge_value(run, largest * (value->found.error / whole.doubt.error), value);
+        const double size = value->measure * value->size, scale = value->found.scale;
+        if (run_is_flux(run, value)) add_imbalance(run, value);
+        value->doubt = value->found.error;
+        if (value->doubt <= CLOSE * (scale > 0.0 ? scale : size)) continue;
+        value->trust = RUN_CLOSE;
+        if (!run_is_flux(run, value))
+            TRY(judge_field(run, value));
+        else if (value->doubt > ENOUGH * size)
+            TRY(judge_rough_flux(run, &largest, value));
     }
 done:
     return status;

@@ -9,9 +9,11 @@
 #include "mesh/part.h"
 #include "problem/cut.h"
 
-/* A flux that is known as well as this, relative, is not looked at again. */
+/* A flux that is known as well as CLOSE, relative, is not looked at again, unless it is below LITTLE^2 of
+ * what K would let through. */
+#define CLOSE  1e-7
 #define LITTLE 1e-6
-/* What is below this much of the largest value of a field is zero at a point. */
+/* An error below this much of the largest value of a field is nothing. */
 #define NOTHING 1e-8
 
 /* ------------------------------------------------------------------------------------------ one face */
@@ -174,6 +176,11 @@ done:
     return status;
 }
 
+/* Whether a flux with this doubt is looked for in other ways; through: what K would let through. */
+static int is_worth(double doubt, double through, double modulus) {
+    return doubt > CLOSE * modulus || LITTLE * through > modulus;
+}
+
 /* One component. A flux that is small beside what K would let through is looked for in other ways as well,
  * whatever its doubt: where they differ the estimate of the error of u is wrong. modulus: of all components.
  */
@@ -185,13 +192,10 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     TRY(part_weights(s, where, best->component, weights));
     best->weight = weights[0];
     *doubt = (struct sample_doubt){.error = error * weights[0] * s->report.largest};
-    if (weights[0] == 0.0 ||
-        fmax(doubt->error, LITTLE * LITTLE * weights[1] * s->report.largest) <= LITTLE * modulus)
-        goto done;
+    if (weights[0] == 0.0 || !is_worth(doubt->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(largest_of(s, "u", &size));
     best->doubt = error * best->weight * size;
-    if (fmax(best->doubt, LITTLE * LITTLE * weights[1] * size) > LITTLE * modulus)
-        TRY(flux_by_cut(s, where, n, error * size, best));
+    if (is_worth(best->doubt, weights[1] * size, modulus)) TRY(flux_by_cut(s, where, n, error * size, best));
     TRY(least_weight(s, best->component, &least));
     doubt->error = best->doubt * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
     doubt->by_cells = best->weight < weights[0];
@@ -221,39 +225,103 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------ points */
+/* ------------------------------------------------------------------------------------------ fields */
 
-facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep) {
+static int is_u(enum hdg_field field) {
+    return field == HDG_U || field == HDG_U_STAR;
+}
+
+/* What an error of 1 in u may make of a field in the mean of a cell, at most; of u itself 1. */
+static facet_status steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep,
+                              double *volume) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    const double order = (s->options.degree + 1) * (s->options.degree + 1);
-    double middle[3], x[3], normal[3], J[9], volume, K = 1.0, most = 0.0;
-    *steep = 0.0;
-    if (field == HDG_U || field == HDG_U_STAR) return FACET_OK;
+    double middle[3], x[3], normal[3], J[9], K = 1.0, most = 0.0;
+    *volume = 0.0;
+    *steep = 1.0;
+    if (is_u(field)) return FACET_OK;
     mesh_middle(mesh, cell, -1, middle, J);
     if (field != HDG_H && field != HDG_STRAIN && field != HDG_VORTICITY)
         TRY(stiffness_at(s, cell, middle, &K));
     for (int face = 0; face < shape_n_faces(mesh_block_of(mesh, cell)->shape); face++) {
-        const double area = face_area(s, cell, face, x, normal, &volume);
-        if (volume > 0.0) most = fmax(most, area / volume);
+        const double area = face_area(s, cell, face, x, normal, volume);
+        if (*volume > 0.0) most = fmax(most, area / *volume);
     }
-    *steep = order * K * most;
+    *steep = K * most;
 done:
     return status;
 }
 
-facet_status sample_point_doubt(const struct facet_solver *s, const char *name, double steep, double size,
-                                double known, double *doubt) {
+facet_status sample_cell_doubt(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                               struct sample_doubt *doubt) {
+    const double order = is_u(field) ? 1.0 : s->options.degree + 1;
+    double steep, volume, error, size;
+    facet_status status = steepness(s, field, cell, &steep, &volume);
+    solver_error_at(s, cell, &error, &size);
+    *doubt = (struct sample_doubt){.error = order * steep * error, .scale = is_u(field) ? size : 0.0};
+    return status;
+}
+
+/* The largest error of u in the cells of faces; of other fields too. */
+static facet_status faces_doubt(const struct facet_solver *s, enum hdg_field field,
+                                const struct sample_where *where, struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
-    const double error = fmax(s->report.error, DBL_EPSILON), little = fmax(LITTLE * size, NOTHING * known);
-    double u, largest;
-    *doubt = 0.0;
-    if (error * steep * s->report.largest <= little) goto done;
-    TRY(largest_of(s, "u", &u));
-    if (error * steep * u <= little) goto done;
-    TRY(largest_of(s, name, &largest));
-    if (error * steep * u > NOTHING * largest) *doubt = error * steep * u;
+    for (int k = 0; k < where->n; k++)
+        for (int32_t i = 0; i < where->groups[k]->count; i++) {
+            struct sample_doubt own;
+            TRY(sample_cell_doubt(s, field, mesh_group_face(s->problem->mesh, where->groups[k], i).cell,
+                                  &own));
+            doubt->error = fmax(doubt->error, own.error);
+            doubt->scale = fmax(doubt->scale, own.scale);
+        }
 done:
+    return status;
+}
+
+/* The mean over cells, of LOOKED at most, as if the errors of cells were independent; of u the largest. */
+static facet_status cells_doubt(const struct facet_solver *s, enum hdg_field field,
+                                const struct mesh_group *group, double measure, struct sample_doubt *doubt) {
+    facet_status status = FACET_OK;
+    const int32_t n = group != NULL ? group->count : s->problem->mesh->n_cells;
+    const int32_t step = n > LOOKED && !is_u(field) ? n / LOOKED : 1;
+    double sum = 0.0;
+    for (int32_t i = 0; i < n; i += step) {
+        const int32_t cell = group != NULL ? group->ids[i] : i;
+        double steep, volume, error, size;
+        TRY(steepness(s, field, cell, &steep, &volume));
+        solver_error_at(s, cell, &error, &size);
+        sum += step * pow(steep * error * (volume / measure), 2);
+        if (!is_u(field)) continue;
+        doubt->error = fmax(doubt->error, error);
+        doubt->scale = fmax(doubt->scale, size);
+    }
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, &sum));
+    if (!is_u(field)) doubt->error = sqrt(sum);
+done:
+    return status;
+}
+
+facet_status sample_integral_doubt(const struct facet_solver *s, enum hdg_field field,
+                                   const struct sample_where *where, double measure,
+                                   struct sample_doubt *doubt) {
+    facet_status status = FACET_OK;
+    *doubt = (struct sample_doubt){0};
+    if (where->dim == s->problem->mesh->dim - 1)
+        TRY(faces_doubt(s, field, where, doubt));
+    else
+        TRY(cells_doubt(s, field, where->n > 0 ? where->groups[0] : NULL, measure, doubt));
+    double most[2] = {measure * doubt->error, measure * doubt->scale};
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MAX, 2, most));
+    doubt->error = most[0];
+    doubt->scale = most[1];
+done:
+    return status;
+}
+
+facet_status sample_is_doubtful(const struct facet_solver *s, const char *name, double error, int *doubtful) {
+    double largest = 0.0;
+    facet_status status = largest_of(s, name, &largest);
+    *doubtful = error > NOTHING * largest;
     return status;
 }
 

@@ -609,8 +609,10 @@ done:
 
 /* The value and the place of all processes. */
 static facet_status conclude(struct search *w, int64_t n, const struct found *found,
-                             struct sample_place *place) {
+                             struct sample_about *about) {
     facet_status status = FACET_OK;
+    struct sample_place unread, *place = about != NULL ? &about->place : &unread;
+    struct sample_doubt doubt = {0};
     struct base_team *team = mesh_team(w->s->problem->mesh);
     const struct found *known = NULL;
     double all = -INFINITY;
@@ -623,15 +625,23 @@ static facet_status conclude(struct search *w, int64_t n, const struct found *fo
     TRY(team_reduce_counts(team, TEAM_MIN, 1, &place->cell));
     memset(place->at, 0, sizeof place->at);
     if (place->cell == INT64_MAX) FAIL(FACET_ERROR_INPUT, "there is nothing there to take an extreme of");
-    if (chosen >= 0 && cell_number(w, chosen) == place->cell) TRY(find_place(w, chosen, known, place->at));
+    if (chosen >= 0 && cell_number(w, chosen) == place->cell) {
+        TRY(find_place(w, chosen, known, place->at));
+        TRY(sample_cell_doubt(w->s, w->field, region_at(w, chosen).cell, &doubt));
+        /* It is sought where the error is largest; a polynomial may be p + 1 times its mean in a corner. */
+        if (doubt.scale > 0.0) doubt.error *= w->degree + 1;
+    }
     TRY(team_reduce(team, TEAM_SUM, 3, place->at));
+    TRY(team_reduce(team, TEAM_MAX, 1, &doubt.error));
+    TRY(team_reduce(team, TEAM_MAX, 1, &doubt.scale));
+    if (about != NULL) about->doubt = doubt;
 done:
     return status;
 }
 
 facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, int components, int component,
                             const struct sample_where *where, int greatest, double *value,
-                            struct sample_place *place) {
+                            struct sample_about *about) {
     facet_status status = FACET_OK;
     const int split = field == HDG_VON_MISES && s->problem->mesh->dim == 3; /* evaluate */
     struct search w = {.s = s,
@@ -655,7 +665,7 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w));
     TRY(look_where_open(&w, &n, &found));
-    TRY(conclude(&w, n, found, place));
+    TRY(conclude(&w, n, found, about));
     *value = w.what.sign * w.best;
 done:
     for (int k = 0; k < N_KINDS; k++) {

@@ -281,25 +281,27 @@ done:
     return status;
 }
 
-/* How steep the field may be at points, in the cells of all parts. Neighbours on a line are often in one
- * cell. */
-static facet_status find_steepness(const struct sample_field *f, int64_t n, const struct found *found,
-                                   struct sample_point *points) {
+/* The error of the field at points, in the worst of the cells of all parts. Neighbours on a line are often in
+ * one cell. */
+static facet_status find_doubts(const struct sample_field *f, int64_t n, const struct found *found,
+                                struct sample_point *points) {
     facet_status status = FACET_OK;
     int32_t before = -1;
-    double here = 0.0, *steep = NULL;
-    if (f->field == HDG_U || f->field == HDG_U_STAR) goto done;
-    TRY(CALLOC(steep, n));
+    struct sample_doubt here = {0};
+    double *doubts = NULL; /* errors, then scales */
+    TRY(CALLOC(doubts, 2 * n));
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = found->starts[i]; k < found->starts[i + 1]; k++) {
-            if (found->cells[k] != before) TRY(flux_steepness(f->from, f->field, found->cells[k], &here));
+            if (found->cells[k] != before) TRY(sample_cell_doubt(f->from, f->field, found->cells[k], &here));
             before = found->cells[k];
-            steep[i] = fmax(steep[i], here);
+            doubts[i] = fmax(doubts[i], here.error);
+            doubts[n + i] = fmax(doubts[n + i], here.scale);
         }
-    TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_MAX, (int)n, steep));
-    for (int64_t i = 0; i < n; i++) points[i].steep = steep[i];
+    TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_MAX, (int)(2 * n), doubts));
+    for (int64_t i = 0; i < n; i++)
+        points[i].doubt = (struct sample_doubt){.error = doubts[i], .scale = doubts[n + i]};
 done:
-    base_free(&steep);
+    base_free(&doubts);
     return status;
 }
 
@@ -369,7 +371,7 @@ static facet_status evaluate_together(const struct sample_field *f, int64_t n, c
     TRY(ALLOC(all, found.n * f->components));
     TRY(evaluate_all(f, &found, all));
     TRY(add_up(f, n, &found, elsewhere, all, values, manner->points));
-    if (manner->points != NULL) TRY(find_steepness(f, n, &found, manner->points));
+    if (manner->points != NULL) TRY(find_doubts(f, n, &found, manner->points));
     TRY(team_reduce(mesh_team(mesh), TEAM_SUM, (int)n * f->components, values));
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] == 0 && !manner->may_leave) TRY(mesh_fail_outside(mesh, x + i * mesh->dim, NULL));

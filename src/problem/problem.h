@@ -259,7 +259,10 @@ facet_status solver_need(const struct facet_solver *s, enum hdg_field field); /*
 struct solver_shares {
     int n, n_used, by_groups; /* n = 0: there are not two of them */
     int32_t *cell_share;      /* the group (of the mesh) or piece of every cell, -1: none */
-    double *squares;          /* n + 1: of the errors of the last estimate; those of all cells stand last */
+    double *squares;          /* n_cells: of the errors of the last estimate */
+    double *errors, *sizes;   /* n + 1 each: of u, in its unit, in the worst cell of a share; u there, in the
+                                 mean square; those of all cells stand last */
+    double judged;            /* the relative error of the whole of which these are parts */
     int worst;                /* the one that is to be told, -1: none */
     int n_told;               /* that have fewer digits than the whole */
     double error, size;       /* of u there, relative; u there, relative to that of the whole */
@@ -374,6 +377,9 @@ void solver_shares_destroy(struct solver_shares *shares);
 facet_status solver_shares_regard(void *solver, const struct vector *error);
 facet_status solver_shares_judge(struct facet_solver *solver, double error, double constant);
 const char *solver_shares_note(const struct facet_solver *solver, char *text, size_t bytes);
+/* The algebraic error of u around a cell, in the unit of u, and the size of u there: of its share, or of all
+ * cells where there are no shares. */
+void solver_error_at(const struct facet_solver *solver, int32_t cell, double *error, double *size);
 /* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);
@@ -435,11 +441,20 @@ facet_status sample_field_here(const struct sample_field *f, int64_t n, const do
 /* Collective, each process with its own points or all with the same ones; checks what was given to `call`. */
 facet_status sample_field_evaluate(const struct sample_field *f, const char *call, int64_t n_points,
                                    const double *x, double *values);
+/* How well a number is known. */
+struct sample_doubt {
+    double error; /* what of it may be the algebraic error of u, by the estimate of that */
+    double scale; /* of u: the size of u there; 0: of other fields */
+    double drive; /* of a flux or traction through a part: what the largest u there is could drive through the
+                     same faces: a flux that is nothing beside it is zero */
+    int by_cells; /* of the faces where cells behind the part end: these know it better than its own */
+};
 /* What is to be told of a point: how far it was moved to the surface (NaN: it lies outside the mesh, and has
- * no value), how many cells it touches, how far their values are apart, and the largest of these; steep: what
- * an error of 1 in u may make of the field there (flux_steepness). */
+ * no value), how many cells it touches, how far their values are apart, and the largest of these; doubt: the
+ * worst of these cells (sample_cell_doubt). */
 struct sample_point {
-    double away, apart, size, steep;
+    double away, apart, size;
+    struct sample_doubt doubt;
     int64_t n_cells;
 };
 /* facet_solver_evaluate for points that are those of all processes. may_leave: values are NaN at those
@@ -453,24 +468,18 @@ enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
  * "traction" the force upon the body there. *n: how many values were set. */
 facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
                             enum sample_take take, int n_on, const char *const *on, double *values, int *n);
-/* How well an integral or a mean of a flux or traction is known, all zero for other fields. */
-struct sample_doubt {
-    double error; /* what of it may be the error of u, by the estimate of that */
-    double drive; /* what the largest u there is could drive through the same faces: a flux that is nothing
-                     beside it is zero */
-    int by_cells; /* of the faces where cells behind the part end: these know it better than its own */
-};
 /* Where an extreme is: at a point, of the cell with this number in the whole mesh. */
 struct sample_place {
     double at[3];
     int64_t cell;
 };
-/* What a number brings with it: a flux how well it is known, an extreme where it is. */
+/* What a number brings with it: how well it is known, and the place of an extreme. */
 struct sample_about {
     struct sample_doubt doubt;
     struct sample_place place;
+    double measure; /* of the cells or faces of an integral, else 1 */
 };
-/* sample_take_on, with that. */
+/* sample_take_on, with that; about may be NULL. */
 facet_status sample_take_with(const struct facet_solver *s, const char *name, int component,
                               enum sample_take take, int n_on, const char *const *on, double *values, int *n,
                               struct sample_about *about);
@@ -479,14 +488,16 @@ struct sample_where;
  * cells behind these know it better, the better number. Collective. */
 facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, int component,
                         double *flux, struct sample_doubt *doubt);
-/* What an error of 1 in u may make of a field inside a cell: of fluxes and stresses K (p + 1)^2 A / V, of u
- * nothing that u would not tell (0). */
-facet_status flux_steepness(const struct facet_solver *s, enum hdg_field field, int32_t cell, double *steep);
-/* How well a field is known at points where it is as steep as this and has these values at most: what the
- * error of u may make of it, or 0 where that is nothing beside its largest value, which is looked for where
- * `known`, a value that it has somewhere, does not say so already. Collective. */
-facet_status sample_point_doubt(const struct facet_solver *s, const char *name, double steep, double size,
-                                double known, double *doubt);
+/* The error and the scale of a field inside a cell: an error of 1 in u may be K (p + 1) A / V in fluxes and
+ * stresses. */
+facet_status sample_cell_doubt(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                               struct sample_doubt *doubt);
+/* Of the integral of a field over cells or faces of this measure. Collective. */
+facet_status sample_integral_doubt(const struct facet_solver *s, enum hdg_field field,
+                                   const struct sample_where *where, double measure,
+                                   struct sample_doubt *doubt);
+/* Whether an error is something beside the largest value of a field. Collective. */
+facet_status sample_is_doubtful(const struct facet_solver *s, const char *name, double error, int *doubtful);
 /* The largest flux or force through a part that has a condition: of each the integral of the modulus, face by
  * face. Collective. */
 facet_status sample_largest_flux(const struct facet_solver *s, double *largest);
@@ -510,7 +521,7 @@ void sample_where_destroy(struct sample_where *where);
  * that differ by 1e-10 of the range or less, the place in the cell with the lowest number. Collective. */
 facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, int components, int component,
                             const struct sample_where *where, int greatest, double *value,
-                            struct sample_place *place);
+                            struct sample_about *about);
 /* Whether there are faces that `rest` means. */
 int problem_has_rest(const struct facet_mesh *mesh, const struct problem_resolved *resolved);
 

@@ -314,17 +314,24 @@ done:
 /* Integrals and means, of all components or of one. */
 static facet_status take_integral(const struct facet_solver *s, const char *name, const enum hdg_field *field,
                                   int components, int component, int mean, const struct sample_where *where,
-                                  double *values, int *n, struct sample_doubt *doubt) {
+                                  double *values, int *n, struct sample_about *about) {
     facet_status status = FACET_OK;
     struct gathered g = {.components = components, .mean = mean};
+    struct sample_about none;
     TRY(gather_all(s, field, where, &g));
     if (field == NULL) TRY(flux_judge(s, where, components, component, g.integral, &g.doubt));
     if (mean && !(g.measure > 0.0))
         FAIL(FACET_ERROR_INPUT, "there is no mean of the field '%s' on the axis, which has no area", name);
     const double scale = mean ? 1.0 / g.measure : 1.0;
+    if (about == NULL)
+        about = &none;
+    else if (field != NULL && g.measure > 0.0)
+        TRY(sample_integral_doubt(s, *field, where, g.measure, &g.doubt));
     for (int c = 0; c < components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
-    *doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.drive, g.doubt.by_cells};
+    about->measure = mean || !(g.measure > 0.0) ? 1.0 : g.measure; /* of a flux nobody asked for it */
+    about->doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.scale, scale * g.doubt.drive,
+                                         g.doubt.by_cells};
 done:
     return status;
 }
@@ -340,7 +347,7 @@ facet_status sample_take_with(const struct facet_solver *s, const char *name, in
     enum hdg_field field = HDG_U;
     struct sample_where where = {0};
     *n = 0;
-    *about = (struct sample_about){0};
+    if (about != NULL) *about = (struct sample_about){.measure = 1.0};
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
     TRY(sample_where_find(s, n_on, on, is_flux, &where));
     if (is_flux && (where.dim != mesh->dim - 1 || extremes))
@@ -350,10 +357,10 @@ facet_status sample_take_with(const struct facet_solver *s, const char *name, in
         FAIL(FACET_ERROR_INPUT, "the field '%s' has no component %d", name, component + 1);
     if (!extremes) {
         TRY(take_integral(s, name, is_flux ? NULL : &field, components, component, take == SAMPLE_MEAN,
-                          &where, values, n, &about->doubt));
+                          &where, values, n, about));
         goto done;
     }
-    TRY(sample_extreme(s, field, components, component, &where, take == SAMPLE_MAX, values, &about->place));
+    TRY(sample_extreme(s, field, components, component, &where, take == SAMPLE_MAX, values, about));
     *n = 1;
 done:
     sample_where_destroy(&where);
@@ -362,8 +369,7 @@ done:
 
 facet_status sample_take_on(const struct facet_solver *s, const char *name, int component,
                             enum sample_take take, int n_on, const char *const *on, double *values, int *n) {
-    struct sample_about about;
-    return sample_take_with(s, name, component, take, n_on, on, values, n, &about);
+    return sample_take_with(s, name, component, take, n_on, on, values, n, NULL);
 }
 
 static const char *const take_words[] = {

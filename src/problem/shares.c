@@ -1,8 +1,10 @@
 /* The error of a solve by groups of cells. An estimate is relative to the whole solution: where u of one
  * group is a millionth of that of another, an error of 1e-9 of the whole may be a thousandth of what a user
- * reads there. So the errors that an estimate is made of (solve_control.regard) are added up by group too,
- * and the worst group is told (SOLVER_NOTE_SHARE) where it is much worse than the whole. A mesh without
- * groups is looked at by its pieces. */
+ * reads there. So the errors that an estimate is made of (solve_control.regard) are added up by cell and by
+ * group too, values are judged by the error of u where they are taken (solver_error_at), and the worst group
+ * is told (SOLVER_NOTE_SHARE) where it is much worse than the whole. A mesh without groups is looked at by
+ * its pieces. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +26,7 @@
 void solver_shares_destroy(struct solver_shares *shares) {
     base_free(&shares->cell_share);
     base_free(&shares->squares);
+    base_free(&shares->errors);
     *shares = (struct solver_shares){0};
 }
 
@@ -79,31 +82,29 @@ facet_status solver_shares_create(struct facet_solver *s) {
         solver_shares_destroy(shares);
         goto done;
     }
-    TRY(CALLOC(shares->squares, shares->n + 1));
+    TRY(CALLOC(shares->squares, mesh->n_cells));
+    TRY(CALLOC(shares->errors, 2 * ((int64_t)shares->n + 1)));
+    shares->sizes = shares->errors + shares->n + 1;
 done:
     return status;
 }
 
-/* Adds the squares of the unknowns of every share, and at the end of all; free: in the free numbering of the
- * solve, else as the cells see them. counts (or NULL): of the faces whose unknowns these are. */
+/* Adds to every cell the squares of the unknowns on its faces; free: in the free numbering of the solve, else
+ * as the cells see them. counts (or NULL): of the faces whose unknowns these are. */
 static void add_squares(const struct facet_solver *s, int free, const double *x, double *squares,
                         double *counts) {
     const struct hdg *h = s->hdg;
     const struct trace_space *t = free ? &h->trace : contact_seen(h);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++) {
-            const int32_t share = s->shares.cell_share[h->data.mesh->blocks[b].first + cell];
+            const int32_t at = h->data.mesh->blocks[b].first + cell;
             for (int slot = 0; slot < t->n_slots[b]; slot++) {
                 const int32_t face = t->faces[b][(int64_t)cell * t->n_slots[b] + slot];
                 const int64_t first = free ? t->face_free[face] : t->face_first[face],
                               n = t->face_first[face + 1] - t->face_first[face];
-                double sum = 0.0;
                 if (first < 0 || (free && contact_is_second(h, b, cell, slot))) continue;
-                for (int64_t i = first; i < first + n; i++) sum += x[i] * x[i];
-                if (share >= 0) squares[share] += sum;
-                squares[s->shares.n] += sum;
-                if (counts != NULL && share >= 0) counts[share] += 1.0;
-                if (counts != NULL) counts[s->shares.n] += 1.0;
+                for (int64_t i = first; i < first + n; i++) squares[at] += x[i] * x[i];
+                if (counts != NULL) counts[at] += 1.0;
             }
         }
 }
@@ -112,7 +113,7 @@ facet_status solver_shares_regard(void *solver, const struct vector *error) {
     facet_status status = FACET_OK;
     struct facet_solver *s = solver;
     if (error == NULL) {
-        memset(s->shares.squares, 0, (size_t)(s->shares.n + 1) * sizeof *s->shares.squares);
+        memset(s->shares.squares, 0, (size_t)s->problem->mesh->n_cells * sizeof *s->shares.squares);
         return FACET_OK;
     }
     TRY(vector_download(error, s->F));
@@ -139,21 +140,65 @@ done:
     return status;
 }
 
+/* Sums of all shares, and at the end of all cells. */
+struct share_sums {
+    double *errors, *sizes, *counts; /* squares of errors and of u, and their faces */
+    double *peaks;                   /* of all cells the largest mean square of errors */
+};
+
+static facet_status sum_up(const struct facet_solver *s, const struct share_sums *sums) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    const int n = s->shares.n;
+    double *sizes = NULL, *counts = NULL;
+    TRY(CALLOC(sizes, mesh->n_cells));
+    TRY(CALLOC(counts, mesh->n_cells));
+    TRY(size_up(s, sizes, counts));
+    for (int32_t c = 0; c < mesh->n_cells; c++)
+        for (int twice = 0; twice < 2; twice++) {
+            const int share = twice ? n : s->shares.cell_share[c];
+            if (share < 0 || counts[c] == 0.0) continue;
+            sums->errors[share] += s->shares.squares[c];
+            sums->sizes[share] += sizes[c];
+            sums->counts[share] += counts[c];
+            sums->peaks[share] = fmax(sums->peaks[share], s->shares.squares[c] / counts[c]);
+        }
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 3 * (n + 1), sums->errors));
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, n + 1, sums->peaks));
+done:
+    base_free(&sizes);
+    base_free(&counts);
+    return status;
+}
+
+/* What solver_error_at answers: by the worst cell of a share. */
+static void keep_errors(struct solver_shares *shares, const struct share_sums *sums, double error,
+                        double constant) {
+    const int n = shares->n;
+    const double size = sqrt(sums->sizes[n] / sums->counts[n]);
+    for (int i = 0; i <= n; i++) {
+        const double share =
+            sums->errors[n] > 0.0 ? sums->peaks[i] / (sums->errors[n] / sums->counts[n]) : 1.0;
+        shares->sizes[i] = sums->counts[i] > 0.0 ? sqrt(sums->sizes[i] / sums->counts[i]) : 0.0;
+        shares->errors[i] = size * (error * sqrt(share) + constant);
+    }
+    shares->judged = error;
+}
+
 facet_status solver_shares_judge(struct facet_solver *s, double error, double constant) {
     facet_status status = FACET_OK;
     struct solver_shares *shares = &s->shares;
-    const struct facet_mesh *mesh = s->problem->mesh;
     const int n = shares->n, n_all = n + 1;
-    double *sums = NULL;
+    double *all = NULL;
     shares->worst = -1;
     shares->n_told = 0;
     shares->error = 0.0;
     if (n == 0 || s->n_unknowns == 0) return FACET_OK;
-    TRY(CALLOC(sums, 3 * n_all));
-    double *errors = sums, *sizes = errors + n_all, *counts = sizes + n_all;
-    TRY(size_up(s, sizes, counts));
-    memcpy(errors, shares->squares, (size_t)n_all * sizeof *errors);
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 3 * n_all, sums));
+    TRY(CALLOC(all, 4 * n_all));
+    const struct share_sums sums = {all, all + n_all, all + 2 * n_all, all + 3 * n_all};
+    const double *errors = sums.errors, *sizes = sums.sizes, *counts = sums.counts;
+    TRY(sum_up(s, &sums));
+    keep_errors(shares, &sums, error, constant);
     for (int i = 0; i < n; i++) {
         if (!(sizes[i] > NOTHING * NOTHING * sizes[n])) continue;
         double ratio = sizes[n] / sizes[i], own = constant * sqrt(ratio * (counts[i] / counts[n]));
@@ -166,10 +211,22 @@ facet_status solver_shares_judge(struct facet_solver *s, double error, double co
         shares->size = sqrt(counts[n] / counts[i] / ratio);
     }
     if (shares->worst >= 0 && !shares->by_groups)
-        TRY(mesh_piece_text(mesh, shares->cell_share, shares->worst, shares->place));
+        TRY(mesh_piece_text(s->problem->mesh, shares->cell_share, shares->worst, shares->place));
 done:
-    base_free(&sums);
+    base_free(&all);
     return status;
+}
+
+void solver_error_at(const struct facet_solver *s, int32_t cell, double *error, double *size) {
+    const struct solver_shares *shares = &s->shares;
+    const double whole = fmax(s->report.error, DBL_EPSILON);
+    *size = s->report.largest;
+    *error = whole * *size;
+    if (shares->n == 0 || s->n_unknowns == 0) return;
+    const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
+    *size = shares->sizes[share];
+    *error = fmax(shares->errors[share], DBL_EPSILON * *size);
+    if (whole > shares->judged) *error += (whole - shares->judged) * shares->sizes[shares->n];
 }
 
 const char *solver_shares_note(const struct facet_solver *s, char *text, size_t bytes) {

@@ -12,8 +12,7 @@ DIRECT = {"method": "direct"}
 WRONG = 1e-7  # relative errors from here on are wrong numbers
 RIGHT = 1e-6  # relative errors up to here are no reason for status 1
 SLOW = 5  # times longer may a run on device debug take: its kernels are plain, and every call of one crosses a wall
-BY_GROUP = ("heat", "pipe")  # families that judge u by the size of u in its group
-OF_U = ("u", "u_star", "mean", "extreme", "potential")
+WIDE = 1000  # bars of so many times the error say little
 
 
 def write_case(p, folder, name, changes):
@@ -135,14 +134,11 @@ def numbers(result):
 
 
 def told(result):
-    """The names of values that a run marks as uncertain or as zero, and the relative error of u of its worst group."""
-    marked, group = set(), 0.0
+    """What a run says of the values that it marks as uncertain or as zero: their errors, by name."""
+    bars = {}
     for case in result.get("cases", [result]):
-        marked.update(case.get("bars", {}))
-        for note in case.get("notes", []):
-            words = re.search(r"its algebraic error there is about (\S+) of u there", note)
-            group = max(group, float(words.group(1)) if words else 0.0)
-    return marked, group if group < 0.1 else math.inf  # no digit is said to be right
+        bars.update({name: bar["error"] for name, bar in case.get("bars", {}).items()})
+    return bars
 
 
 def judge_values(options, p, folder, record):
@@ -165,11 +161,23 @@ def judge_values(options, p, folder, record):
     return record
 
 
+def excess_of(options, e, error, bar, estimate):
+    """How often an error is as large as it may be: ten times its bar and WRONG, or, of a value that the run does not mark,
+    ten times the error of u or WRONG; and the kind of what is wrong."""
+    if bar is not None:
+        return error/(10*bar/e["scale"] + WRONG), "bar of " + e["kind"]
+    seen = 10*max(estimate or 0.0, 1e-15)*max(1.0, e.get("sees", 0.0)/e["scale"])  # what an error of u would do to it
+    if error <= seen and "derived" in options.skip:
+        return 0.0, ""
+    return error/max(10*(estimate or 0.0), WRONG), e["kind"] + (", by the error of u" if error <= seen else "")
+
+
 def compare(options, p, result, record):
-    """Every value with its answer; those that are marked are told already."""
+    """Every value with its answer; of those that are marked, their bars."""
     found, estimate, notes = numbers(result)
-    marked, group = told(result)
-    worst = 0.0
+    bars = told(result)
+    worst = 1.0
+    record.update(values=0, marked=0, measured=0, wide=0)
     for e in p["expect"]:
         got, scale = found.get(e["name"]), e["scale"]
         if e["kind"] in options.skip or scale == 0.0:
@@ -177,19 +185,21 @@ def compare(options, p, result, record):
         if got is None:
             record.update(verdict="failure", note=f"{e['name']} is missing")
             return
-        error = abs(got - e["want"])/scale
-        if e["name"] in marked or any(f"'{e['name']}'" in note for note in notes):
-            record["marked"] = record.get("marked", 0) + 1
+        error, bar = abs(got - e["want"])/scale, bars.get(e["name"])
+        if bar is None and any(f"'{e['name']}'" in note for note in notes):
+            record["marked"] += 1
             continue
-        about = max(estimate or 0.0, group if e["kind"] in OF_U and p["family"] in BY_GROUP else 0.0)
-        seen = 10*max(estimate or 0.0, 1e-15)*max(1.0, e.get("sees", 0.0)/scale)  # what an error of u would do to it
-        record["values"] = record.get("values", 0) + 1
-        record["true"] = max(record["true"], error)
-        excess = error/max(10*about, WRONG)
-        if excess > max(worst, 1.0) and not (error <= seen and "derived" in options.skip):
+        record["values" if bar is None else "marked"] += 1
+        if bar is None:
+            record["true"] = max(record["true"], error)
+        elif error > 1e-12:
+            record["measured"] += 1
+            record["wide"] += bar > WIDE*error*scale
+        excess, kind = excess_of(options, e, error, bar, estimate)
+        if excess > worst:
             worst = excess
-            record.update(true=error, kind=e["kind"] + (", by the error of u" if error <= seen else ""),
-                          note=f"{e['name']} is {got:.9g} for {e['want']:.9g}", verdict="violation")
+            within = "" if bar is None else f", with a bar of {bar:.1e}"
+            record.update(true=error, kind=kind, note=f"{e['name']} is {got:.9g} for {e['want']:.9g}{within}", verdict="violation")
 
 
 def alarm(options, p, run, record):
@@ -198,7 +208,7 @@ def alarm(options, p, run, record):
     if "values" not in result or not result["solver"].get("converged"):
         return record
     found, record["estimate"], _ = numbers(result)
-    marked = told(result)[0]
+    marked = told(result)
     errors = [abs(found[e["name"]] - e["want"])/e["scale"] for e in p["expect"] if e["name"] in marked and e["scale"] != 0.0]
     record["true"] = max(errors, default=0.0)
     if record["true"] <= RIGHT:
