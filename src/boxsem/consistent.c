@@ -4,8 +4,9 @@
  *
  *     r_i = (k grad u, grad phi_i) + (lambda u - f, phi_i) - <g, phi_i> on Neumann sides = 0
  *
- * at all nodes without Dirichlet values. At the others r_i is the flux in, weighed with phi_i, so that their sum
- * over the nodes of a side is what goes in there: see src/hdg/consistent.c, whose vertices are nodes here. */
+ * at all nodes without Dirichlet values. At the others r_i is the flux in, weighed with phi_i, so that their
+ * sum over the nodes of a side is what goes in there: see src/hdg/consistent.c, whose vertices are nodes
+ * here. */
 #include <math.h>
 #include <string.h>
 
@@ -72,14 +73,15 @@ static void face_moments(const struct boxsem *c, const double *slopes, const int
                 slope += slopes[side * n + j] * (u[(i / inner * n + j) * inner + i % inner] - u[0]);
             values[i] = which ? measure : out * measure * k / g->widths[d][at[d]] * slope;
         }
-        memcpy(to, box_contract_all(dim - 1, counts, counts, mass, values, scratch + c->cell_size + BOX_SLACK),
+        memcpy(to,
+               box_contract_all(dim - 1, counts, counts, mass, values, scratch + c->cell_size + BOX_SLACK),
                (size_t)size * sizeof *to);
     }
 }
 
 /* y = (k grad u, grad phi) + (lambda u, phi) of a cell; scratch: two rooms. */
-static void apply_cell(const struct boxsem *c, int64_t cell, const int at[3], const double *u, double *scratch,
-                       double *y) {
+static void apply_cell(const struct boxsem *c, int64_t cell, const int at[3], const double *u,
+                       double *scratch, double *y) {
     const struct box_grid *g = &c->grid;
     const int counts[3] = {c->n, c->n, c->n};
     const double volume = box_cell_volume(g, at);

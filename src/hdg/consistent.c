@@ -4,15 +4,15 @@
  *
  *     r_v = (K grad u, grad phi_v) + (lambda u - f, phi_v) + <a u - g, phi_v> on Robin and Neumann parts = 0
  *
- * where no Dirichlet part touches v. Elsewhere r_v is the flux in through Dirichlet faces, weighed with phi_v.
- * So their sum over the vertices of a part is what goes in there, with an error of order 2 degree, and all that
- * goes in and out balances. The integral of q.n has neither. What these integrals lack at a vertex,
+ * where no Dirichlet part touches v. Elsewhere r_v is the flux in through Dirichlet faces, weighed with
+ * phi_v. So their sum over the vertices of a part is what goes in there, with an error of order 2 degree, and
+ * all that goes in and out balances. The integral of q.n has neither. What these integrals lack at a vertex,
  *
  *     -r_v - <q.n, phi_v>,
  *
- * goes to its Dirichlet faces in proportion to <1, phi_v>. A vertex where parts meet has one r_v for all of them:
- * there the share of a part is that of q, and half a step of the order is gained. Natural faces know their flux
- * from the condition. */
+ * goes to its Dirichlet faces in proportion to <1, phi_v>. A vertex where parts meet has one r_v for all of
+ * them: there the share of a part is that of q, and one order is gained. Natural faces know their flux from
+ * the condition, but for Robin parts that hold u as Dirichlet parts do (is_held): they count among these. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -46,6 +46,32 @@ facet_status condensed_keep_loads(const struct hdg *h, double *const direct[MESH
                 s->vertex_loads[h->trace.face_first[nodes[v]]] += from[(int64_t)v * h->lanes];
         }
     }
+done:
+    return status;
+}
+
+static const struct hdg_condition *condition_of(const struct hdg *h, int32_t face) {
+    const int32_t number = h->data.face_condition[face];
+    return number >= 0 ? &h->data.conditions[number] : NULL;
+}
+
+/* Whether the equations of the cell at hand say better than the condition what goes through a face: on
+ * Dirichlet parts, and on Robin parts with a above K / h, where a u - g is the difference of larger numbers.
+ */
+static facet_status is_held(struct local *l, int face, int *held) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_condition *c = condition_of(h, local_face_number(l, face));
+    const int dim = h->data.mesh->dim;
+    double largest = 0.0, area = 0.0;
+    int found;
+    *held = c != NULL && c->kind == HDG_DIRICHLET;
+    if (c == NULL || c->kind != HDG_ROBIN) goto done;
+    TRY(local_begin(l, l->block, l->cell));
+    TRY(local_robin(l, face, &found, &largest));
+    for (int q = 0; q < h->space.blocks[l->block].boundary.rule.n; q++)
+        area += local_norm(dim, l->normal + q * dim);
+    *held = found && largest * l->volume > (h->space.degree + 1) * l->mean_K * area;
 done:
     return status;
 }
@@ -84,8 +110,8 @@ static facet_status add_volume(struct local *l, const double *u, double *to) {
     TRY(local_place(
         local_reaction(&h->data, local_region(&h->data, l->block, l->cell), n, l->geometry.x, l->values), l));
     for (int q = 0; q < n; q++) {
-        const double taken = l->geometry.wJ[q] * l->values[q] *
-                             cblas_ddot(N, table->phi + (int64_t)q * table->N, 1, u, 1);
+        const double taken =
+            l->geometry.wJ[q] * l->values[q] * cblas_ddot(N, table->phi + (int64_t)q * table->N, 1, u, 1);
         for (int v = 0; v < corners; v++) to[v] += taken * c->phi[(int64_t)q * M + c->N + v];
     }
 done:
@@ -129,7 +155,9 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
     TRY(add_volume(l, job->solution->u[block] + (int64_t)cell * b->N, to));
     for (int f = 0; f < b->n_faces; f++) {
         struct continuous_mode modes[FACE_MODES];
-        int n;
+        int n, held;
+        TRY(is_held(l, f, &held));
+        if (held) continue;
         TRY(robin_moments(l, job->solution, f, modes, &n, l->vector));
         for (int i = 0; i < n; i++) to[modes[i].local] += l->vector[i];
     }
@@ -138,7 +166,8 @@ done:
 }
 
 /* r_v of cells; *square: that of the terms. */
-static facet_status sum_cells(const struct hdg *h, const struct hdg_solution *s, double *rest, double *square) {
+static facet_status sum_cells(const struct hdg *h, const struct hdg_solution *s, double *rest,
+                              double *square) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct cell_job job = {.solution = s};
@@ -207,12 +236,8 @@ done:
     return status;
 }
 
-static const struct hdg_condition *condition_of(const struct hdg *h, int32_t face) {
-    const int32_t number = h->data.face_condition[face];
-    return number >= 0 ? &h->data.conditions[number] : NULL;
-}
-
-static facet_status sum_faces(const struct hdg *h, const struct hdg_solution *s, const struct vertex_sums *sums) {
+static facet_status sum_faces(const struct hdg *h, const struct hdg_solution *s,
+                              const struct vertex_sums *sums) {
     facet_status status = FACET_OK;
     struct local l;
     struct continuous_mode modes[FACE_MODES];
@@ -220,10 +245,11 @@ static facet_status sum_faces(const struct hdg *h, const struct hdg_solution *s,
     for (int32_t f = 0; f < h->data.mesh->n_faces; f++) {
         const struct hdg_condition *c = condition_of(h, f);
         double through[CORNERS], area[CORNERS], *given = l.vector;
-        int n;
+        int n, held;
         if (c == NULL) continue;
         const int face = local_enter_face(&l, f);
-        if (c->kind == HDG_DIRICHLET) {
+        TRY(is_held(&l, face, &held));
+        if (held) {
             TRY(dirichlet_moments(&l, s, face, modes, &n, through, area));
             for (int i = 0; i < n; i++) sums->through[modes[i].full] += through[i];
             for (int i = 0; i < n; i++) sums->area[modes[i].full] += area[i];
@@ -245,9 +271,10 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     const struct hdg_condition *c = condition_of(l->hdg, local_face_number(l, face));
     struct continuous_mode modes[FACE_MODES];
     double through[CORNERS], area[CORNERS];
-    int n;
+    int n, held;
     *flux = 0.0;
-    if (c != NULL && c->kind != HDG_DIRICHLET) {
+    TRY(is_held(l, face, &held));
+    if (c != NULL && !held) {
         TRY(robin_moments(l, s, face, modes, &n, l->vector));
         for (int i = 0; i < n; i++) *flux += l->vector[i];
         TRY(given_moments(l, c, face, l->vector));

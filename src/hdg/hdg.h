@@ -209,7 +209,7 @@ struct hdg_solution {
                                        eliminates: batch x N x LANES on the host */
     double *vertex_loads; /* equation_condensed, n_all: (f, phi) of the vertices, in this part of the mesh */
     struct hdg_consistent consistent;
-    double shift;                   /* constant taken off the source to balance a singular problem */
+    double shift;        /* constant taken off the source to balance a singular problem */
     double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
                             work of them in a motion that nothing prevents, which is taken off likewise */
     double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
@@ -345,13 +345,14 @@ facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int n_cells, const int32_t *cells, const struct hdg_table *table,
                           double *values);
-/* equation_condensed, before hdg_face_fluxes: finds what the equations say of fluxes through Dirichlet faces, if
- * it is not known. Collective. */
+/* equation_condensed, before hdg_face_fluxes: finds what the equations say of fluxes through Dirichlet faces,
+ * if it is not known. Collective. */
 facet_status hdg_find_fluxes(const struct hdg *hdg, struct hdg_solution *solution);
-/* Integrals over n faces of the numerical flux qhat.n (equation_condensed: of the flux by the equations) out of
- * the given cells, three numbers each, of which one counts. Elasticity: of the numerical traction on them, dim numbers: sigma n -
- * (tau/h) (P u - uhat), in equation_gradient (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum
- * over a part is the force that the surroundings exert there: at a support, its reaction. */
+/* Integrals over n faces of the numerical flux qhat.n (equation_condensed: of the flux by the equations) out
+ * of the given cells, three numbers each, of which one counts. Elasticity: of the numerical traction on them,
+ * dim numbers: sigma n - (tau/h) (P u - uhat), in equation_gradient (mu (H + H') - epsilon lambda p I) n -
+ * tau (u - uhat). The sum over a part is the force that the surroundings exert there: at a support, its
+ * reaction. */
 facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *solution, int n,
                              const struct mesh_group_face *faces, double *fluxes);
 /* totals.c: what goes in (minus the flux out) through the parts on which traces psi_i (in the numbering of

@@ -165,9 +165,9 @@ done:
     return status;
 }
 
-/* What a flux lacks at most. left, if it is not negative: of continuous elements, what is left of their equations.
- * With psi, the discrete solution that is 1 on the part and 0 on all others with Dirichlet values, a flux that was
- * summed there lacks psi'(what is left), beside rounding of u. */
+/* What a flux lacks at most. left, if it is not negative: of continuous elements, what is left of their
+ * equations. With psi, the discrete solution that is 1 on the part and 0 on all others with Dirichlet values,
+ * a flux that was summed there lacks psi'(what is left), beside rounding of u. */
 static double doubt_of(const struct facet_solver *s, double left, double weight, double size) {
     const double of_u = fmax(s->report.error, DBL_EPSILON) * weight * size;
     return left < 0.0 ? of_u : fmin(DBL_EPSILON * weight * size + left, of_u);
