@@ -189,8 +189,8 @@ facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, in
                              const struct box_places *places, double *values);
 facet_status boxsem_measure_errors(const struct boxsem *c, const struct field *exact,
                                    struct box_errors *errors);
-/* Finds what the equations say of fluxes through sides, if it is not known, and has all cells fetched. given: the
- * boundary data of the solve. Collective. */
+/* Finds what the equations say of fluxes through sides, if it is not known, and has all cells fetched. given:
+ * the boundary data of the solve. Collective. */
 facet_status boxsem_find_fluxes(struct boxsem *c, const struct box_given *given);
 /* After that: the integral of q.n over a face of a cell; on Neumann sides what was given. */
 facet_status boxsem_face_flux(const struct boxsem *c, const struct box_given *given, int64_t cell, int d,
