@@ -280,13 +280,14 @@ void report_results(const struct run *run, struct text *out) {
         report_mismatch(&run->findings.mismatch, out);
         if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_SHARE, note)) report_note(note, out);
+        const struct physics *physics = physics_of(run->file->equation);
+        const char *conserved = physics_entry(physics, &run->file->options)->conserved;
         if (run->report.conservation >= 0.0)
             text_printf(out,
                         run->report.conservation_whole == run->report.conservation
                             ? "balance   %.1e: what goes in against what goes out, relative to the whole %s\n"
                             : "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
-                        run->report.conservation,
-                        physics_entry(physics_of(run->file->equation), &run->file->options)->conserved);
+                        run->report.conservation, conserved != NULL ? conserved : physics->through);
         if (run->has_errors) put_errors(&run->errors, out);
         put_potentials(run, out);
         put_values(run, out);

@@ -538,8 +538,8 @@ typedef struct facet_report {
     double conservation; /* the larger of two numbers: the largest imbalance of a cell, relative to the terms
                             of the flux through one; and what flows into the whole, is made there, and neither
                             flows out nor is used up, relative to all that passes (where that is rounding, to
-                            the terms again). Computed when the report is asked for; negative: not available
-                            (continuous elements are not conservative cell by cell) */
+                            the terms again). Computed when the report is asked for; negative: no solution.
+                            Of continuous elements, whose cells do not balance, the second number */
     double peak_bytes[FACET_MAX_PHASES]; /* the most memory that the process had until the end of each phase
                                             of the solver; 0: the phase was not run */
     double error; /* of the unknowns that were solved for, relative to all of them: an estimate of what the

@@ -3,6 +3,7 @@
 being written. FACET_PROGRAM names the program."""
 
 import json
+import math
 import os
 import random
 import subprocess
@@ -164,6 +165,99 @@ discretization: {degree: 3, method: %s}
             self.assertEqual(status, 0, text)
             self.assertEqual(out["values"]["l"], 0)
             self.assertIn("of the largest flux)", text)
+
+    CONTINUOUS = (("triangle", "condensed"), ("quad", "condensed"), ("quad", "continuous"))
+
+    def sides(self, mesh, more, *arguments):
+        """What goes out through each side of a unit square or a cube, and the balance."""
+        names = ["xmin", "xmax", "ymin", "ymax"] + (["zmin", "zmax"] if "[0, 0, 0]" in mesh else [])
+        values = ", ".join(f"{{name: {name}, field: flux, take: integral, on: {name}}}" for name in names)
+        status, out, text = self.run_case(f"{mesh}equation: diffusion\n{more}values: [{values}]\n", *arguments)
+        self.assertEqual(status, 0, text)
+        self.assertNotIn("bars", out)
+        return [out["values"][name] for name in names], out["balance"]
+
+    def test_continuous_elements_are_exact(self):
+        """A polynomial in the space, with all conditions and a reaction, or K that varies, on every device."""
+        u = "(1 + x + 0.5*y*y)"
+        more = f"""conductivity: 2
+reaction: 3
+source: 3*{u} - 2
+boundary: [{{on: xmin, dirichlet: "{u}"}}, {{on: xmax, robin: {{a: 5, g: "2 + 5*{u}"}}}},
+  {{on: ymin, neumann: 0}}, {{on: ymax, dirichlet: "{u}"}}]
+"""
+        for shape, method in self.CONTINUOUS:
+            right = more.replace(f'robin: {{a: 5, g: "2 + 5*{u}"}}', "neumann: 2") if method == "continuous" else more
+            for device in "cpu", "ref", "debug":
+                found, balance = self.sides(f"mesh: {{box: {{lower: [0, 0], upper: [1, 1], cells: [3, 2], shape: {shape}}}}}\n",
+                                            right + f"discretization: {{method: {method}, degree: 2}}\n",
+                                            "--device", device)
+                for flux, wanted in zip(found, (2, -2, 0, -2)):
+                    self.assertAlmostEqual(flux, wanted, delta=1e-11, msg=f"{shape} {method} {device}")
+                self.assertLess(balance, 1e-12)
+        for shape in "tet", "hex":
+            found, balance = self.sides(
+                f"mesh: {{box: {{lower: [0, 0, 0], upper: [1, 1, 1], cells: [2, 2, 2], shape: {shape}}}}}\n",
+                "conductivity: 1 + z\nsource: -4*x - 2*(1 + z)\nboundary: [{on: rest, dirichlet: x*x + 4*x*z + y}]\n"
+                "discretization: {method: condensed, degree: 2}\n")
+            for flux, wanted in zip(found, (10 / 3, -19 / 3, 1.5, -1.5, 2, -4)):
+                self.assertAlmostEqual(flux, wanted, delta=1e-11, msg=shape)
+            self.assertLess(balance, 1e-12)
+
+    def test_orders_of_continuous_elements(self):
+        """2p (to 4, by the data) between natural sides, where q has p; p + 1 where Dirichlet sides meet; all of it balances."""
+        truth = 1 - math.cos(1)
+        for shape, method in self.CONTINUOUS:
+            for degree in 1, 2, 3:
+                apart, meeting = [], []
+                for n in 4, 8:
+                    mesh = f"mesh: {{box: {{lower: [0, 0], upper: [1, 1], cells: [{n}, {n}], shape: {shape}}}}}\n"
+                    way = f"discretization: {{method: {method}, degree: {degree}}}\n"
+                    natural = "{on: ymin, neumann: -sin(x)}, {on: ymax, neumann: sin(x)*exp(1)}"
+                    found, balance = self.sides(mesh, "boundary: [{on: xmin, dirichlet: 0}, {on: xmax, "
+                                                f"dirichlet: sin(1)*exp(y)}}, {natural}]\n" + way)
+                    apart.append(abs(found[0] - (math.e - 1)))
+                    self.assertLess(balance, 1e-11)
+                    found, balance = self.sides(mesh, "boundary: [{on: rest, dirichlet: exp(x)*sin(y)}]\n" + way)
+                    meeting.append(abs(found[0] - truth))
+                    self.assertLess(balance, 1e-11)
+                    self.assertAlmostEqual(sum(found), 0, delta=1e-11)
+                what = f"{shape} {method} {degree}: {apart} {meeting}"
+                self.assertGreater(math.log2(apart[0] / max(apart[1], 1e-14)), min(2 * degree, 4) - 0.3, what)
+                self.assertGreater(math.log2(meeting[0] / meeting[1]), degree + 0.75, what)
+
+    def test_electrodes_of_continuous_elements(self):
+        """A fin that loses heat: U = Q tanh(m l)/(K m), of order 2p as the flux; q alone gave 4 % of it at p = 1."""
+        Q, K, reaction, length = 12.4, 2.0, 3.0, 4.0
+        m = math.sqrt(reaction / K)
+        for shape, method in self.CONTINUOUS:
+            for degree, near in (1, 0.008), (2, 1e-5), (3, 1e-8):
+                status, out, text = self.run_case(f"""mesh: {{box: {{lower: [0, 0], upper: [4, 1], cells: [16, 4], shape: {shape}}}}}
+equation: diffusion
+conductivity: {K}
+reaction: {reaction}
+boundary: [{{on: xmin, total_flux: {Q}}}, {{on: xmax, dirichlet: 0}}, {{on: rest, neumann: 0}}]
+discretization: {{method: {method}, degree: {degree}}}
+""" + SIDES)
+                self.assertEqual(status, 0, text)
+                self.assert_close(out["values"]["l"], -Q, f"{shape} {method} {degree}", 1e-12)
+                self.assert_close(out["potentials"]["xmin"], Q * math.tanh(m * length) / (K * m), f"{shape} {method}", near)
+                self.assert_close(out["values"]["r"], Q / math.cosh(m * length), f"{shape} {method} {degree}", 100 * near)
+                self.assertLess(out["balance"], 1e-12)
+
+    def test_little_through_continuous_elements(self):
+        """1 through layers of 1 and 1e6 that an iteration solved: the doubt is that of the residual, not of u."""
+        for shape, method in self.CONTINUOUS[:2]:
+            status, out, text = self.run_case(f"""mesh: {{box: {{lower: [0, 0], upper: [2, 1], cells: [8, 4], shape: {shape}}}}}
+equation: diffusion
+conductivity: if(x<1, 1, 1e6)
+boundary: [{{on: xmin, dirichlet: 0}}, {{on: xmax, dirichlet: 1}}, {{on: rest, neumann: 0}}]
+discretization: {{method: {method}, degree: 2}}
+solver: {{method: cg, rtol: 1.0e-12}}
+""" + SIDES)
+            self.assertEqual(status, 0, text)
+            self.assertNotIn("bars", out)
+            self.assert_close(out["values"]["r"], -1 / (1 + 1e-6), f"{shape} {method}", 1e-8)
 
     def test_values_at_points(self):
         """q where K is 1e10: the error of u is all that there is of it, which points, lines and extremes tell; where K

@@ -88,6 +88,7 @@ static facet_status list_fixed(struct boxsem *c) {
     int last = c->n_nodes[0] - 1;
     TRY(ALLOC(c->fixed, n_fixed));
     TRY(CALLOC(c->fixed_values, n_fixed));
+    TRY(device_alloc(c->device, &c->fixed_loads, (size_t)n_fixed, sizeof *c->fixed_loads));
     for (int z = 0; z < c->n_nodes[2] && n_fixed > 0; z++)
         for (int y = 0; y < c->n_nodes[1]; y++) {
             int64_t row = ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0];
@@ -253,6 +254,8 @@ void boxsem_destroy(struct boxsem **continuous) {
     device_free(c->device, &c->fixed_places);
     base_free(&c->fixed);
     base_free(&c->fixed_values);
+    device_free(c->device, &c->fixed_loads);
+    boxsem_fluxes_destroy(c);
     base_free(&c->gauss);
     box_element_destroy(&c->element);
     box_grid_destroy(&c->grid);

@@ -84,6 +84,16 @@ struct boxsem_held {
     double *nodes;     /* all of them; or NULL */
 };
 
+/* Fluxes through sides by the equations (consistent.c). */
+struct boxsem_fluxes {
+    int known;               /* of the last solution */
+    double *lacks;           /* n_all - n_free: what fluxes lack at nodes, as a density on Dirichlet sides */
+    double *slopes;          /* 2 x n: of the 1D functions at the ends of a line */
+    struct box_samples rule; /* of what is given on sides */
+    double left;             /* sum of the moduli of what is left of the equations */
+    struct solve_balance balance;
+};
+
 struct boxsem_levels;
 struct box_diagonal;
 struct box_tiles;
@@ -99,7 +109,9 @@ struct boxsem {
     int64_t *fixed;                /* n_all - n_free: nodes with Dirichlet values, ascending */
     int64_t *fixed_places;         /* the same on a device that is not the host */
     double *fixed_values;          /* what boxsem_load found for them */
+    double *fixed_loads;           /* on the device: (f, phi) + <g, phi> there, the part of this block */
     int fixed_is_zero;             /* u is known to be zero there */
+    struct boxsem_fluxes fluxes;
     struct box_element element;
     double *gauss;      /* n points of a line, on [0, 1], and their weights */
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
@@ -177,6 +189,13 @@ facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, in
                              const struct box_places *places, double *values);
 facet_status boxsem_measure_errors(const struct boxsem *c, const struct field *exact,
                                    struct box_errors *errors);
+/* Finds what the equations say of fluxes through sides, if it is not known, and has all cells fetched. given:
+ * the boundary data of the solve. Collective. */
+facet_status boxsem_find_fluxes(struct boxsem *c, const struct box_given *given);
+/* After that: the integral of q.n over a face of a cell; on Neumann sides what was given. */
+facet_status boxsem_face_flux(const struct boxsem *c, const struct box_given *given, int64_t cell, int d,
+                              int side, double *flux);
+void boxsem_fluxes_destroy(struct boxsem *c);
 /* The mean of u over the box. */
 facet_status boxsem_mean(const struct boxsem *c, double *mean);
 

@@ -63,9 +63,21 @@ facet_status boxsem_nodes_close(struct vector *v, int write, double **nodes) {
     return status;
 }
 
+/* The places of fixed nodes as the device reads them. */
+static facet_status places_there(struct boxsem *c, const int64_t **places) {
+    facet_status status = FACET_OK;
+    const int64_t n_fixed = c->n_all - c->n_free;
+    if (!device_is_host(c->device) && c->fixed_places == NULL)
+        TRY(device_copy(c->device, &c->fixed_places, c->fixed, (size_t)n_fixed, sizeof *c->fixed));
+    *places = device_is_host(c->device) ? c->fixed : c->fixed_places;
+done:
+    return status;
+}
+
 facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vector *v) {
     facet_status status = FACET_OK;
     double *sent = NULL;
+    const int64_t *places;
     int64_t n_fixed = c->n_all - c->n_free, first = 0;
     while (values != NULL && first < n_fixed && values[first] == 0.0) first++;
     if (n_fixed == 0) return FACET_OK;
@@ -73,15 +85,25 @@ facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vec
     int zero = values == NULL || first == n_fixed, solution = v == &c->u;
     if (solution && zero && c->fixed_is_zero) return FACET_OK;
     if (solution) c->fixed_is_zero = zero;
+    TRY(places_there(c, &places));
     if (device_is_host(v->device)) {
-        device_put_entries(v->device, n_fixed, c->fixed, zero ? NULL : values, v->data);
+        device_put_entries(v->device, n_fixed, places, zero ? NULL : values, v->data);
         return FACET_OK;
     }
-    if (c->fixed_places == NULL)
-        TRY(device_copy(v->device, &c->fixed_places, c->fixed, (size_t)n_fixed, sizeof *c->fixed));
     if (!zero) TRY(device_copy(v->device, &sent, values, (size_t)n_fixed, sizeof *values));
-    device_put_entries(v->device, n_fixed, c->fixed_places, sent, v->data);
+    device_put_entries(v->device, n_fixed, places, sent, v->data);
 done:
     device_free(v->device, &sent);
+    return status;
+}
+
+facet_status boxsem_keep_loads(struct boxsem *c) {
+    facet_status status = FACET_OK;
+    const int64_t n_fixed = c->n_all - c->n_free, *places;
+    if (n_fixed == 0) return FACET_OK;
+    TRY(places_there(c, &places));
+    device_take_entries(c->device, F64, n_fixed, places, c->b.data, c->fixed_loads);
+    TRY(boxsem_nodes_fix(c, NULL, &c->b));
+done:
     return status;
 }

@@ -25,5 +25,7 @@ facet_status boxsem_nodes_close(struct vector *v, int write, double **nodes);
 void boxsem_forget(struct boxsem *c);
 /* v on the fixed nodes = values; NULL: zero. */
 facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vector *v);
+/* What b has on the fixed nodes is kept in fixed_loads, and becomes zero. */
+facet_status boxsem_keep_loads(struct boxsem *c);
 
 #endif

@@ -154,7 +154,7 @@ static facet_status load_on_device(struct boxsem *c, const struct box_given *dat
     for (int d = 0; d < c->grid.dim; d++)
         for (int side = 0; side < 2; side++)
             if (has_flux(&job, d, side) && !is_zero(data->boundary[d][side])) TRY(add_side(&job, c, d, side));
-    TRY(boxsem_nodes_fix(c, NULL, &c->b));
+    TRY(boxsem_keep_loads(c));
 done:
     box_samples_destroy(&job.cells);
     box_samples_destroy(&job.sides);
@@ -321,6 +321,7 @@ static facet_status load(struct boxsem *c, const struct box_given *data, const d
     double *nodes = NULL;
     int any;
     boxsem_forget(c);
+    c->fluxes.known = 0;
     vector_fill(&c->b, 0.0);
     if (c->tiles != NULL && !c->grid.singular && !c->loose) {
         TRY(load_on_device(c, data, there));
@@ -328,7 +329,6 @@ static facet_status load(struct boxsem *c, const struct box_given *data, const d
     }
     TRY(boxsem_nodes_open(&c->b, &nodes));
     TRY(add_loads(c, data, nodes));
-    for (int64_t i = 0; i < c->n_all - c->n_free; i++) nodes[c->fixed[i]] = 0.0;
     if (c->grid.singular) {
         TRY(balance(c, nodes));
         c->mean = 0.0;
@@ -337,6 +337,7 @@ static facet_status load(struct boxsem *c, const struct box_given *data, const d
     }
     if (c->loose) TRY(find_mean(c, data, nodes));
     TRY(boxsem_nodes_close(&c->b, 1, &nodes));
+    TRY(boxsem_keep_loads(c));
     seam_add(c->b.seam, &c->b);
 sides:
     TRY(load_fixed(c, data, &any));

@@ -42,4 +42,12 @@ facet_status condensed_boundary_data(struct hdg *hdg);
 /* As local_add_robin, for the boundary modes. */
 facet_status condensed_add_robin(struct local *l, double *K, double *largest);
 
+/* consistent.c. direct: the loads of the boundary modes of all cells, those of vertices first. */
+facet_status condensed_keep_loads(const struct hdg *hdg, double *const direct[MESH_MAX_BLOCKS],
+                                  struct hdg_solution *solution);
+/* As hdg_find_fluxes and hdg_face_fluxes. */
+facet_status condensed_find_fluxes(const struct hdg *hdg, struct hdg_solution *solution);
+facet_status condensed_face_fluxes(const struct hdg *hdg, const struct hdg_solution *solution, int n,
+                                   const struct mesh_group_face *faces, double *fluxes);
+
 #endif

@@ -193,6 +193,13 @@ static inline int hdg_has_hoop(const struct hdg *h) {
  * (functions of a component), q count x dim x dim x N the stress or H, p count x N, star count x dim x
  * N_star; take them from hdg_evaluate.
  */
+/* equation_condensed: fluxes through Dirichlet faces by the equations (consistent.c). */
+struct hdg_consistent {
+    int known;     /* of this solution */
+    double *lacks; /* n_all: what fluxes lack at vertices, as a density on Dirichlet faces */
+    double left;   /* sum of the moduli of what is left of the equations of vertices */
+    struct solve_balance balance;
+};
 struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
@@ -201,7 +208,9 @@ struct hdg_solution {
     double *kept;               /* of these: what the loads make of them; NULL: there are none */
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
-    double shift;                   /* constant taken off the source to balance a singular problem */
+    double *vertex_loads; /* equation_condensed, n_all: (f, phi) of the vertices, in this part of the mesh */
+    struct hdg_consistent consistent;
+    double shift;        /* constant taken off the source to balance a singular problem */
     double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
                             work of them in a motion that nothing prevents, which is taken off likewise */
     double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
@@ -337,10 +346,14 @@ facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int n_cells, const int32_t *cells, const struct hdg_table *table,
                           double *values);
-/* Integrals over n faces of the numerical flux qhat.n (equation_condensed: q.n) out of the given cells, three
- * numbers each, of which one counts. Elasticity: of the numerical traction on them, dim numbers: sigma n -
- * (tau/h) (P u - uhat), in equation_gradient (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum
- * over a part is the force that the surroundings exert there: at a support, its reaction. */
+/* equation_condensed, before hdg_face_fluxes: finds what the equations say of fluxes through Dirichlet faces,
+ * if it is not known. Collective. */
+facet_status hdg_find_fluxes(const struct hdg *hdg, struct hdg_solution *solution);
+/* Integrals over n faces of the numerical flux qhat.n (equation_condensed: of the flux by the equations) out
+ * of the given cells, three numbers each, of which one counts. Elasticity: of the numerical traction on them,
+ * dim numbers: sigma n - (tau/h) (P u - uhat), in equation_gradient (mu (H + H') - epsilon lambda p I) n -
+ * tau (u - uhat). The sum over a part is the force that the surroundings exert there: at a support, its
+ * reaction. */
 facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *solution, int n,
                              const struct mesh_group_face *faces, double *fluxes);
 /* totals.c: what goes in (minus the flux out) through the parts on which traces psi_i (in the numbering of

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "hdg/adrift.h"
+#include "hdg/condensed.h"
 #include "hdg/contact.h"
 #include "hdg/general.h"
 
@@ -202,6 +203,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         TRY(load_cells(h, &job));
     }
     TRY(hdg_weak_supply(h, source, job.totals, s));
+    if (h->condensed != NULL) TRY(condensed_keep_loads(h, job.direct, s));
     if (s->offset_source != 0.0) {
         double before = sum_of_moduli(h, job.totals);
         job.shift = s->offset_source;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/condensed.h"
 #include "hdg/contact.h"
 #include "hdg/diffusion.h"
 #include "hdg/general.h"
@@ -352,18 +353,8 @@ done:
     return status;
 }
 
-/* Integral of q.n, q = -K grad u, over one face, by the rule of the norms. */
-static facet_status gradient_face_flux(struct local *l, const struct hdg_solution *s, int face,
-                                       double *flux) {
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    const struct hdg_table *side = &hdg_face_of(&b->norm_face, face)->side[face][local_orientation(l, face)];
-    double *q = l->jets;
-    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->norm_face, &l->face_geometry, l->x, l->normal);
-    hdg_cell_geometry(&h->space, l->block, l->cell, side, &l->geometry);
-    facet_status status = diffusion_gradient_flux(l, side, b->N, s->u[l->block] + (int64_t)l->cell * b->N, q);
-    if (status == FACET_OK) *flux = cblas_ddot(side->n * side->dim, q, 1, l->normal, 1);
-    return status;
+facet_status hdg_find_fluxes(const struct hdg *h, struct hdg_solution *s) {
+    return h->condensed != NULL ? condensed_find_fluxes(h, s) : FACET_OK;
 }
 
 facet_status hdg_face_fluxes(const struct hdg *h, const struct hdg_solution *s, int n,
@@ -371,16 +362,13 @@ facet_status hdg_face_fluxes(const struct hdg *h, const struct hdg_solution *s, 
     facet_status status = FACET_OK;
     struct local l;
     double absolute[3];
+    if (h->condensed != NULL) return condensed_face_fluxes(h, s, n, faces, fluxes);
     TRY(local_create(h, &l));
     for (int i = 0; i < n; i++) {
         const struct mesh_block *block = mesh_block_of(h->data.mesh, faces[i].cell);
         double *flux = fluxes + 3 * (int64_t)i;
         l.block = (int)(block - h->data.mesh->blocks);
         l.cell = faces[i].cell - block->first;
-        if (h->data.equation->flux == NULL) {
-            TRY(gradient_face_flux(&l, s, faces[i].local, flux));
-            continue;
-        }
         TRY(local_begin(&l, l.block, l.cell));
         TRY(face_flux(&l, s, faces[i].local, 0, flux, absolute));
         for (int c = 0; c < h->trace.n_components; c++) flux[c] *= h->data.equation->outward;

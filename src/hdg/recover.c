@@ -55,6 +55,8 @@ void hdg_solution_destroy(struct hdg_solution *s) {
     base_free(&s->trace);
     base_free(&s->kept);
     base_free(&s->supply);
+    base_free(&s->vertex_loads);
+    base_free(&s->consistent.lacks);
 }
 
 struct mean_job {
@@ -141,6 +143,7 @@ done:
 
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
+    s->consistent.known = 0;
     contact_recover(h, 1, s);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
     if (h->adrift != NULL) {

@@ -109,6 +109,10 @@ struct backend {
      * area element, which the caller frees. */
     facet_status (*face_rule)(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                               double **wA);
+    /* Continuous elements: readies face_fluxes, after what fetch did. left: what the residual of the solve
+     * may change in a sum of fluxes. NULL: fluxes are those of HDG. Collective; one thread at a time
+     * (solver_find_fluxes). */
+    facet_status (*find_fluxes)(const struct facet_solver *s, double *left);
     /* Integrals of the numerical flux out of (diffusion) or traction upon (elasticity) cells through n faces,
      * three numbers each. */
     facet_status (*face_fluxes)(const struct facet_solver *s, int n, const struct mesh_group_face *faces,

@@ -107,10 +107,6 @@ void box_points_map(const struct facet_solver *s, int32_t cell, const struct bac
                     double *x);
 facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                                   double **wA);
-/* The integrals of q . n over faces, q = -k grad u being that of the cell: for elements without a flux of
- * their own. */
-facet_status box_points_face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
-                                    double *fluxes);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
 facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
 facet_status box_points_source_weights(const struct facet_solver *s, const struct box_grid *grid,

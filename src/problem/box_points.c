@@ -263,32 +263,3 @@ struct box_given box_given_data(const struct facet_solver *s, const double *valu
                 given.boundary[d][side] = s->box->data.conditions[d][side]->g;
     return given;
 }
-
-static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double *flux) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    struct backend_points points = {0};
-    double *xi = NULL, *wA = NULL, *q = NULL;
-    int n, d, side;
-    TRY(box_points_face_rule(s, cell, local, &n, &xi, &wA));
-    TRY(ALLOC(q, n * mesh->dim));
-    TRY(box_points_prepare(s, 0, s->options.degree, n, xi, &points));
-    TRY(s->backend->evaluate(s, HDG_Q, 1, &cell, &points, q));
-    shape_face_side(mesh->blocks[0].shape, local, &d, &side);
-    *flux = 0.0;
-    for (int i = 0; i < n; i++) *flux += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];
-done:
-    backend_points_destroy(&points);
-    base_free(&xi);
-    base_free(&wA);
-    base_free(&q);
-    return status;
-}
-
-facet_status box_points_face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
-                                    double *fluxes) {
-    facet_status status = FACET_OK;
-    for (int i = 0; i < n; i++) TRY(face_flux(s, faces[i].cell, faces[i].local, fluxes + 3 * (int64_t)i));
-done:
-    return status;
-}

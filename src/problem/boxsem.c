@@ -300,10 +300,31 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
     return boxsem_get(s->box->continuous, u);
 }
 
+static facet_status find_fluxes(const struct facet_solver *s, double *left) {
+    const struct box_given given = box_given_data(s, NULL);
+    facet_status status = boxsem_find_fluxes(s->box->continuous, &given);
+    *left = s->box->continuous->fluxes.left;
+    return status;
+}
+
+static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
+                                double *fluxes) {
+    facet_status status = FACET_OK;
+    const struct box_given given = box_given_data(s, NULL);
+    for (int i = 0; i < n; i++) {
+        int d, side;
+        shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
+        TRY(boxsem_face_flux(s->box->continuous, &given, faces[i].cell, d, side, fluxes + 3 * (int64_t)i));
+    }
+done:
+    return status;
+}
+
 static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
-    (void)s;
-    *balance = (struct solve_balance){.cells = -1.0};
-    return FACET_OK;
+    double left;
+    facet_status status = solver_find_fluxes(s, &left);
+    *balance = s->box->continuous->fluxes.balance;
+    return status;
 }
 
 /* Loads whose mean must vanish, or nearly so, are made there. */
@@ -407,4 +428,5 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .fetch = fetch,
                                        .reduce = reduce,
                                        .face_rule = box_points_face_rule,
-                                       .face_fluxes = box_points_face_fluxes};
+                                       .find_fluxes = find_fluxes,
+                                       .face_fluxes = face_fluxes};

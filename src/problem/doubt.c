@@ -98,7 +98,7 @@ done:
  * unknowns are turned one component counts for all. */
 static int gives_u(const struct facet_solver *s, int component, const struct hdg_condition *c) {
     const struct equation *e = s->resolved.data.equation;
-    if (!e->by_faces || e->asymmetric != 0) return 1;
+    if (e->asymmetric != 0) return 1;
     if (c->kind != HDG_MECHANICAL) return c->kind == HDG_DIRICHLET;
     return c->oblique || c->curved || c->fixed[component];
 }
@@ -181,21 +181,30 @@ static int is_worth(double doubt, double through, double modulus) {
     return doubt > CLOSE * modulus || LITTLE * through > modulus;
 }
 
+/* What a flux lacks at most. left, if it is not negative: of continuous elements, what is left of their
+ * equations. With psi, the discrete solution that is 1 on the part and 0 on all others with Dirichlet values,
+ * a flux that was summed there lacks psi'(what is left), beside rounding of u. */
+static double doubt_of(const struct facet_solver *s, double left, double weight, double size) {
+    const double of_u = fmax(s->report.error, DBL_EPSILON) * weight * size;
+    return left < 0.0 ? of_u : fmin(DBL_EPSILON * weight * size + left, of_u);
+}
+
 /* One component. A flux that is small beside what K would let through is looked for in other ways as well,
  * whatever its doubt: where they differ the estimate of the error of u is wrong. modulus: of all components.
  */
 static facet_status judge_component(const struct facet_solver *s, const struct sample_where *where, int n,
                                     double modulus, struct flux_known *best, struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
-    const double error = fmax(s->report.error, DBL_EPSILON);
-    double weights[2], least, size;
+    double weights[2], least, size, left;
     TRY(part_weights(s, where, best->component, weights));
+    TRY(solver_find_fluxes(s, &left));
     best->weight = weights[0];
-    *doubt = (struct sample_doubt){.error = error * weights[0] * s->report.largest};
+    *doubt = (struct sample_doubt){.error = doubt_of(s, left, weights[0], s->report.largest)};
     if (weights[0] == 0.0 || !is_worth(doubt->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(largest_of(s, "u", &size));
-    best->doubt = error * best->weight * size;
-    if (is_worth(best->doubt, weights[1] * size, modulus)) TRY(flux_by_cut(s, where, n, error * size, best));
+    best->doubt = doubt_of(s, left, best->weight, size);
+    if (is_worth(best->doubt, weights[1] * size, modulus))
+        TRY(flux_by_cut(s, where, n, fmax(s->report.error, DBL_EPSILON) * size, best));
     TRY(least_weight(s, best->component, &least));
     doubt->error = best->doubt * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
     doubt->by_cells = best->weight < weights[0];
@@ -347,7 +356,9 @@ facet_status sample_largest_flux(const struct facet_solver *s, double *largest) 
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     const int n = physics_components(s->problem->physics, mesh->dim);
+    double left;
     *largest = 0.0;
+    TRY(solver_find_fluxes(s, &left));
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     for (int c = 0; c < s->own.n_conditions; c++) {
         const char *part = s->own.conditions[c].part;

@@ -17,7 +17,8 @@
  * a row.
  *
  * Where nothing else holds constants, C_0l = 0; then the totals must balance, and the first electrode is the
- * ground, U_1 = 0. Continuous elements have no numerical flux: there the integrals of q have to do.
+ * ground, U_1 = 0. Continuous elements take the fluxes by their
+ * equations (hdg/consistent.c), which are psi'(K u - F) with psi = 0 off the electrode.
  *
  * The error of U is C^-1 times what is still missing, rounding in the totals, and the product of the errors
  * of u and psi as the solver estimates them; it goes into that of the solution. */
@@ -43,7 +44,7 @@
 struct solver_electrodes {
     int n;
     double *C;    /* n x n */
-    double **psi; /* n traces; NULL: the totals are integrals of q */
+    double **psi; /* n traces; NULL: the totals are fluxes of continuous elements */
     /* n each. lack: the norm, the root of <tau e, e>, of the error e of psi that its solve estimates. rest:
      * the norm of the error that the residual of its equations leaves. */
     double *lack, *rest;
@@ -121,7 +122,7 @@ struct totals {
     double *Q, *doubt; /* n each */
 };
 
-/* The integrals of q, which rounding in u disturbs by that of K u / h. */
+/* The fluxes of continuous elements, which rounding in u disturbs by that of K u / h. */
 static facet_status sample_totals(const struct facet_solver *s, struct totals *t) {
     facet_status status = FACET_OK;
     const char **parts = NULL;
@@ -232,7 +233,7 @@ done:
     return status;
 }
 
-/* The same by integrals of q; before: the totals without the step. */
+/* C alone, of continuous elements; before: the totals without the step. */
 static facet_status add_samples(struct facet_solver *s, const double *before, double step, int k) {
     facet_status status = FACET_OK;
     struct solver_electrodes *e = s->electrodes;

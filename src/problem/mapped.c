@@ -395,7 +395,20 @@ done:
     return status;
 }
 
+static facet_status find_fluxes(const struct facet_solver *s, double *left) {
+    struct hdg_solution *solution = (struct hdg_solution *)&s->solution;
+    facet_status status = hdg_find_fluxes(s->hdg, solution);
+    *left = s->hdg->condensed != NULL ? solution->consistent.left : -1.0;
+    return status;
+}
+
 static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
+    if (s->hdg->condensed != NULL) {
+        double left;
+        facet_status status = solver_find_fluxes(s, &left);
+        *balance = s->solution.consistent.balance;
+        return status;
+    }
     if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, balance);
     return hdg_conservation(s->hdg, &s->solution, balance);
 }
@@ -676,6 +689,7 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .map = map_points,
                                        .evaluate = evaluate,
                                        .face_rule = face_rule,
+                                       .find_fluxes = find_fluxes,
                                        .face_fluxes = face_fluxes,
                                        .arrays = arrays,
                                        .totals = totals,

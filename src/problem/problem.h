@@ -238,6 +238,8 @@ facet_status solver_check_host(const struct facet_solver *s, const char *functio
 void solver_lock(const struct facet_solver *s);
 void solver_unlock(const struct facet_solver *s);
 facet_status solver_need(const struct facet_solver *s, enum hdg_field field); /* backend.need, locked */
+/* backend.find_fluxes, locked; left is negative where the fluxes are those of HDG. */
+facet_status solver_find_fluxes(const struct facet_solver *s, double *left);
 #define SOLVER_READ(s, status, expression)                                                                   \
     do {                                                                                                     \
         const int lock_ = !device_is_host((s)->context->device);                                             \

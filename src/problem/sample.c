@@ -276,6 +276,8 @@ static facet_status over_parts(const struct facet_solver *s, const enum hdg_fiel
                                const struct sample_where *where, struct gathered *g) {
     facet_status status = FACET_OK;
     const struct physics *physics = s->problem->physics;
+    double left;
+    if (field == NULL) TRY(solver_find_fluxes(s, &left));
     for (int k = 0; k < where->n; k++) {
         const struct mesh_group *part = where->groups[k];
         for (int32_t i = 0; field == NULL && i < part->count; i++)

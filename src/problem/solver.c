@@ -67,6 +67,15 @@ facet_status solver_need(const struct facet_solver *s, enum hdg_field field) {
     return status;
 }
 
+facet_status solver_find_fluxes(const struct facet_solver *s, double *left) {
+    *left = -1.0;
+    if (s->backend->find_fluxes == NULL) return FACET_OK;
+    solver_lock(s);
+    facet_status status = s->backend->find_fluxes(s, left);
+    solver_unlock(s);
+    return status;
+}
+
 static facet_status prepare(const struct facet_problem *problem, const struct options *options,
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
@@ -657,7 +666,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
         SOLVER_READ(s, status, s->backend->conservation(s, &balance));
         if (status != FACET_OK) return status;
     }
-    const double whole = balance.cells >= 0.0 ? whole_balance(&balance, s->report.error) : -1.0;
+    const double whole = s->solved ? whole_balance(&balance, s->report.error) : -1.0;
     int64_t volume = s->system.n_volume, trace = s->n_unknowns > 0 ? s->n_unknowns : s->system.n_free;
     facet_status counted = team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &volume);
     if (counted != FACET_OK) return counted;
