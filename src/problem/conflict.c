@@ -172,7 +172,8 @@ static facet_status look_at_box(struct finder *f, struct problem_conflict *worst
     for (int a = 0; a < 2 * f->dim; a++)
         for (int b = 2 * (a / 2) + 2; b < 2 * f->dim; b++) {
             const int one = kin_of(f, conditions[a]), other = kin_of(f, conditions[b]);
-            if (one >= 0 && other >= 0 && one != other) TRY(compare_sides(f, a, b, x, values, &corners, worst));
+            if (one >= 0 && other >= 0 && one != other)
+                TRY(compare_sides(f, a, b, x, values, &corners, worst));
         }
 done:
     base_free(&x);
@@ -431,8 +432,8 @@ void problem_conflict_text(const struct problem *p, const struct options *option
     if (vector) snprintf(component, sizeof component, " in %c", "xyz"[c->component]);
     if (p->mesh->dim == 3) snprintf(z, sizeof z, ", %.6g", c->at[2]);
     if (c->n_vertices > 1)
-        snprintf(others, sizeof others, ", and by no more at %lld other %s",
-                 (long long)(c->n_vertices - 1), c->n_vertices > 2 ? "vertices" : "vertex");
+        snprintf(others, sizeof others, ", and by no more at %lld other %s", (long long)(c->n_vertices - 1),
+                 c->n_vertices > 2 ? "vertices" : "vertex");
     snprintf(text, bytes,
              "%s of '%s' and '%s' differ by %.3g%s at (%.6g, %.6g%s), where these parts meet%s: u has no "
              "single value there, and the %s through these parts grows without a limit on finer meshes; %s",
