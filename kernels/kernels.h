@@ -63,6 +63,8 @@ struct cell_plan {
     const uint8_t *second; /* batch x LANES: bit f where the cell is the second one of its face f */
     void *parts;           /* NULL: not so. 2 n_unknowns numbers, zero where no cell writes */
     int fresh;             /* with parts: y = K x instead of y += K x */
+    int threads;           /* for which there is room on the host: no more work at once */
+    void *room;            /* on the host: cell_plan_room_bytes for each of them */
     const double *motions; /* of cell_halve, displacements: batch x n_faces x n_near x n_components x LANES,
                               the coordinates on the faces of a cell in these functions */
 };
@@ -76,6 +78,7 @@ static inline int64_t cell_plan_batch(const struct cell_plan *plan, int64_t i) {
 }
 #define KERNEL_CELL_FACES    8
 #define KERNEL_CELL_UNKNOWNS 1736 /* n at most: a hex of degree 16, 6 x 17^2 */
+#define KERNEL_LANE_ROWS     384  /* of a block of lane_smooth, at most: of these it keeps two on the stack */
 /* Symmetric positive semidefinite element matrices in 16 bits: batch x half_size(n) x LANES numbers, of each
  * cell s (n powers of two, half_power), e (n) and A (n (n + 1) / 2, in the order of half_place) in half
  * precision. With u_i = s_i ones[f] where i is the first unknown of face f and 0 elsewhere, w = u / u'u, c =
@@ -87,6 +90,10 @@ static inline int64_t cell_plan_batch(const struct cell_plan *plan, int64_t i) {
  * larger than the rounding of A, whatever the scales are. 1/4 <= A_ii < 1. */
 static inline int cell_plan_start(const struct cell_plan *plan, int face) {
     return plan->starts != NULL ? plan->starts[face] : face * plan->m;
+}
+/* Two numbers for every unknown of the cells of a batch, and a register more of each. */
+static inline int64_t cell_plan_room_bytes(const struct cell_plan *plan) {
+    return 2 * (int64_t)sizeof(double) * (cell_plan_start(plan, plan->n_faces) + plan->lanes) * plan->lanes;
 }
 /* Those of displacements (n_near > 0; n_components 2 or 3, faces of m unknowns) have no e but X, the numbers
  * of `motions`, and G, the lower triangle of a symmetric matrix of cell_plan_motions(plan) rows, floats of

@@ -38,7 +38,11 @@ static void put_cell_ring_of(struct arena *a, int64_t size, int n_faces, int m, 
                                  .run = device_cell_run(a->device, 1 << 18),
                                  .colour_starts = r->colour_starts,
                                  .colour_batches = put(a, batches, n_batches, sizeof *batches),
-                                 .maps = put(a, maps, n_cells * n_faces, sizeof *maps)};
+                                 .maps = put(a, maps, n_cells * n_faces, sizeof *maps),
+                                 .threads = base_threads()};
+    ok(device_alloc(a->device, &r->plan.room, (size_t)r->plan.threads,
+                    (size_t)cell_plan_room_bytes(&r->plan)));
+    a->pointers[a->n++] = r->plan.room;
     test_free(maps);
     test_free(batches);
 }

@@ -78,6 +78,20 @@ boundary:
             for other in ("roller: x", "roller: y"):
                 self.assertEqual(self.note(case.replace(case.split("xmax, ")[1].split("}")[0], other), "differ")[0], [])
 
+    def test_count_of_corners(self):
+        """The note tells the largest difference, and how many other vertices of the mesh have one: around a side there are
+        two in the plane, and those of its four edges in space."""
+        case = "equation: diffusion\nboundary: [{on: xmin, dirichlet: 1 + y}, {on: rest, dirichlet: 0}]\n"
+        for shape in ALL:
+            dim, n = dim_of(shape), 3
+            for ranks in self.ranks():
+                notes, _ = self.note(box(dim, shape, cells=[n] * dim) + case, "differ by 2 at", ranks)
+                others = {2: "1 other vertex", 3: f"{4 * n - 1} other vertices"}[dim]
+                self.assertEqual(len(notes), 1, f"{shape} {ranks}")
+                self.assertIn(f"where these parts meet, and by no more at {others}: u has", notes[0], f"{shape} {ranks}")
+        alone = "equation: diffusion\nboundary: [{on: xmin, dirichlet: y}, {on: rest, dirichlet: 0}]\n"
+        self.assertIn("meet: u", self.note(box(2, "quad") + alone, "differ by 1 at")[0][0])
+
     def test_no_false_alarm(self):
         """Rounding is no conflict, nor are data that agree where parts meet, or that have no value there."""
         for mesh in (box(2, "quad", cells=[1, 1]), box(2, "triangle", cells=[1, 1]), box(2, "quad"), self.lattice("quad")):

@@ -167,6 +167,8 @@ static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batc
     uint8_t *loose;
     ok(ALLOC(loose, n_cells));
     for (int64_t c = 0; c < n_cells; c++) loose[c] = (uint8_t)(c * 5 % 8);
+    plan.threads = base_threads();
+    ok(base_alloc(&plan.room, (size_t)plan.threads, (size_t)cell_plan_room_bytes(&plan)));
     plan.n_components = m % 3 == 0 ? 3 : 1;
     plan.loose = uneven ? NULL : loose;
     multiply_cells(kernels_ref(), F64, full, &plan, x, y);
@@ -176,6 +178,7 @@ static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batc
     double *arrays[] = {K, x, y, z};
     for (int i = 0; i < 4; i++) base_free(&arrays[i]);
     base_free(&loose);
+    base_free(&plan.room);
     base_free(&maps);
     base_free(&batches);
 }

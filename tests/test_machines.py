@@ -35,8 +35,8 @@ class Machines(Program):
         case = os.path.join(SOURCE, "examples", "sphere.yaml")
         for words, prefix, variables in (("ulimit -s", ["bash", "-c", 'ulimit -s 128; exec "$@"', "-"], {}),
                                          ("OMP_STACKSIZE", [], {"OMP_STACKSIZE": "64k"}),
-                                         ("", ["bash", "-c", 'ulimit -s 512; exec "$@"', "-"], {}),
-                                         ("", [], {"OMP_STACKSIZE": "512k"})):
+                                         ("", ["bash", "-c", 'ulimit -s 256; exec "$@"', "-"], {}),
+                                         ("", [], {"OMP_STACKSIZE": "256k"})):
             with self.subTest(words=words, variables=variables):
                 done = subprocess.run([*prefix, PROGRAM, "solve", case, "--quiet"], cwd=self.place.name,
                                       env={**os.environ, **variables}, capture_output=True, text=True)
@@ -50,7 +50,7 @@ class Machines(Program):
                   "def make():\n"
                   "    try: facet.Context()\n"
                   "    except facet.Error as error: print(error)\n"
-                  "threading.stack_size(262144)\n"
+                  "threading.stack_size(131072)\n"
                   "thread = threading.Thread(target=make); thread.start(); thread.join()\n")
         for words, variables in (("OMP_STACKSIZE", {"OMP_STACKSIZE": "64k"}), ("the calling thread", {})):
             done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,

@@ -18,6 +18,13 @@ struct cell {
     int64_t where[3][2];
 };
 
+/* The scratch of a plan has room for the modes of a cell and for six times those of a face: of eight lanes it
+ * has at least 96 m^2 floats, where m^3 + 6 m^2 doubles are wanted, m <= MAX_LINE. */
+static inline double *room_of(const struct box_plan *p) {
+    void *scratch = p->f64.scratch;
+    return scratch != NULL ? scratch : (void *)p->f32.scratch;
+}
+
 static inline void look_at(const struct box_plan *p, const struct box_points *points, int64_t number,
                            struct cell *c) {
     const int L = p->lanes;

@@ -49,8 +49,22 @@ void box_diagonal_ref(const struct box_plan *p, const double *diagonals, double 
 /* Of the faces of one axis, by plain modes (slow x fast): u and q.e at the ends as sums of even and of odd
  * modes, and the traces. */
 struct ends {
-    double u[2][MAX_LINE * MAX_LINE], q[2][MAX_LINE * MAX_LINE], trace[2][MAX_LINE * MAX_LINE];
+    double *u[2], *q[2], *trace[2];
 };
+
+static struct ends ends_of(const struct box_plan *p) {
+    struct ends e;
+    double *room = room_of(p);
+    int64_t face = 1;
+    for (int d = 0; d < 3; d++)
+        if (p->present[d] && p->face[d] > face) face = p->face[d];
+    for (int side = 0; side < 2; side++, room += 3 * face) {
+        e.u[side] = room;
+        e.q[side] = room + face;
+        e.trace[side] = room + 2 * face;
+    }
+    return e;
+}
 
 static int line_of(const struct cell *c, int axis) {
     return c->points->lines[axis][c->at[axis]];
@@ -58,7 +72,7 @@ static int line_of(const struct cell *c, int axis) {
 
 /* With q = k (2/h) [D'u - e_+ uhat_+ + e_- uhat_-]: what is even at the ends comes from odd modes of u. */
 static void find_ends(const struct cell *c, const double *trace, int axis, const double *u,
-                      struct ends *out) {
+                      const struct ends *out) {
     const struct box_plan *p = c->plan;
     const struct box_points *points = c->points;
     const int *n = p->modes, slow = slow_axis(axis), fast = fast_axis(axis), line = line_of(c, axis);
@@ -136,7 +150,7 @@ void box_balance_ref(const struct box_plan *p, const struct box_points *points, 
     for (int64_t cell = 0; cell < (int64_t)p->cells[0] * p->cells[1] * p->cells[2]; cell++) {
         double *out = balance + cell * KERNEL_BOX_BALANCE, V = 1.0;
         struct cell c;
-        struct ends e;
+        const struct ends e = ends_of(p);
         look_at(p, points, cell, &c);
         for (int d = 0; d < 3; d++) V *= points->halves[d][c.at[d]];
         for (int i = 0; i < KERNEL_BOX_BALANCE; i++) out[i] = 0.0;

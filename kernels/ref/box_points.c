@@ -89,7 +89,7 @@ static void add_faces(const struct cell *c, int axis, const double *u, double *F
 }
 
 void box_load_ref(const struct box_plan *p, const struct box_points *points, const double *f, double *F) {
-    double u[MAX_LINE * MAX_LINE * MAX_LINE];
+    double *const u = room_of(p);
     int64_t n_cells = (int64_t)p->cells[0] * p->cells[1] * p->cells[2],
             size = (int64_t)p->modes[0] * p->modes[1] * p->modes[2];
     struct cell c;

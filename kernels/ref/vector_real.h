@@ -84,7 +84,7 @@ void NAME(lane_smooth)(int lanes, int64_t n_blocks, int m, const REAL *matrices,
     const REAL of_new = (REAL)a, of_old = (REAL)b, of_x = (REAL)c;
     for (int64_t k = 0; k < n_blocks; k++) {
         const REAL *B = matrices + k / lanes * (m * (m + 1) / 2) * lanes + k % lanes;
-        REAL residual[KERNEL_CELL_UNKNOWNS];
+        REAL residual[KERNEL_LANE_ROWS];
         for (int i = 0; i < m; i++) {
             residual[i] = t != 0 ? f[k * m + i] - t[k * m + i] : f[k * m + i];
             if (r != 0) r[k * m + i] = residual[i];

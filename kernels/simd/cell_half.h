@@ -227,8 +227,8 @@ static void half_quads(const struct cell_plan *plan, int n, const lane_half *mat
 
 static void take_half(const struct cell_plan *plan, int64_t begin, int64_t end, const float *x, float *y) {
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
-    _Alignas(64) lane_single in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L],
-        scales[KERNEL_CELL_UNKNOWNS];
+    const int size = (n + 1) / 2 * 2 + L; /* columns are read by twos */
+    lane_single *const in = cell_room(plan), *const out = in + size, *const scales = out + size;
     for (int64_t b = begin; b < end; b++) {
         int64_t batch = plan->colour_batches[b];
         const int64_t *map = plan->maps + batch * n_faces * L;
@@ -325,7 +325,7 @@ INLINE void half_row(int n, int i, const double *K, const packet *h, const packe
 /* One register of a batch. Lanes of the result are not zero where K is not positive semidefinite. */
 static packet_long halve_part(const struct cell_plan *plan, int n, const double *K, uint16_t *to) {
     uint16_t *s = to, *e = s + n * L, *A = e + n * L;
-    packet c[KERNEL_CELL_UNKNOWNS], inverse[KERNEL_CELL_UNKNOWNS], u[KERNEL_CELL_FACES], sum = {0};
+    packet *const c = cell_room(plan), *const inverse = c + n, u[KERNEL_CELL_FACES], sum = {0};
     int place[KERNEL_CELL_FACES], n_places = 0;
     packet_long bad = {0}, ignored = {0};
     half_scales(n, K, NULL, s, inverse, &bad);
@@ -427,7 +427,7 @@ static packet_long halve_motions_part(const struct cell_plan *plan, int64_t batc
     const double *X = plan->motions + batch * n_X * L + part;
     const uint8_t *loose = plan->loose + batch * L + part;
     uint16_t *s = to + part, *floats = to + n * L, *A = floats + 2 * cell_plan_floats(plan) * L + part;
-    packet inverse[KERNEL_CELL_UNKNOWNS], flux[KERNEL_CELL_UNKNOWNS], G[6][6], active[4];
+    packet *const inverse = cell_room(plan), *const flux = inverse + n, G[6][6], active[4];
     const packet *h = plan->apart ? flux : NULL;
     packet_long bad = {0};
     if (plan->apart)
@@ -449,7 +449,7 @@ static packet_long halve_motions_part(const struct cell_plan *plan, int64_t batc
 int64_t OF(cell_halve)(const struct cell_plan *plan, const double *matrices, uint16_t *halves) {
     int n = cell_plan_start(plan, plan->n_faces);
     int64_t first = plan->n_batches;
-#pragma omp parallel for num_threads(base_threads()) if (plan->n_batches > 8) schedule(static)               \
+#pragma omp parallel for num_threads(cell_threads(plan)) if (plan->n_batches > 8) schedule(static)           \
     reduction(min                                                                                            \
               : first)
     for (int64_t batch = 0; batch < plan->n_batches; batch++) {

@@ -168,7 +168,7 @@ INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin
                            REAL *y) {
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
     int64_t size = full ? (int64_t)n * n : (int64_t)n * (n + 1) / 2;
-    LANE in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L]; /* on the stack of a thread */
+    LANE *const in = cell_room(plan), *const out = in + n + L;
     for (int64_t b = begin; b < end; b++) {
         int64_t batch = plan->colour_batches[b];
         const int64_t *map = plan->maps + batch * n_faces * L;
@@ -243,7 +243,7 @@ static void NAME(take_full)(const struct cell_plan *plan, int64_t begin, int64_t
 static void NAME(all_runs)(const struct cell_plan *plan, const REAL *x, REAL *y,
                            void (*take)(const struct cell_plan *, int64_t, int64_t, const REAL *, REAL *)) {
     struct run_share shares[MAX_SHARES];
-#pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
+#pragma omp parallel num_threads(cell_threads(plan)) if (plan->n_batches > 8)
     {
         const int self = omp_get_thread_num(), team = omp_get_num_threads(),
                   n_shares = team < MAX_SHARES ? team : MAX_SHARES;
@@ -289,7 +289,7 @@ INLINE void NAME(put_rows)(int m, const LANE *local, REAL *out) {
 /* Blocks of one batch, `count` of them, from unknown 0 of these arrays on. */
 INLINE void NAME(smooth_batch)(int count, int m, const LANE *K, REAL a, REAL b, REAL c, const REAL *f,
                                const REAL *t, REAL *r, REAL *d, REAL *x) {
-    _Alignas(64) LANE in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L];
+    _Alignas(64) LANE in[KERNEL_LANE_ROWS + L], out[KERNEL_LANE_ROWS + L];
     REAL *const residual = (REAL *)out, *const found = (REAL *)in; /* each is done with when it is taken */
     const int n = count * m;
     int64_t map[L];

@@ -18,6 +18,14 @@ static inline int64_t next_run(atomic_int_least64_t *taken, int64_t begin, int64
     return begin + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
 }
 
+/* No more threads than have room, and what the calling one has. */
+static int cell_threads(const struct cell_plan *plan) {
+    return base_threads() < plan->threads ? base_threads() : plan->threads;
+}
+static void *cell_room(const struct cell_plan *plan) {
+    return (char *)plan->room + omp_get_thread_num() * cell_plan_room_bytes(plan);
+}
+
 #define TEMPLATE "kernels/simd/cell_real.h"
 #include "kernels/twice.h"
 

@@ -156,9 +156,9 @@ facet_status base_check_memory(double bytes, double available, const char *where
 
 /* ------------------------------------------------------------------------------------------ stacks */
 
-#define LEAST_STACK (512u << 10) /* bytes */
+#define LEAST_STACK (256u << 10) /* bytes */
 #define LEAST_OWN                                                                                            \
-    (400u << 10) /* of a thread, which has its guard and its variables off what it was given                 \
+    (192u << 10) /* of a thread, which has its guard and its variables off what it was given                 \
                   */
 
 /* The bytes of "512", "64k", "8 M": OpenMP counts in kB. 0: none of these. */
@@ -175,12 +175,12 @@ static double stack_bytes(const char *text) {
 const char *base_small_stack(const char *const given[2]) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < LEAST_STACK)
-        return "the stack is limited (ulimit -s) to less than 512 kB, which is too small; ulimit -s 8192 is "
+        return "the stack is limited (ulimit -s) to less than 256 kB, which is too small; ulimit -s 8192 is "
                "usual";
     for (int i = 0; i < 2; i++) {
         const double bytes = given[i] != NULL ? stack_bytes(given[i]) : 0.0;
         if (bytes > 0.0 && bytes < LEAST_STACK)
-            return "the stack of OpenMP's threads (OMP_STACKSIZE) is less than 512 kB, which is too small; "
+            return "the stack of OpenMP's threads (OMP_STACKSIZE) is less than 256 kB, which is too small; "
                    "OMP_STACKSIZE=8M is usual";
     }
     return NULL;
@@ -194,7 +194,7 @@ facet_status base_check_stack(void) {
     size_t bytes;
     if (message == NULL && pthread_getattr_np(pthread_self(), &own) == 0) {
         if (pthread_attr_getstacksize(&own, &bytes) == 0 && bytes < LEAST_OWN)
-            message = "the calling thread was made with a stack of less than 400 kB, which is too small";
+            message = "the calling thread was made with a stack of less than 192 kB, which is too small";
         pthread_attr_destroy(&own);
     }
 #endif

@@ -53,9 +53,9 @@ void base_memory_fail_at(int64_t k);
 
 /* Peak resident set of the process, in bytes. */
 int64_t base_peak_resident_bytes(void);
-/* What is wrong where a stack is too small for the kernels, which keep up to 290 kB of one cell there; NULL:
- * the stacks are large enough. ulimit -s limits the first thread and, unless OpenMP is told another size, the
- * others. given: the values of OMP_STACKSIZE and of GOMP_STACKSIZE, each or NULL. */
+/* What is wrong where a stack is too small, for frames of up to 64 kB that call each other (CMakeLists.txt);
+ * NULL: the stacks are large enough. ulimit -s limits the first thread and, unless OpenMP is told another
+ * size, the others. given: the values of OMP_STACKSIZE and of GOMP_STACKSIZE, each or NULL. */
 const char *base_small_stack(const char *const given[2]);
 /* FACET_ERROR_MACHINE with that sentence, or where the calling thread was made with too small a stack. */
 facet_status base_check_stack(void);

@@ -2,7 +2,8 @@
  * the mesh (surface.h) only. So m > 1 somewhere if and only if two pieces of the surface cross each other, or
  * a piece has m > 1 on its inner side; and where no pieces cross, m is the same along all of a closed
  * surface. Pieces that cross are found by the tree of their boxes, and m by the pieces that a ray from x out
- * of the mesh goes through: the work is that of the surface, not of the cells.
+ * of the mesh goes through: the work is that of the surface, not of the cells. Of a star (convex bodies are
+ * stars) m is known without that.
  *
  * What is no overlap: faces that share a vertex, which cells with positive Jacobians keep apart; faces that
  * touch or coincide; and bodies that reach into each other by less than both faces' errors of the geometry
@@ -440,6 +441,7 @@ facet_status mesh_find_overlap(const struct facet_mesh *of, int and_measure, str
     *overlap = (struct mesh_overlap){.cells = {-1, -1}};
     if (mesh->box.cells[0] > 0 || mesh->cut.cells[0] > 0) goto done; /* their cells lie side by side */
     TRY(surface_create(mesh, &surface));
+    if (surface_is_star(&surface)) goto done;
     TRY(look_twice(&surface, mesh_team(mesh), &found));
     if (found.piece < 0) goto done;
     overlap->found = 1;

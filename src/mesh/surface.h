@@ -60,6 +60,10 @@ int surface_normal(int dim, const double *corners, double *normal);
 /* How many cells there are around a point that no piece goes through. direction: a unit vector along an axis,
  * 2 a + (0: down, 1: up), along which to look. */
 int surface_count_around(const struct mesh_surface *surface, const double *x, int direction);
+/* Whether every ray from the middle of the corners goes out of the mesh once: through one piece, and from its
+ * inner side. The number of cells around a point is then the number of pieces beyond it on its ray: 1 or 0.
+ */
+int surface_is_star(const struct mesh_surface *surface);
 /* The point y of the flat piece with these corners that is nearest to x; returns the distance. */
 double surface_nearest_flat(int dim, const double *corners, const double *x, double *y);
 /* The nearest point of the surface itself, and of which face; returns the distance. */

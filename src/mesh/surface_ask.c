@@ -263,3 +263,44 @@ facet_status surface_nearest(const struct mesh_surface *surface, const double *x
     memcpy(y, n.y, (size_t)surface->dim * sizeof *y);
     return n.status;
 }
+
+/* ------------------------------------------------------------------------------------------ stars */
+
+#define LEAST_HEIGHT 1e-6 /* of the size of a face: from its plane to the middle */
+
+/* Of a segment in the plane, or of a triangle (Van Oosterom and Strackee 1983), seen from the origin. */
+static double angle_of(int dim, const double *r) {
+    if (dim == 2) return fabs(atan2(r[0] * r[3] - r[1] * r[2], r[0] * r[2] + r[1] * r[3]));
+    double volume = 0, length[3] = {0}, product[3] = {0};
+    for (int a = 0; a < 3; a++) {
+        const int b = (a + 1) % 3, c = (a + 2) % 3;
+        volume += r[a] * (r[3 + b] * r[6 + c] - r[3 + c] * r[6 + b]);
+        for (int d = 0; d < 3; d++) {
+            length[a] += r[3 * a + d] * r[3 * a + d];
+            product[a] += r[3 * b + d] * r[3 * c + d];
+        }
+    }
+    double below = sqrt(length[0] * length[1] * length[2]);
+    for (int k = 0; k < 3; k++) below += product[k] * sqrt(length[k]);
+    return 2 * atan2(fabs(volume), below);
+}
+
+int surface_is_star(const struct mesh_surface *s) {
+    const double pi = acos(-1.0), whole = s->dim == 2 ? 2 * pi : 4 * pi;
+    double middle[3] = {0}, r[9], normal[3], sum = 0;
+    const int n = s->dim * s->dim;
+    for (int32_t p = 0; p < s->n_pieces; p++) {
+        surface_corners(s, p, r);
+        for (int i = 0; i < n; i++) middle[i % s->dim] += r[i] / s->dim / s->n_pieces;
+    }
+    for (int32_t p = 0; p < s->n_pieces; p++) {
+        double height = 0;
+        surface_corners(s, p, r);
+        if (!surface_normal(s->dim, r, normal)) return 0;
+        for (int i = 0; i < n; i++) r[i] -= middle[i % s->dim];
+        for (int a = 0; a < s->dim; a++) height += r[a] * normal[a];
+        if (!(height > LEAST_HEIGHT * s->faces[s->pieces[p].face].size)) return 0;
+        sum += angle_of(s->dim, r);
+    }
+    return fabs(sum - whole) < 0.1 * whole;
+}

@@ -25,6 +25,10 @@ struct finder {
     double largest; /* datum that was met */
 };
 
+static int is_conflict(const struct finder *f, double difference) {
+    return difference > ROUNDING * f->largest;
+}
+
 /* The components of u that a condition gives. An electrode's number is not known yet; the components of a
  * surface of symmetry are not those of the axes. */
 static int holds(const struct finder *f, int condition, int component) {
@@ -108,17 +112,44 @@ static int64_t edge_points(const struct mesh_box *box, int dim, int a, int b, do
     return n;
 }
 
-static facet_status compare_sides(struct finder *f, int a, int b, double *x, double *values[2],
+/* Which of the eight corners of a box an end of such an edge is; -1: none. */
+static int corner_of(const struct finder *f, int a, int b, int64_t i) {
+    const int along = f->dim == 3 ? 3 - a / 2 - b / 2 : -1;
+    if (along < 0 || (i > 0 && i < f->problem->mesh->box.cells[along])) return -1;
+    return (a % 2) << a / 2 | (b % 2) << b / 2 | (i > 0) << along;
+}
+
+/* Vertices whose values differ; corners: bits of those that were counted, where three sides meet. */
+static int64_t count_differences(const struct finder *f, int a, int b, int64_t n, double *const values[2],
+                                 int *corners) {
+    const int along = f->dim == 3 ? 3 - a / 2 - b / 2 : -1;
+    int64_t count = 0;
+    if (along >= 0 && f->problem->mesh->box.periodic[along]) n--; /* its ends are one vertex */
+    for (int64_t i = 0; i < n; i++) {
+        const int corner = corner_of(f, a, b, i);
+        int differs = 0;
+        for (int64_t k = i * f->n_components; k < (i + 1) * f->n_components; k++)
+            differs |= is_conflict(f, fabs(values[0][k] - values[1][k]));
+        if (!differs || (corner >= 0 && *corners >> corner & 1)) continue;
+        if (corner >= 0) *corners |= 1 << corner;
+        count++;
+    }
+    return count;
+}
+
+static facet_status compare_sides(struct finder *f, int a, int b, double *x, double *values[2], int *corners,
                                   struct problem_conflict *worst) {
     facet_status status = FACET_OK;
     const int nc = f->n_components, sides[2] = {a, b};
     const int32_t *conditions = f->resolved->side_condition;
     const int64_t n = edge_points(&f->problem->mesh->box, f->dim, a, b, x);
     for (int k = 0; k < 2; k++) TRY(evaluate(f, conditions[sides[k]], n, x, values[k]));
+    worst->n_vertices += count_differences(f, a, b, n, values, corners);
     for (int64_t i = 0; i < n * nc; i++) {
         const double difference = fabs(values[0][i] - values[1][i]);
         if (isnan(difference) || !is_more(worst, difference)) continue;
-        *worst = (struct problem_conflict){.difference = difference, .component = (int)(i % nc)};
+        worst->difference = difference;
+        worst->component = (int)(i % nc);
         memcpy(worst->at, x + i / nc * f->dim, (size_t)f->dim * sizeof *x);
         const int first = conditions[b] < conditions[a];
         for (int k = 0; k < 2; k++)
@@ -134,13 +165,15 @@ static facet_status look_at_box(struct finder *f, struct problem_conflict *worst
     const int32_t *conditions = f->resolved->side_condition;
     double *x = NULL, *values[2] = {NULL};
     int64_t most = 1;
+    int corners = 0;
     for (int d = 0; f->dim == 3 && d < 3; d++) most = box->cells[d] >= most ? box->cells[d] + 1 : most;
     TRY(ALLOC(x, most * f->dim));
     for (int k = 0; k < 2; k++) TRY(ALLOC(values[k], most * f->n_components));
     for (int a = 0; a < 2 * f->dim; a++)
         for (int b = 2 * (a / 2) + 2; b < 2 * f->dim; b++) {
             const int one = kin_of(f, conditions[a]), other = kin_of(f, conditions[b]);
-            if (one >= 0 && other >= 0 && one != other) TRY(compare_sides(f, a, b, x, values, worst));
+            if (one >= 0 && other >= 0 && one != other)
+                TRY(compare_sides(f, a, b, x, values, &corners, worst));
         }
 done:
     base_free(&x);
@@ -264,12 +297,46 @@ static facet_status join_parts(const struct finder *f, const struct meetings *m,
         if (m->list[i].condition < *name) *name = m->list[i].condition;
     }
     TRY(team_reduce_counts(team, TEAM_MIN, 2, names));
-    *worst = (struct problem_conflict){.difference = place.difference, .component = (int)place.component};
+    worst->difference = place.difference;
+    worst->component = (int)place.component;
     memcpy(worst->at, place.at, sizeof place.at);
     const int first = names[1] < names[0];
     for (int k = 0; k < 2 && place.difference > 0.0; k++)
         worst->parts[k] = f->resolved->conditions[names[k ^ first]].part;
 done:
+    return status;
+}
+
+/* A vertex of several parts of the mesh counts where its rank is the lowest. */
+static facet_status count_vertices(struct finder *f, const struct meetings *m, const int64_t *extremes,
+                                   struct problem_conflict *worst) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = f->problem->mesh;
+    struct base_team *team = mesh_team(mesh);
+    const int nc = f->n_components, rank = team_rank(team);
+    int64_t *owner = NULL, count = 0;
+    TRY(team_reduce(team, TEAM_MAX, 1, &f->largest));
+    TRY(ALLOC(owner, mesh->n_vertices));
+    for (int32_t v = 0; v < mesh->n_vertices; v++) owner[v] = NOTHING;
+    for (int64_t i = 0; i < m->n; i++) {
+        const int32_t v = m->list[i].vertex;
+        for (int c = 0; c < nc && owner[v] == NOTHING; c++) {
+            const int64_t *here = extremes + 2 * ((int64_t)v * nc + c);
+            if (here[0] != NOTHING && is_conflict(f, mesh_number_of(here[0]) + mesh_number_of(here[1])))
+                owner[v] = -rank;
+        }
+    }
+    TRY(mesh_merge_vertices(mesh, 1, owner));
+    for (int64_t i = 0; i < m->n; i++) {
+        int64_t *of = &owner[m->list[i].vertex];
+        if (*of != -rank) continue;
+        *of = NOTHING;
+        count++;
+    }
+    TRY(team_reduce_counts(team, TEAM_SUM, 1, &count));
+    worst->n_vertices = count;
+done:
+    base_free(&owner);
     return status;
 }
 
@@ -287,6 +354,7 @@ static facet_status look_at_vertices(struct finder *f, struct problem_conflict *
     if (n == 0) goto done;
     TRY(ALLOC(extremes, 2 * f->n_components * (int64_t)mesh->n_vertices));
     TRY(find_extremes(f, &m, extremes));
+    TRY(count_vertices(f, &m, extremes, worst));
     for (int64_t i = 0; i < m.n * f->n_components; i++) {
         const int component = (int)(i % f->n_components);
         const int64_t v = m.list[i / f->n_components].vertex;
@@ -345,11 +413,11 @@ facet_status problem_find_conflict(const struct problem *p, const struct problem
     *conflict = (struct problem_conflict){0};
     TRY(ALLOC(f.kin, f.n_conditions));
     if (!compare_conditions(&f)) goto done;
+    TRY(find_largest(&f));
     TRY(mesh_is_box(p->mesh) ? look_at_box(&f, conflict) : look_at_vertices(&f, conflict));
     if (conflict->difference == 0.0) goto done;
-    TRY(find_largest(&f));
     TRY(team_reduce(mesh_team(p->mesh), TEAM_MAX, 1, &f.largest));
-    if (conflict->difference <= ROUNDING * f.largest) *conflict = (struct problem_conflict){0};
+    if (!is_conflict(&f, conflict->difference)) *conflict = (struct problem_conflict){0};
 done:
     base_free(&f.kin);
     return status;
@@ -358,16 +426,19 @@ done:
 void problem_conflict_text(const struct problem *p, const struct options *options,
                            const struct problem_conflict *c, char *text, size_t bytes) {
     const int vector = physics_components(p->physics, p->mesh->dim) > 1;
-    char component[16] = "", z[32] = "";
+    char component[16] = "", z[32] = "", others[64] = "";
     text[0] = '\0';
     if (c->difference == 0.0) return;
     if (vector) snprintf(component, sizeof component, " in %c", "xyz"[c->component]);
     if (p->mesh->dim == 3) snprintf(z, sizeof z, ", %.6g", c->at[2]);
+    if (c->n_vertices > 1)
+        snprintf(others, sizeof others, ", and by no more at %lld other %s", (long long)(c->n_vertices - 1),
+                 c->n_vertices > 2 ? "vertices" : "vertex");
     snprintf(text, bytes,
-             "%s of '%s' and '%s' differ by %.3g%s at (%.6g, %.6g%s), where these parts meet: u has no "
+             "%s of '%s' and '%s' differ by %.3g%s at (%.6g, %.6g%s), where these parts meet%s: u has no "
              "single value there, and the %s through these parts grows without a limit on finer meshes; %s",
              vector ? "the displacements" : "the Dirichlet data", c->parts[0], c->parts[1], c->difference,
-             component, c->at[0], c->at[1], z, vector ? "force" : "flux",
+             component, c->at[0], c->at[1], z, others, vector ? "force" : "flux",
              options->discretization == DISCRETIZATION_HDG ? "every face keeps its own data"
                                                            : "the mean of the parts is taken");
 }

@@ -177,11 +177,13 @@ facet_status problem_resolve_axis(const struct problem *problem, struct problem_
  * whether a face lies on it. */
 double problem_axis_size(const struct facet_mesh *mesh);
 int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell, int local);
-/* conflict.c: where parts of the boundary meet and give u different values, the largest difference; 0: there
- * is none. Collective. And the sentence about it, "" for none. */
+/* conflict.c: where parts of the boundary meet and give u different values, the largest difference (0: there
+ * is none), and at how many vertices of the mesh the values differ. Collective. And the sentence about it, ""
+ * for none. */
 struct problem_conflict {
     double difference, at[3];
     int component;
+    int64_t n_vertices;
     const char *parts[2]; /* as long as the problem */
 };
 facet_status problem_find_conflict(const struct problem *problem, const struct problem_resolved *resolved,
@@ -215,7 +217,7 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
                                  struct text *errors);
 
 struct box_backend; /* box.c */
-#define PROBLEM_WHY_BYTES 320
+#define PROBLEM_WHY_BYTES 384
 /* solver.c: a caller's array that must be memory of the host. */
 facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
                                const void *address);

@@ -282,7 +282,7 @@ int operator_block_smooth(const struct operator* D, double a, double b, double c
 int operator_equal_blocks(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
     int64_t m = n_blocks > 0 ? block_offsets[1] : 0, least = device_is_host(device) ? LEAST_ROWS : 1;
     if (device_has_memory(device) && n_blocks < FEW_BLOCKS) return 0;
-    if (m < least || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
+    if (m < least || m > KERNEL_LANE_ROWS || !device_has(device, "lane_smooth")) return 0;
     int equal = 1;
 #pragma omp parallel for num_threads(base_threads_for(n_blocks)) schedule(static) reduction(& : equal)
     for (int64_t b = 0; b < n_blocks; b++) equal &= block_offsets[b + 1] - block_offsets[b] == m;

@@ -38,6 +38,7 @@ static void product_free(struct operator* A) {
         device_free(A->device, &p->cells[b].loose);
         device_free(A->device, &p->cells[b].second);
         device_free(A->device, &p->cells[b].parts);
+        device_free(A->device, &p->cells[b].room);
         if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
     }
     trace_matrices_destroy(&p->owned);
@@ -271,6 +272,13 @@ static facet_status make_parts(const struct device *device, enum precision preci
 }
 
 /* n: unknowns; x: as for colour_runs. */
+/* The numbers of a cell: too many for the stack of a thread, where the degree is high. */
+static facet_status make_room(const struct device *device, struct cell_plan *plan) {
+    plan->threads = base_threads();
+    if (device_has_memory(device)) return FACET_OK; /* a GPU has room of its own */
+    return device_alloc(device, &plan->room, (size_t)(plan->threads * cell_plan_room_bytes(plan)), 1);
+}
+
 static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                    int block, int64_t n, const double *x, struct cell_plan *plan,
                                    int *n_early) {
@@ -317,6 +325,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
     if (order != NULL)
         TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
     TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)n_maps, sizeof *maps));
+    TRY(make_room(matrices->device, plan));
     if (matrices->loose[block] != NULL)
         TRY(device_copy(matrices->device, &plan->loose, matrices->loose[block], (size_t)(n_batches * lanes),
                         1));
@@ -376,7 +385,7 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
     *to = *from;
     to->colour_starts = to->colour_batches = to->maps = NULL;
     to->loose = to->second = NULL;
-    to->parts = NULL;
+    to->parts = to->room = NULL;
     to->starts = NULL;
     to->matrices = NULL;
     if (from->starts != NULL) {
@@ -398,6 +407,7 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
         TRY(device_duplicate(device, &to->second, from->second, (size_t)(from->n_batches * from->lanes), 1));
         TRY(make_parts(device, F32, to));
     }
+    TRY(make_room(device, to));
 done:
     return status;
 }
