@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 /* Points that one thread does alone. */
-#define SMALL_LOOP  50000 /* of loops whose threads may sleep: waking 2 takes 15 microseconds, 16 take 40 */
-#define SMALL_AWAKE 10000 /* of loops whose threads spin: 1 microsecond, and 5 */
+#define SMALL_LOOP  50000 /* waking 2 threads takes 15 microseconds, 16 take 40 */
+#define SMALL_AWAKE 10000 /* where threads spin, 2 take 1 microsecond, 16 take 5 */
 
 static atomic_int n_threads;
 static _Thread_local struct base_call *here;
@@ -31,7 +31,7 @@ int base_threads_for(int64_t points) {
 }
 
 int base_threads_again(int64_t points) {
-    return points < (base_waits_are_short() ? SMALL_LOOP : SMALL_AWAKE) ? 1 : base_threads();
+    return points < SMALL_AWAKE ? 1 : base_threads();
 }
 
 void base_set_threads(int n) {

@@ -63,8 +63,6 @@ static inline void base_tell_at(int64_t i) {
 /* Now and then: whether others want the processors too, and so how long OpenMP's threads spin when they wait
  * for each other. base_check_interrupt, base_phase_begin and operator_apply do it. */
 void base_waits_look(void);
-/* Whether they give processors up soon, and so sleep between parallel loops. */
-int base_waits_are_short(void);
 
 /* Monotonic seconds; to some milliseconds, in a third of the time. */
 double base_seconds(void);

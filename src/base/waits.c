@@ -3,8 +3,6 @@
  * that wait hold it. So threads spin until others are seen to want the processors, then give theirs up soon
  * for a while, and spin again to see whether the others are gone: the while is short at first, and doubles as
  * long as they are not. Where more threads want to run than the machine has processors, nobody needs to try.
- * Threads that sleep are woken less: kernels of iterations take one thread for loops that are not worth it
- * (base_threads_again).
  *
  * Looking must cost nothing where nobody is. The kernel counts how often it took a processor away from this
  * process, which is cheap to ask for. Only when that number grows is every thread asked how long it had to
@@ -49,7 +47,7 @@ static long taken;                                       /* how often a processo
 static struct {
     double at, seconds, next; /* when all threads were asked, what they said, and when they may be again */
 } count;
-static atomic_int held;
+static int held;
 static int sees_all;                     /* is_crowded knows of the processors that this process has */
 static double patience, until, released; /* held until; spinning since */
 static sem_t let_go;
@@ -167,10 +165,6 @@ static int begin(void) {
     }
     atomic_store(&mode, free ? LOOKING : LEFT_ALONE);
     return free;
-}
-
-int base_waits_are_short(void) {
-    return atomic_load_explicit(&held, memory_order_relaxed);
 }
 
 void base_waits_look(void) {
