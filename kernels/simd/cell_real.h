@@ -243,7 +243,10 @@ static void NAME(take_full)(const struct cell_plan *plan, int64_t begin, int64_t
 static void NAME(all_runs)(const struct cell_plan *plan, const REAL *x, REAL *y,
                            void (*take)(const struct cell_plan *, int64_t, int64_t, const REAL *, REAL *)) {
     struct run_share shares[MAX_SHARES];
-#pragma omp parallel num_threads(cell_threads(plan)) if (plan->n_batches > 8)
+    const int64_t n = cell_plan_start(plan, plan->n_faces), points = plan->n_batches * (n * (n + 1) / 2);
+    const int most = cell_threads(plan),
+              wanted = base_threads_again(points / (1 + plan->n_colours)); /* to each barrier */
+#pragma omp parallel num_threads(wanted < most ? wanted : most)
     {
         const int self = omp_get_thread_num(), team = omp_get_num_threads(),
                   n_shares = team < MAX_SHARES ? team : MAX_SHARES;
@@ -306,7 +309,7 @@ INLINE void NAME(smooth_batch)(int count, int m, const LANE *K, REAL a, REAL b, 
 void NAME(lane_smooth)(int lanes, int64_t n_blocks, int m, const REAL *matrices, double a, double b, double c,
                        const REAL *f, const REAL *t, REAL *r, REAL *d, REAL *x) {
     (void)lanes;
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 256)
+#pragma omp parallel for num_threads(base_threads_again(n_blocks / L * m * (m + 1) / 2)) schedule(static)
     for (int64_t k = 0; k < n_blocks; k += L) {
         const LANE *K = (const LANE *)matrices + k / L * (m * (m + 1) / 2);
         int64_t at = k * m;

@@ -5,12 +5,11 @@
 
 #include "kernels/simd/lane.h"
 
-#define PIECE        4096  /* entries of one partial sum */
-#define SMALL        32768 /* below this a parallel region costs more than it gains */
-#define MAX_PIECES   1024
-#define BLOCKS       512  /* that a thread takes at once */
-#define SMALL_BLOCKS 8192 /* unknowns of blocks, likewise */
-#define ROW_ENTRIES  4    /* that to begin and to end a row of a matrix takes as long as */
+#define PIECE       4096 /* entries of one partial sum */
+#define PER_POINT   4    /* entries of vectors that take a nanosecond */
+#define MAX_PIECES  1024
+#define BLOCKS      512 /* that a thread takes at once */
+#define ROW_ENTRIES 4   /* that to begin and to end a row of a matrix takes as long as */
 
 /* Where the share of a thread begins: rows of a matrix may be long in one place and short in another. */
 static int64_t row_of_share(int64_t n_rows, const int64_t *offsets, int share, int n_shares) {
@@ -32,6 +31,6 @@ static int64_t row_of_share(int64_t n_rows, const int64_t *offsets, int share, i
 
 void OF(put_entries)(int64_t n, const int64_t *restrict places, const double *restrict values,
                      double *restrict x) {
-#pragma omp parallel for num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for num_threads(base_threads_again(n))
     for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
 }

@@ -10,23 +10,23 @@
 #endif
 
 void NAME(fill)(int64_t n, double a, REAL *x) {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
     for (int64_t i = 0; i < n; i++) x[i] = (REAL)a;
 }
 
 void NAME(axpby)(int64_t n, double a, const REAL *restrict x, double b, REAL *restrict y) {
     const REAL s = (REAL)a, t = (REAL)b;
     if (t == 0) {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
         for (int64_t i = 0; i < n; i++) y[i] = s * x[i];
     } else {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
         for (int64_t i = 0; i < n; i++) y[i] = s * x[i] + t * y[i];
     }
 }
 
 void NAME(multiply)(int64_t n, const REAL *restrict d, const REAL *restrict x, REAL *restrict y) {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
     for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
 }
 
@@ -35,7 +35,7 @@ double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
     int64_t piece = PIECE;
     while ((n + piece - 1) / piece > MAX_PIECES) piece *= 2;
     int64_t n_pieces = (n + piece - 1) / piece;
-#pragma omp parallel for num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for num_threads(base_threads_again(n / PER_POINT))
     for (int64_t p = 0; p < n_pieces; p++) {
         int64_t end = (p + 1) * piece < n ? (p + 1) * piece : n;
         double sum = 0.0;
@@ -49,23 +49,23 @@ double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
 }
 
 void NAME(narrow)(int64_t n, const double *restrict x, REAL *restrict y) {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
     for (int64_t i = 0; i < n; i++) y[i] = (REAL)x[i];
 }
 
 void NAME(widen)(int64_t n, const REAL *restrict x, double *restrict y) {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
 void NAME(add)(int64_t n, const REAL *restrict x, double *restrict y) {
-#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+#pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
     for (int64_t i = 0; i < n; i++) y[i] += x[i];
 }
 
 void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
                      const REAL *x, REAL *y) {
-#pragma omp parallel num_threads(base_threads()) if (offsets[n_rows] > 4 * SMALL)
+#pragma omp parallel num_threads(base_threads_again(offsets[n_rows]))
     {
         const int self = omp_get_thread_num(), all = omp_get_num_threads();
         const int64_t end = row_of_share(n_rows, offsets, self + 1, all);
@@ -164,7 +164,7 @@ void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *st
                        const REAL *x, REAL *y) {
 #define APPLY_FEW(n)  NAME(apply_few)(n, matrices + starts[k], x + first[k], y + first[k])
 #define APPLY_MANY(n) NAME(apply_many)(n, matrices + starts[k], x + first[k], y + first[k])
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (first[n_blocks] > SMALL_BLOCKS)
+#pragma omp parallel for num_threads(base_threads_again(first[n_blocks])) schedule(static)
     for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
         int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
         BY_SIZE(APPLY_FEW, APPLY_MANY)
@@ -182,7 +182,7 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
      r + first[k], d + first[k], x + first[k])
 #define SMOOTH_FEW(n)  STEP(smooth_few, n)
 #define SMOOTH_MANY(n) STEP(smooth_many, n)
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (first[n_blocks] > SMALL_BLOCKS)
+#pragma omp parallel for num_threads(base_threads_again(first[n_blocks])) schedule(static)
     for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
         int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
         BY_SIZE(SMOOTH_FEW, SMOOTH_MANY)

@@ -118,10 +118,11 @@ import time, facet, numpy as np
 solver = facet.Diffusion(facet.box([0, 0], [1, 1], [16, 16], shape="triangle"), reaction=100).dirichlet("rest", 0) \\
     .prepare(degree=3)
 u = solver.solve(np.ones(solver.n_points))
-begin = time.perf_counter()
-for _ in range(60):
-    u = solver.solve(100 * u)
-print(time.perf_counter() - begin)
+for _ in range(20):
+    begin = time.perf_counter()
+    for _ in range(5):
+        u = solver.solve(100 * u)
+    print(time.perf_counter() - begin)
 """
 
 
@@ -129,19 +130,20 @@ class Processors(unittest.TestCase):
     @unittest.skipIf((os.cpu_count() or 1) < 2, "one processor has one thread")
     def test_beside_others(self):
         """Threads that wait do not hold the processors that others want: as fast as those that never spin, which is 4 to
-        60 times faster than those that always do."""
+        60 times faster than those that always do. Quartiles of many short times: others decide on the longest."""
         spin = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
-        best = {"passive": 60.0, "": 60.0}
+        times = {"passive": [], "": []}
         try:
-            for _ in range(4):
-                for policy in best:
-                    best[policy] = min(best[policy], self.steps(policy))
+            for _ in range(6):
+                for policy, of in times.items():
+                    of += self.steps(policy)
         finally:
             for process in spin:
                 process.kill()
                 process.wait()
-        print(f"{best[''] / best['passive']:.2f} of those that never spin ", end="", flush=True)
-        self.assertLess(best[""], 3.0 * best["passive"] + 0.1)
+        adaptive, passive = (sorted(times[policy])[len(times[policy]) // 4] for policy in ("", "passive"))
+        print(f"{adaptive / passive:.2f} of those that never spin ", end="", flush=True)
+        self.assertLess(adaptive, 1.8 * passive)
 
     @staticmethod
     def steps(policy):
@@ -150,8 +152,8 @@ class Processors(unittest.TestCase):
         if policy:
             environment["OMP_WAIT_POLICY"] = policy
         environment["PYTHONPATH"] = os.path.join(ROOT, "python")
-        return float(subprocess.run([sys.executable, "-c", STEPS], env=environment, capture_output=True, text=True,
-                                    check=True).stdout)
+        return [float(line) for line in subprocess.run([sys.executable, "-c", STEPS], env=environment, check=True,
+                                                       capture_output=True, text=True).stdout.split()]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@
  *
  * Looking must cost nothing where nobody is. The kernel counts how often it took a processor away from this
  * process, which is cheap to ask for. Only when that number grows is every thread asked how long it had to
- * wait for a processor, which tells a daemon's moment from a neighbour that computes.
+ * wait for a processor, which tells a daemon's moment from a neighbour that computes. Two of these threads
+ * may also share a processor for a moment while another one is idle. So others want the processors only if
+ * there are more threads that want to run than processors, or if the waiting takes half of the time of all
+ * threads, as where a group of processes is granted less than the machine has.
  *
  * libgomp has no call for the time of spinning, but spins briefly while more threads are under its hand than
  * there are processors: those of a second team, which sleeps until it is let go. LLVM's runtime has a call.
@@ -28,8 +31,9 @@
 #define COUNT_EVERY 0.004 /* seconds between two questions to all threads, at least */
 #define COUNT_SHARE 0.01  /* of the time, at most, for these questions */
 #define CONTESTED   0.3   /* seconds of all threads without a processor in a second */
+#define STARVED     0.5   /* of the time of all threads: a share of the machine is all there is */
 #define SLICE       0.003 /* seconds that a processor is away, where the system does not tell */
-#define PATIENCE    0.05  /* seconds for which processors are given up soon, the first time */
+#define PATIENCE    0.1   /* seconds for which processors are given up soon, the first time */
 #define MOST        2.0   /* the same when others stay for long */
 #define SPINNING    200   /* milliseconds, the default of LLVM's runtime */
 
@@ -44,6 +48,7 @@ static struct {
     double at, seconds, next; /* when all threads were asked, what they said, and when they may be again */
 } count;
 static int held;
+static int sees_all;                     /* is_crowded knows of the processors that this process has */
 static double patience, until, released; /* held until; spinning since */
 static sem_t let_go;
 
@@ -103,16 +108,6 @@ static double seconds_without_processor(void) {
     return told ? sum : SLICE * (double)taken;
 }
 
-/* Asks all threads; whether they waited for processors since they were asked last. */
-static int is_contested(double now) {
-    const double before = count.seconds, span = now - count.at;
-    count.seconds = seconds_without_processor();
-    count.at = now;
-    double cost = base_seconds() - now;
-    count.next = now + (cost > COUNT_SHARE * COUNT_EVERY ? cost / COUNT_SHARE : COUNT_EVERY);
-    return count.seconds - before > CONTESTED * span;
-}
-
 /* Whether more threads want to run on this machine, at this moment, than it has processors. */
 static int is_crowded(void) {
     FILE *file = fopen("/proc/loadavg", "r");
@@ -121,6 +116,18 @@ static int is_crowded(void) {
     if (fscanf(file, "%*f %*f %*f %ld", &running) != 1) running = 0;
     fclose(file);
     return running > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Asks all threads; whether they waited for processors since they were asked last. */
+static int is_contested(double now) {
+    const double before = count.seconds, span = now - count.at;
+    count.seconds = seconds_without_processor();
+    count.at = now;
+    double cost = base_seconds() - now;
+    count.next = now + (cost > COUNT_SHARE * COUNT_EVERY ? cost / COUNT_SHARE : COUNT_EVERY);
+    const double waited = count.seconds - before;
+    return waited > CONTESTED * span &&
+           (!sees_all || is_crowded() || waited > STARVED * base_threads() * span);
 }
 
 static void look_around(double now) {
@@ -137,8 +144,7 @@ static void look_around(double now) {
     if (n == taken || now < count.next) return;
     taken = n;
     if (!is_contested(now)) return;
-    const double seconds = now - released; /* of spinning, a tenth of the time until the next try */
-    patience = fmin(fmax(10.0 * seconds, seconds > patience ? PATIENCE : 2.0 * patience), MOST);
+    patience = now - released > patience ? PATIENCE : fmin(2.0 * patience, MOST);
     hold(1);
     until = now + patience;
 }
@@ -148,6 +154,7 @@ static int begin(void) {
     static const char *const words[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
     int free = omp_get_num_procs() > 1 && !base_is_limited() && sem_init(&let_go, 0, 0) == 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) free = free && getenv(words[i]) == NULL;
+    sees_all = omp_get_num_procs() == sysconf(_SC_NPROCESSORS_ONLN) && access("/proc/loadavg", R_OK) == 0;
     taken = times_taken();
     released = base_seconds();
     if (free) (void)is_contested(released);
