@@ -174,7 +174,8 @@ values: [{name: q, field: flux, take: integral, on: xmin}, {name: d, field: u, t
         F, h = -2.43e-6, 8.48e-12
         there = -1 + F / h
         for shape, reaction in (("triangle", 0), ("quad", 0), ("quad", 8.21e-16)):
-            mesh = self.lattice(shape, upper=[2, 6700], cells=[2, 3], region=lambda x: "left" if x[0] < 1 else "right")
+            height = 6700 if shape == "quad" else 2000
+            mesh = self.lattice(shape, upper=[2, height], cells=[2, 3], region=lambda x: "left" if x[0] < 1 else "right")
             for solver in ("method: direct", "preconditioner: amg"):
                 out = self.solve(mesh + f"""equation: diffusion
 conductivity: [{{on: left, value: 2.43e-6}}, {{on: right, value: 1.37}}]
@@ -187,7 +188,7 @@ boundary:
   - {{on: rest, neumann: 0}}
 discretization: {{degree: 3}}
 solver: {{{solver}}}
-values: [{{name: left, field: u, at: [0.6, 1234]}}, {{name: right, field: u, at: [1.4, 4321]}}]
+values: [{{name: left, field: u, at: [0.6, {0.18 * height}]}}, {{name: right, field: u, at: [1.4, {0.64 * height}]}}]
 """)
                 what = f"{shape} {reaction} {solver}"
                 left, right = out["values"]["left"], out["values"]["right"]
