@@ -20,8 +20,6 @@
 
 /* Newton's steps from which on it does not move any more. */
 #define STANDS_STILL 1e-6
-/* Two starts come to one place, in reference coordinates. */
-#define ONE_PLACE 1e-3
 
 /* So many points are sought without a tree. */
 #define FEW_POINTS 4
@@ -45,12 +43,14 @@ static int is_far(const struct facet_mesh *mesh, const struct mesh_block *block,
     return 0;
 }
 
-/* The box around a cell, 2 dim numbers. Curved cells may bulge out of the box of their nodes, a parabola by
- * an eighth of it. */
+/* Curved cells may bulge out of the box of their nodes, a parabola by an eighth of it. */
+#define BULGE 0.25
+
+/* The box around a cell, 2 dim numbers. */
 static void cell_box(const struct facet_mesh *mesh, const struct mesh_block *block, int32_t c, double *box) {
     const int dim = mesh->dim;
     const double *nodes = block->nodes + (int64_t)c * block->n_nodes * dim;
-    double margin = mesh->order > 1 && !block->affine[c] ? 0.25 : 2 * OUTSIDE;
+    double margin = mesh->order > 1 && !block->affine[c] ? BULGE : 2 * OUTSIDE;
     mesh_bounds(block->n_nodes, dim, nodes, box, box + dim);
     margin *= mesh_extent(block->n_nodes, dim, nodes);
     for (int a = 0; a < dim; a++) {
@@ -154,8 +154,7 @@ struct inversion {
     int nearest;          /* node */
     double away;          /* its distance */
     enum arrival arrival; /* of the last start */
-    double at[3];
-    int found; /* some start came to a root; the one that is the least outside: */
+    int found;            /* some start came to a root; the one that is the least outside: */
     double xi[3], outside;
 };
 
@@ -200,20 +199,14 @@ done:
     return status;
 }
 
-/* *agrees: whether Newton ends where it ended from the start before. */
-static facet_status start_at(struct inversion *v, const double *start, int *agrees) {
+static facet_status start_at(struct inversion *v, const double *start) {
     const int dim = v->mesh->dim;
     double xi[3];
-    enum arrival arrival;
     for (int a = 0; a < dim; a++) xi[a] = start[a];
-    facet_status status = newton(v, xi, &arrival);
+    facet_status status = newton(v, xi, &v->arrival);
     if (status != FACET_OK) return status;
-    *agrees = arrival != NOWHERE && arrival == v->arrival;
-    for (int a = 0; a < dim; a++) *agrees &= fabs(xi[a] - v->at[a]) < ONE_PLACE;
-    v->arrival = arrival;
-    for (int a = 0; a < dim; a++) v->at[a] = xi[a];
     double outside = mesh_outside_by(v->block->shape, xi);
-    if (arrival != AT_ROOT || (v->found && outside >= v->outside)) return FACET_OK;
+    if (v->arrival != AT_ROOT || (v->found && outside >= v->outside)) return FACET_OK;
     v->found = 1;
     v->outside = outside;
     for (int a = 0; a < dim; a++) v->xi[a] = xi[a];
@@ -230,7 +223,7 @@ static facet_status start_everywhere(struct inversion *v, const double *lattice)
     const int dim = v->mesh->dim, n = v->block->n_nodes;
     double last = v->away;
     for (int turn = 1, node = v->nearest; turn < n && !is_inside(v); turn++) {
-        int next = -1, agrees;
+        int next = -1;
         double least = INFINITY;
         for (int i = 0; i < n; i++) {
             double away = distance_to(v, v->nodes + i * dim);
@@ -242,28 +235,55 @@ static facet_status start_everywhere(struct inversion *v, const double *lattice)
         if (next < 0) break;
         last = least;
         node = next;
-        TRY(start_at(v, lattice + (int64_t)node * dim, &agrees));
+        TRY(start_at(v, lattice + (int64_t)node * dim));
     }
 done:
     return status;
 }
 
-/* Outside of a strongly curved cell the map folds: Newton may come to another root there, or go astray. Where
- * the starts in the middle and at the nearest node end at one place, that is believed. */
+/* Whether the target is outside of the box around the nodes along the axes of J in the middle, by more than a
+ * curved cell may bulge out of it. */
+static facet_status is_beyond(const struct inversion *v, const double *middle, int *beyond) {
+    facet_status status = FACET_OK;
+    const int dim = v->mesh->dim;
+    double x[3], J[9], away[3], at[3], lower[3], upper[3];
+    *beyond = 0;
+    TRY(mesh_point_map(v->block->shape, v->mesh->order, dim, v->nodes, middle, x, J));
+    for (int i = 0; i <= v->block->n_nodes; i++) { /* the last is the target */
+        const double *node = i < v->block->n_nodes ? v->nodes + i * dim : v->target;
+        for (int a = 0; a < dim; a++) away[a] = node[a] - x[a];
+        if (!solve_small(dim, J, away, at)) goto done;
+        for (int a = 0; a < dim && i < v->block->n_nodes; a++) {
+            lower[a] = i > 0 ? fmin(lower[a], at[a]) : at[a];
+            upper[a] = i > 0 ? fmax(upper[a], at[a]) : at[a];
+        }
+    }
+    for (int a = 0; a < dim; a++) {
+        double margin = BULGE * (upper[a] - lower[a]);
+        *beyond |= at[a] < lower[a] - margin || at[a] > upper[a] + margin;
+    }
+done:
+    return status;
+}
+
+/* Outside of a strongly curved cell the map folds, and Newton may go astray from the middle and from the
+ * nearest node. */
 static facet_status find_inside(struct inversion *v, const double *lattice) {
     facet_status status = FACET_OK;
     const int dim = v->mesh->dim, n_vertices = shape_n_vertices(v->block->shape);
     const double *vertices = shape_vertices(v->block->shape);
     double middle[3] = {0};
-    int agrees;
+    int beyond;
     for (int a = 0; a < dim; a++)
         for (int k = 0; k < n_vertices; k++) middle[a] += vertices[k * dim + a] / n_vertices;
     v->nearest = mesh_nearest_node(v->block->n_nodes, dim, v->nodes, v->target);
     v->away = distance_to(v, v->nodes + (int64_t)v->nearest * dim);
-    TRY(start_at(v, middle, &agrees));
+    TRY(start_at(v, middle));
     if (is_inside(v)) goto done;
-    TRY(start_at(v, lattice + (int64_t)v->nearest * dim, &agrees));
-    if (!is_inside(v) && !agrees) TRY(start_everywhere(v, lattice));
+    TRY(start_at(v, lattice + (int64_t)v->nearest * dim));
+    if (v->found || v->arrival != NOWHERE) goto done;
+    TRY(is_beyond(v, middle, &beyond));
+    if (!beyond) TRY(start_everywhere(v, lattice));
 done:
     return status;
 }
@@ -283,7 +303,7 @@ facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const doub
     struct inversion v = {.mesh = mesh, .block = block, .nodes = nodes, .target = target};
     facet_status status = find_inside(&v, lattice);
     *found = v.found;
-    for (int a = 0; a < dim; a++) xi[a] = v.found ? v.xi[a] : v.at[a];
+    for (int a = 0; a < dim; a++) xi[a] = v.xi[a];
     return status;
 }
 
