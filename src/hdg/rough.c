@@ -216,9 +216,9 @@ static double deformation(const struct hdg *h, int block, int loose, int n, cons
 }
 
 /* The largest diagonal entry of the matrix of every cell of the mesh; of devices that are not the host
- * without the matrices. Of what Robin's a and springs add: they come after the condensation, which mixes
- * nothing into them and nothing of them into the rest, and their rounding, eps a M, is a relative change of
- * theirs, which u sees as such, however large they are. They do not count. */
+ * without the matrices. What Robin's a and springs add does not count: it is added after the condensation,
+ * which therefore mixes it with nothing, and its rounding is a relative change of a. u sees a relative change
+ * of that size, however large a is. */
 static facet_status find_stiffest(const struct hdg *h, double *stiffest) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
