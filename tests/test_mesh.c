@@ -705,6 +705,36 @@ static void test_locate(void **state) {
             }
 }
 
+/* Two triangles round 2.5 rad. */
+static void thin_ring(const double *u, double *x) {
+    double r = 1.3710756836095992 + 0.2040144365227772 * u[0], angle = 2.5065 * u[1];
+    x[0] = r * cos(angle);
+    x[1] = r * sin(angle);
+}
+
+/* Where Newton from the middle and from the nearest node of a cell goes astray. */
+static void test_locate_in_strongly_curved_cells(void **state) {
+    (void)state;
+    enum { N = 250 };
+    struct facet_mesh *mesh = make(1, 1, TRIANGLES, 2, thin_ring, 0, 0);
+    struct mesh_locator *locator;
+    must(mesh_locator_create(mesh, &locator));
+    for (int32_t c = 0; c < mesh->n_cells; c++)
+        for (int i = 0; i <= N; i++)
+            for (int j = 0; i + j <= N; j++) {
+                const double at[2] = {(double)i / N, (double)j / N};
+                double x[2], y[2], J[4], xi[2];
+                int32_t found;
+                map_point(mesh, c, at, x, J);
+                must(mesh_locate(locator, x, &found, xi));
+                assert_true(found >= 0);
+                map_point(mesh, found, xi, y, J);
+                assert_true(hypot(x[0] - y[0], x[1] - y[1]) < 1e-12);
+            }
+    mesh_locator_destroy(&locator);
+    mesh_destroy(&mesh);
+}
+
 /* Cells so thin that their height is a few roundings of the coordinates. */
 static void test_locate_in_thin_cells(void **state) {
     (void)state;
@@ -1060,6 +1090,50 @@ static void test_refuse_nonconforming(void **state) {
         }
 }
 
+/* Two prisms of order 2 between the arcs of a ring: the means of the nodes of their plane faces lie outside
+ * of these, one in the face of the other cell. */
+static void test_plane_faces_between_arcs(void **state) {
+    (void)state;
+    enum { NODES = 18 };
+    static const int32_t corners[2][3] = {{0, 1, 2}, {0, 2, 3}};
+    static const double unit[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
+    const uint8_t shapes[2] = {SHAPE_PRISM, SHAPE_PRISM};
+    const int64_t vertex_offsets[3] = {0, 6, 12}, node_offsets[3] = {0, NODES, 2 * NODES};
+    int32_t vertices[12];
+    double nodes[2 * NODES * 3], lattice[3 * NODES], values[6 * NODES];
+    const double *at = shape_vertices(SHAPE_PRISM);
+    assert_int_equal(shape_n_nodes(SHAPE_PRISM, 2), NODES);
+    shape_nodes(SHAPE_PRISM, 2, lattice);
+    must(basis_lagrange(SHAPE_PRISM, 1, NODES, lattice, values, NULL));
+    for (int c = 0; c < 2; c++)
+        for (int i = 0; i < NODES; i++) {
+            double u[3] = {0};
+            for (int v = 0; v < 6; v++) {
+                const int corner = corners[c][at[3 * v] > 0.5 ? 1 : at[3 * v + 1] > 0.5 ? 2 : 0];
+                const double value = values[i * 6 + shape_vertex_node(SHAPE_PRISM, 1, v)];
+                vertices[6 * c + v] = corner + 4 * (at[3 * v + 2] > 0.5);
+                for (int a = 0; a < 3; a++) u[a] += value * (a < 2 ? unit[corner][a] : at[3 * v + 2]);
+            }
+            double r = 1 + 0.4 * u[0], *x = nodes + 3 * (NODES * c + i);
+            x[0] = r * cos(1.8 * u[1]);
+            x[1] = r * sin(1.8 * u[1]);
+            x[2] = u[2];
+        }
+    const struct mesh_input input = {.dim = 3,
+                                     .order = 2,
+                                     .n_vertices = 8,
+                                     .n_cells = 2,
+                                     .shapes = shapes,
+                                     .vertex_offsets = vertex_offsets,
+                                     .node_offsets = node_offsets,
+                                     .vertices = vertices,
+                                     .nodes = nodes};
+    struct facet_mesh *mesh;
+    must(mesh_create(&input, &mesh));
+    assert_int_equal(mesh->n_boundary_faces, 8);
+    mesh_destroy(&mesh);
+}
+
 /* A cell whose nodes do not belong to its vertices. */
 static void test_refuse_torn(void **state) {
     (void)state;
@@ -1221,6 +1295,7 @@ int main(void) {
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_locate),
         cmocka_unit_test(test_locate_in_thin_cells),
+        cmocka_unit_test(test_locate_in_strongly_curved_cells),
         cmocka_unit_test(test_quality),
         cmocka_unit_test(test_fan),
         cmocka_unit_test(test_numbers_do_not_depend_on_threads),
@@ -1231,6 +1306,7 @@ int main(void) {
         cmocka_unit_test(test_refuse_groups),
         cmocka_unit_test(test_refuse_periodic),
         cmocka_unit_test(test_refuse_nonconforming),
+        cmocka_unit_test(test_plane_faces_between_arcs),
         cmocka_unit_test(test_refuse_torn),
         cmocka_unit_test(test_unused_vertices),
         cmocka_unit_test(test_refuse_boxes),

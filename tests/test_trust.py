@@ -111,6 +111,33 @@ class Trust(unittest.TestCase):
                            boundary=f"[{{on: rest, robin: {{a: '{a}', g: exact}}}}]")
                 self.assert_right(text, f"{a}, {discretization}")
 
+    def test_large_robin_coefficients(self):
+        """They are Dirichlet conditions by penalty, and no more than that: the estimate grew like 3e-17 a."""
+        for a in "1e6", "1e9", "1e13", "1e16":
+            for shape in "quad", "triangle":
+                for discretization in "{degree: 3}", "{degree: 3, operator: mapped}", "{degree: 3, method: condensed}":
+                    text = box(shape, 4, exact="1+x^2+y", discretization=discretization,
+                               boundary=f"[{{on: xmin, robin: {{a: {a}, g: exact}}}}, {{on: rest, neumann: exact}}]",
+                               solver="{method: direct}")
+                    what = f"{a}, {shape}, {discretization}"
+                    status, result, message = self.run_case(text)
+                    self.assertEqual(status, 0, f"{what}: {message}")
+                    self.assertLess(result["errors"]["u"]["L2"], 1e-12, what)
+                    self.assertLess(result["solver"]["error"], 3e-11, what)
+
+    def test_stiff_springs(self):
+        for k in "1e6", "1e13", "1e16", "{normal: 1e13}", "[[1e16, 0], [0, 1e16]]":
+            for shape in "quad", "triangle":
+                text = (f"mesh: {{box: {{lower: [0, 0], upper: [1, 1], cells: [4, 4], shape: {shape}}}}}\n"
+                        "equation: elasticity\nmaterial: {mu: 0.5, lambda: 0.3}\nexact: ['x', 'x^2-y']\n"
+                        f"boundary: [{{on: xmin, spring: {k}, traction: exact}}, {{on: ymax, displacement: exact}}, "
+                        "{on: rest, traction: exact}]\n"
+                        "discretization: {degree: 3}\nsolver: {method: direct}\n")
+                status, result, message = self.run_case(text)
+                self.assertEqual(status, 0, f"{k}, {shape}: {message}")
+                self.assertLess(result["errors"]["u"]["L2"], 1e-12, f"{k}, {shape}")
+                self.assertLess(result["solver"]["error"], 3e-11, f"{k}, {shape}")
+
     def test_a_reaction_that_varies(self):
         self.assert_right(box("triangle", 8, exact="1+x^2", reaction="1e-9*(1+y)", boundary=NEUMANN,
                               discretization="{degree: 3}"), "varying")

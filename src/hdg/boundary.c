@@ -177,13 +177,30 @@ done:
     return status;
 }
 
+void local_note_stiffest(const struct local *l, int n, const double *K) {
+    double *noted = l->hdg->unheld + l->hdg->data.mesh->blocks[l->block].first + l->cell;
+    *noted = 0.0;
+    for (int i = 0; i < n; i++) *noted = fmax(*noted, K[(int64_t)i * n + i]);
+}
+
+double hdg_stiffest(const struct hdg *h, int block, int32_t cell, int n, const double *K) {
+    const int64_t number = h->data.mesh->blocks[block].first + cell;
+    double most = 0.0;
+    if (h->unheld != NULL && h->unheld[number] > 0.0) return h->unheld[number];
+    for (int i = 0; i < n; i++) most = fmax(most, K[(int64_t)i * n + i]);
+    return most;
+}
+
 facet_status local_add_robin(struct local *l, double *K, double *largest) {
     facet_status status = FACET_OK;
+    int any = 0;
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     for (int f = 0; f < b->n_faces; f++) {
         const struct hdg_face_table *table = hdg_face_of(&b->boundary, f);
         int found;
         TRY(local_robin(l, f, &found, largest));
+        if (found && !any) local_note_stiffest(l, b->n_trace, K);
+        any |= found;
         if (found)
             local_face_mass(table->rule.n, table->m, table->psi, l->hdg->data.mesh->dim, l->normal, l->values,
                             K + (int64_t)b->starts[f] * (b->n_trace + 1), b->n_trace);

@@ -40,6 +40,7 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->boundary);
     base_free(&h->held);
     base_free(&h->moved);
+    base_free(&h->unheld);
     hdg_weak_destroy(&h->weak);
     trace_space_destroy(&h->trace);
     if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
@@ -577,6 +578,11 @@ done:
     return status;
 }
 
+/* By Robin's a or springs. */
+static int is_held(const struct hdg *h) {
+    return h->has_robin || (h->elastic != NULL && h->elastic->has_springs);
+}
+
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -588,6 +594,7 @@ static facet_status condense(struct hdg *h, int only) {
         TRY(check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
+    if (h->unheld == NULL && is_held(h)) TRY(CALLOC(h->unheld, mesh->n_cells));
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
     if (!only) {
         hdg_resident_destroy(h);

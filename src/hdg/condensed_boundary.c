@@ -274,13 +274,15 @@ facet_status condensed_add_robin(struct local *l, double *K, double *largest) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     const struct condensed_block *c = &h->condensed->blocks[l->block];
-    int m = b->m;
+    int m = b->m, any = 0;
     for (int f = 0; f < b->n_faces; f++) {
         int found;
         struct continuous_mode modes[FACE_MODES];
         double *mass = l->X; /* C still holds the cell */
         TRY(local_robin(l, f, &found, largest));
         if (!found) continue;
+        if (!any) local_note_stiffest(l, c->n, K);
+        any = 1;
         list_modes(l, f, modes);
         memset(mass, 0, (size_t)(m * m) * sizeof *mass);
         local_face_mass(b->boundary.rule.n, m, c->psi, h->data.mesh->dim, l->normal, l->values, mass, m);

@@ -294,8 +294,7 @@ facet_status contact_condense(struct local *l, double *sums, double *K) {
             c->inverse[i * f + j] = mass[i * f + j] + K[place(c, &s, i) * n + place(c, &s, j)];
     if (!solve_invert(f, c->inverse))
         FAIL(FACET_ERROR_INPUT, "the problem of its contact is singular; is the cell degenerate?");
-    c->stiffest = 0.0;
-    for (int i = 0; i < n; i++) c->stiffest = fmax(c->stiffest, K[i * n + i]);
+    c->stiffest = hdg_stiffest(l->hdg, l->block, l->cell, n, K);
     find_T(c, &s, K, mass, rows);
     transpose(c, &s, 1, sums, missing); /* K 1, which is zero without reaction, becomes T'K 1 */
     replace(c, &s, mass, rows, more, K);

@@ -186,13 +186,15 @@ facet_status elastic_add_springs(struct local *l, double *K) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int dim = h->data.mesh->dim, n = dim * b->n_trace;
+    int dim = h->data.mesh->dim, n = dim * b->n_trace, any = 0;
     for (int f = 0; h->elastic->has_springs && f < b->n_faces; f++) {
         const struct hdg_condition *c = spring_of(h, l->block, l->cell, f);
         const struct hdg_face_table *table = hdg_face_of(&b->boundary, f);
         int m = table->m, n_points = table->rule.n;
         double *raw = l->jets, *k = raw + n_points * dim * dim;
         if (c == NULL) continue;
+        if (!any) local_note_stiffest(l, n, K);
+        any = 1;
         hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
         TRY(hdg_spring_at(dim, c, n_points, l->x, l->normal, raw, k));
         for (int i = 0; i < dim * dim; i++) {

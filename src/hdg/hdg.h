@@ -181,6 +181,8 @@ struct hdg {
     struct hdg_weak weak;
     struct hdg_resident *resident; /* resident.h, or NULL */
     int has_robin;                 /* some face has a condition of that kind */
+    double *unheld; /* of cells with Robin's a or springs on a face: the largest diagonal entry of K_e without
+                       these, of others 0; NULL: there are none */
 };
 
 /* Whether the stress has a component around the axis. */
@@ -281,6 +283,8 @@ facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
 void hdg_free_constant(const struct hdg *hdg, double *free); /* the function 1 in the free numbering */
+/* The largest diagonal entry of K_e (n x n) of a cell, or without Robin's a and springs, if it has these. */
+double hdg_stiffest(const struct hdg *hdg, int block, int32_t cell, int n, const double *K);
 /* rough.c: whether K_e is rounded much more than products are; and r = what that may do to K x, by cells
  * (data of a solve_control: the hdg). */
 int hdg_is_rough(const struct hdg *hdg);

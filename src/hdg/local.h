@@ -204,6 +204,9 @@ static inline facet_status local_condition_values(struct local *l, const struct 
 /* Is a face of the cell at hand on a Robin part? Then a at the boundary rule is in l->values and the normals
  * in l->normal. *largest: the largest a met. */
 facet_status local_robin(struct local *l, int face, int *found, double *largest);
+/* Notes the largest diagonal entry of K (n x n) of the cell at hand, before Robin's a or springs are added.
+ */
+void local_note_stiffest(const struct local *l, int n, const double *K);
 /* Robin faces of the cell at hand: K (n_trace x n_trace) += <a psi, psi>; *largest: the largest a met. */
 facet_status local_add_robin(struct local *l, double *K, double *largest);
 

@@ -45,16 +45,6 @@ done:
     return status;
 }
 
-/* least, most: of the diagonal. */
-static void look_at(int n, const double *K, double *least, double *most) {
-    *least = INFINITY;
-    *most = 0.0;
-    for (int i = 0; i < n; i++) {
-        *least = fmin(*least, K[i * n + i]);
-        *most = fmax(*most, K[i * n + i]);
-    }
-}
-
 /* The i-th of n cells out of `count`: one of each n-th part, at no fixed place of it, since data may repeat
  * themselves from row to row. */
 static int32_t sample(int i, int n, int32_t count) {
@@ -141,8 +131,8 @@ facet_status hdg_measure_rounding(struct hdg *h, struct rough_samples *samples) 
             TRY(local_begin(&l, b, cell));
             TRY(c.cell(&l, matrix, &robin));
             if (!device_is_host(h->device)) TRY(keep(samples, i, b, cell, c.n, matrix));
-            double least, most;
-            look_at(c.n, matrix, &least, &most);
+            double least = INFINITY, most = hdg_stiffest(h, b, cell, c.n, matrix);
+            for (int k = 0; k < c.n; k++) least = fmin(least, matrix[k * c.n + k]);
             if (least > 0.0) h->uneven = fmax(h->uneven, most / least);
             softest = fmin(softest, most);
             stiffest = fmax(stiffest, most);
@@ -226,7 +216,9 @@ static double deformation(const struct hdg *h, int block, int loose, int n, cons
 }
 
 /* The largest diagonal entry of the matrix of every cell of the mesh; of devices that are not the host
- * without the matrices. */
+ * without the matrices. What Robin's a and springs add does not count: it is added after the condensation,
+ * which therefore mixes it with nothing, and its rounding is a relative change of a. u sees a relative change
+ * of that size, however large a is. */
 static facet_status find_stiffest(const struct hdg *h, double *stiffest) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -241,6 +233,10 @@ static facet_status find_stiffest(const struct hdg *h, double *stiffest) {
         hdg_local_sizes(h, b, &N, &n);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
+            if (h->unheld != NULL && h->unheld[mesh->blocks[b].first + cell] > 0.0) {
+                to[cell] = h->unheld[mesh->blocks[b].first + cell];
+                continue;
+            }
             to[cell] = there ? trace_summary_of(&summary, b, cell, TRACE_MOST) : 0.0;
             for (int i = 0; i < n && !there; i++)
                 to[cell] = fmax(to[cell], trace_view_entry(&view, b, trace_view_cell(&view, b, cell), i, i));

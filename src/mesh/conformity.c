@@ -35,7 +35,9 @@ struct conformity {
     struct side_table *tables; /* one for each block */
     int32_t n;                 /* boundary faces */
     int32_t *faces;
-    double *boxes; /* n x 2 dim */
+    double *boxes;      /* n x 2 dim */
+    double *middles;    /* n x dim: what the map makes of the middles of the reference faces */
+    double *tolerances; /* n */
     struct mesh_tree tree;
     uint8_t *seen; /* n_vertices */
 };
@@ -58,17 +60,6 @@ static double distance(int dim, const double *x, const double *y) {
     double square = 0;
     for (int a = 0; a < dim; a++) square += (x[a] - y[a]) * (x[a] - y[a]);
     return sqrt(square);
-}
-
-/* Thin cells may have opposite faces very near to each other; det J / size^(dim-1) is their thickness. */
-static double tolerance_of(const struct conformity *c, int32_t face, int n, const double *points) {
-    int dim = c->mesh->dim;
-    int32_t cell = c->mesh->face_cells[2 * (int64_t)face];
-    double J[9], size = mesh_extent(n, dim, points);
-    mesh_affine_jacobian(mesh_block_of(c->mesh, cell)->shape, c->mesh->order, mesh_cell_nodes(c->mesh, cell),
-                         J);
-    double thickness = fabs(mesh_determinant(dim, J)) / (dim == 2 ? size : size * size);
-    return TOUCHING * (thickness > 0 ? fmin(size, thickness) : size);
 }
 
 /* ------------------------------------------------------------------------------------------ inner faces */
@@ -132,25 +123,40 @@ done:
 /* ------------------------------------------------------------------------------------------ boundary faces
  */
 
-/* Boxes a little larger than the faces: curved faces may bulge out of the box of their nodes. */
+/* The box is a little larger than the face: curved faces may bulge out of the box of their nodes. The mean of
+ * the nodes of a curved face may lie outside of it, and chords at a corner say nothing of the rest: the map
+ * gives a point in the middle, and J there. Thin cells may have opposite faces very near to each other;
+ * det J / size^(dim-1) is their thickness. */
+static void describe_boundary_face(struct conformity *c, int32_t i) {
+    const struct facet_mesh *mesh = c->mesh;
+    const int dim = mesh->dim;
+    const int64_t face = c->faces[i];
+    double x[3 * MAX_FACE_NODES], J[9], *box = c->boxes + 2 * (int64_t)i * dim;
+    int n = face_points(c, c->faces[i], 0, x);
+    mesh_bounds(n, dim, x, box, box + dim);
+    double size = mesh_extent(n, dim, x), margin = (mesh->order > 1 ? 0.25 : 2 * TOUCHING) * size;
+    for (int a = 0; a < dim; a++) {
+        box[a] -= margin;
+        box[dim + a] += margin;
+    }
+    mesh_middle(mesh, mesh->face_cells[2 * face], mesh->face_locals[2 * face], c->middles + (int64_t)i * dim,
+                J);
+    double thickness = fabs(mesh_determinant(dim, J)) / (dim == 2 ? size : size * size);
+    c->tolerances[i] = TOUCHING * (thickness > 0 ? fmin(size, thickness) : size);
+}
+
 static facet_status gather_boundary(struct conformity *c) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = c->mesh;
     int dim = mesh->dim;
     TRY(ALLOC(c->faces, mesh->n_boundary_faces));
     TRY(ALLOC(c->boxes, 2 * (int64_t)mesh->n_boundary_faces * dim));
+    TRY(ALLOC(c->middles, (int64_t)mesh->n_boundary_faces * dim));
+    TRY(ALLOC(c->tolerances, mesh->n_boundary_faces));
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (mesh_is_boundary(mesh, f)) c->faces[c->n++] = f;
-    for (int32_t i = 0; i < c->n; i++) {
-        double x[3 * MAX_FACE_NODES], *box = c->boxes + 2 * (int64_t)i * dim;
-        int n = face_points(c, c->faces[i], 0, x);
-        mesh_bounds(n, dim, x, box, box + dim);
-        double margin = (mesh->order > 1 ? 0.25 : 2 * TOUCHING) * mesh_extent(n, dim, x);
-        for (int a = 0; a < dim; a++) {
-            box[a] -= margin;
-            box[dim + a] += margin;
-        }
-    }
+#pragma omp parallel for num_threads(base_threads_for(c->n)) schedule(static)
+    for (int32_t i = 0; i < c->n; i++) describe_boundary_face(c, i);
     TRY(mesh_tree_create(dim, c->n, c->boxes, &c->tree));
 done:
     return status;
@@ -225,7 +231,7 @@ static int visit_vertex(void *user, int32_t box) {
     enum shape shape = (enum shape)c->mesh->face_shapes[face];
     double nodes[3 * MAX_FACE_NODES], corner[3], s[2], away;
     int dim = c->mesh->dim, n = face_points(c, face, 0, nodes);
-    double tolerance = tolerance_of(c, face, n, nodes);
+    double tolerance = c->tolerances[box];
     for (int v = 0; v < shape_n_vertices(shape); v++)
         if (face_vertex(c, face, v, corner) == query->vertex || distance(dim, corner, query->x) <= tolerance)
             return 0;
@@ -245,7 +251,7 @@ static int visit_middle(void *user, int32_t box) {
     double one[3 * MAX_FACE_NODES], two[3 * MAX_FACE_NODES];
     int dim = c->mesh->dim, n = face_points(c, face, 0, one);
     face_points(c, query->face, 0, two);
-    double tolerance = tolerance_of(c, face, n, one);
+    double tolerance = c->tolerances[box];
     for (int i = 0; i < n; i++)
         if (distance(dim, one + i * dim, two + mesh_nearest_node(n, dim, two, one + i * dim) * dim) >
             tolerance)
@@ -265,7 +271,7 @@ static int visit_overlap(void *user, int32_t box) {
     int dim = c->mesh->dim, n = face_points(c, face, 0, nodes);
     query->status = nearest_on_face(dim, shape, c->mesh->order, n, nodes, query->x, s, &away);
     if (query->status != FACET_OK) return 1;
-    if (away > tolerance_of(c, face, n, nodes) || outside_by(shape, s) > TOUCHING) return 0;
+    if (away > c->tolerances[box] || outside_by(shape, s) > TOUCHING) return 0;
     query->found = face;
     return 1;
 }
@@ -358,12 +364,11 @@ static void report_corner(const struct conformity *c, const struct point_query *
         w.one, w.two, w.place);
 }
 
-static void middle_of(const struct conformity *c, int32_t face, double *x) {
-    double nodes[3 * MAX_FACE_NODES];
-    int n = face_points(c, face, 0, nodes), dim = c->mesh->dim;
-    for (int a = 0; a < dim; a++) x[a] = 0;
-    for (int k = 0; k < n; k++)
-        for (int a = 0; a < dim; a++) x[a] += nodes[k * dim + a] / n;
+static void move_to_middle(struct point_query *query, int32_t i) {
+    const struct conformity *c = query->c;
+    const int dim = c->mesh->dim;
+    query->vertex = -1;
+    memcpy(query->x, c->middles + (int64_t)i * dim, (size_t)dim * sizeof *query->x);
 }
 
 /* Asks for each vertex of a face that was not seen before, and reports what was found. */
@@ -399,8 +404,8 @@ static facet_status check_overlaps(struct conformity *c) {
     facet_status status = FACET_OK;
     if (c->mesh->dim == 2 || c->builder->issues.count > 0) return FACET_OK;
     for (int32_t i = 0; i < c->n; i++) {
-        struct point_query query = {.c = c, .face = c->faces[i], .vertex = -1};
-        middle_of(c, query.face, query.x);
+        struct point_query query = {.c = c, .face = c->faces[i]};
+        move_to_middle(&query, i);
         TRY(ask(c, &query, visit_overlap));
         if (query.found >= 0) report_overlap(c, &query);
     }
@@ -412,8 +417,8 @@ static facet_status check_boundary_faces(struct conformity *c) {
     facet_status status = FACET_OK;
     TRY(CALLOC(c->seen, c->mesh->n_vertices));
     for (int32_t i = 0; i < c->n; i++) {
-        struct point_query query = {.c = c, .face = c->faces[i], .vertex = -1};
-        middle_of(c, query.face, query.x);
+        struct point_query query = {.c = c, .face = c->faces[i]};
+        move_to_middle(&query, i);
         TRY(ask(c, &query, visit_middle));
         if (query.found >= 0) report_touching(c, &query);
         TRY(ask_vertices(c, &query, visit_vertex, report_touching));
@@ -438,6 +443,8 @@ done:
     base_free(&c.tables);
     base_free(&c.faces);
     base_free(&c.boxes);
+    base_free(&c.middles);
+    base_free(&c.tolerances);
     base_free(&c.seen);
     mesh_tree_free(&c.tree);
     return status;

@@ -1,5 +1,6 @@
 /* Where is a point? A tree of the cells' boxes gives a few candidates, each is asked for the point's
- * reference coordinates (Newton from the nearest node), and the cell with the best claim to the point wins.
+ * reference coordinates (Newton from the middle and from nodes), and the cell with the best claim to the
+ * point wins.
  */
 #include <math.h>
 
@@ -16,6 +17,9 @@
 /* A cell may be so thin that roundings of the coordinates, which are this small, are more than OUTSIDE of it.
  */
 #define MOST_ROUNDINGS (8 * 2.3e-16)
+
+/* Newton's steps from which on it does not move any more. */
+#define STANDS_STILL 1e-6
 
 /* So many points are sought without a tree. */
 #define FEW_POINTS 4
@@ -39,12 +43,14 @@ static int is_far(const struct facet_mesh *mesh, const struct mesh_block *block,
     return 0;
 }
 
-/* The box around a cell, 2 dim numbers. Curved cells may bulge out of the box of their nodes, a parabola by
- * an eighth of it. */
+/* Curved cells may bulge out of the box of their nodes, a parabola by an eighth of it. */
+#define BULGE 0.25
+
+/* The box around a cell, 2 dim numbers. */
 static void cell_box(const struct facet_mesh *mesh, const struct mesh_block *block, int32_t c, double *box) {
     const int dim = mesh->dim;
     const double *nodes = block->nodes + (int64_t)c * block->n_nodes * dim;
-    double margin = mesh->order > 1 && !block->affine[c] ? 0.25 : 2 * OUTSIDE;
+    double margin = mesh->order > 1 && !block->affine[c] ? BULGE : 2 * OUTSIDE;
     mesh_bounds(block->n_nodes, dim, nodes, box, box + dim);
     margin *= mesh_extent(block->n_nodes, dim, nodes);
     for (int a = 0; a < dim; a++) {
@@ -139,36 +145,154 @@ static void clamp(enum shape shape, const double *xi, double *inside) {
     }
 }
 
-/* Newton for x(xi) = target; *found says whether it arrived. The steps are kept near the cell, where the map
- * is sane. The last step is taken after the residual is small, which brings xi to rounding. */
-static facet_status invert(const struct facet_mesh *mesh, const struct mesh_block *block, const double *nodes,
-                           const double *target, double *xi, int *found) {
+/* A search for the point of a cell that is the target: Newton from one start after the other. */
+enum arrival { NOWHERE, AT_BORDER, AT_ROOT };
+struct inversion {
+    const struct facet_mesh *mesh;
+    const struct mesh_block *block;
+    const double *nodes, *target;
+    int nearest;          /* node */
+    double away;          /* its distance */
+    enum arrival arrival; /* of the last start */
+    int found;            /* some start came to a root; the one that is the least outside: */
+    double xi[3], outside;
+};
+
+static double distance_to(const struct inversion *v, const double *x) {
+    double square = 0;
+    for (int a = 0; a < v->mesh->dim; a++) square += (v->target[a] - x[a]) * (v->target[a] - x[a]);
+    return sqrt(square);
+}
+
+/* Newton for x(xi) = target. The steps are kept near the cell, where the map is sane; where they stand still
+ * at the border of that, nearer to the target than all nodes, they would go on beyond. The last step is taken
+ * after the residual is small, which brings xi to rounding. */
+static facet_status newton(const struct inversion *v, double *xi, enum arrival *arrival) {
     facet_status status = FACET_OK;
-    int dim = mesh->dim;
-    double x[3], J[9], r[3], step[3], small = 1e-12 * mesh_extent(block->n_nodes, dim, nodes);
-    for (int a = 0; a < dim; a++) small = fmax(small, 4e-15 * fabs(target[a]));
-    *found = 0;
-    for (int iteration = 0; iteration < 40 && !*found; iteration++) {
-        TRY(mesh_point_map(block->shape, mesh->order, dim, nodes, xi, x, J));
-        double left = 0;
+    int dim = v->mesh->dim;
+    double x[3], J[9], r[3], step[3], small = 1e-12 * mesh_extent(v->block->n_nodes, dim, v->nodes);
+    for (int a = 0; a < dim; a++) small = fmax(small, 4e-15 * fabs(v->target[a]));
+    *arrival = NOWHERE;
+    for (int iteration = 0; iteration < 40 && *arrival == NOWHERE; iteration++) {
+        TRY(mesh_point_map(v->block->shape, v->mesh->order, dim, v->nodes, xi, x, J));
+        double left = 0, change = 0;
+        int at_border = 0;
         for (int a = 0; a < dim; a++) {
-            r[a] = target[a] - x[a];
+            r[a] = v->target[a] - x[a];
             left = fmax(left, fabs(r[a]));
         }
         if (!solve_small(dim, J, r, step)) break;
-        for (int a = 0; a < dim; a++) xi[a] = fmin(fmax(xi[a] + fmin(fmax(step[a], -0.5), 0.5), -0.5), 1.5);
-        *found = left <= small;
+        for (int a = 0; a < dim; a++) {
+            const double old = xi[a];
+            xi[a] = fmin(fmax(old + fmin(fmax(step[a], -0.5), 0.5), -0.5), 1.5);
+            at_border |= xi[a] == -0.5 || xi[a] == 1.5;
+            change = fmax(change, fabs(xi[a] - old));
+        }
+        if (left <= small) {
+            *arrival = AT_ROOT;
+        } else if (at_border && change < STANDS_STILL) {
+            if (distance_to(v, x) < v->away) *arrival = AT_BORDER;
+            break;
+        }
     }
+done:
+    return status;
+}
+
+static facet_status start_at(struct inversion *v, const double *start) {
+    const int dim = v->mesh->dim;
+    double xi[3];
+    for (int a = 0; a < dim; a++) xi[a] = start[a];
+    facet_status status = newton(v, xi, &v->arrival);
+    if (status != FACET_OK) return status;
+    double outside = mesh_outside_by(v->block->shape, xi);
+    if (v->arrival != AT_ROOT || (v->found && outside >= v->outside)) return FACET_OK;
+    v->found = 1;
+    v->outside = outside;
+    for (int a = 0; a < dim; a++) v->xi[a] = xi[a];
+    return FACET_OK;
+}
+
+static int is_inside(const struct inversion *v) {
+    return v->found && v->outside <= OUTSIDE;
+}
+
+/* From every node but the nearest to the target, in the order of their distances from it. */
+static facet_status start_everywhere(struct inversion *v, const double *lattice) {
+    facet_status status = FACET_OK;
+    const int dim = v->mesh->dim, n = v->block->n_nodes;
+    double last = v->away;
+    for (int turn = 1, node = v->nearest; turn < n && !is_inside(v); turn++) {
+        int next = -1;
+        double least = INFINITY;
+        for (int i = 0; i < n; i++) {
+            double away = distance_to(v, v->nodes + i * dim);
+            int comes_later = away > last || (away == last && i > node);
+            if (!comes_later || away >= least) continue;
+            least = away;
+            next = i;
+        }
+        if (next < 0) break;
+        last = least;
+        node = next;
+        TRY(start_at(v, lattice + (int64_t)node * dim));
+    }
+done:
+    return status;
+}
+
+/* Whether the target is outside of the box around the nodes along the axes of J in the middle, by more than a
+ * curved cell may bulge out of it. */
+static facet_status is_beyond(const struct inversion *v, const double *middle, int *beyond) {
+    facet_status status = FACET_OK;
+    const int dim = v->mesh->dim;
+    double x[3], J[9], away[3], at[3], lower[3], upper[3];
+    *beyond = 0;
+    TRY(mesh_point_map(v->block->shape, v->mesh->order, dim, v->nodes, middle, x, J));
+    for (int i = 0; i <= v->block->n_nodes; i++) { /* the last is the target */
+        const double *node = i < v->block->n_nodes ? v->nodes + i * dim : v->target;
+        for (int a = 0; a < dim; a++) away[a] = node[a] - x[a];
+        if (!solve_small(dim, J, away, at)) goto done;
+        for (int a = 0; a < dim && i < v->block->n_nodes; a++) {
+            lower[a] = i > 0 ? fmin(lower[a], at[a]) : at[a];
+            upper[a] = i > 0 ? fmax(upper[a], at[a]) : at[a];
+        }
+    }
+    for (int a = 0; a < dim; a++) {
+        double margin = BULGE * (upper[a] - lower[a]);
+        *beyond |= at[a] < lower[a] - margin || at[a] > upper[a] + margin;
+    }
+done:
+    return status;
+}
+
+/* Outside of a strongly curved cell the map folds, and Newton may go astray from the middle and from the
+ * nearest node. */
+static facet_status find_inside(struct inversion *v, const double *lattice) {
+    facet_status status = FACET_OK;
+    const int dim = v->mesh->dim, n_vertices = shape_n_vertices(v->block->shape);
+    const double *vertices = shape_vertices(v->block->shape);
+    double middle[3] = {0};
+    int beyond;
+    for (int a = 0; a < dim; a++)
+        for (int k = 0; k < n_vertices; k++) middle[a] += vertices[k * dim + a] / n_vertices;
+    v->nearest = mesh_nearest_node(v->block->n_nodes, dim, v->nodes, v->target);
+    v->away = distance_to(v, v->nodes + (int64_t)v->nearest * dim);
+    TRY(start_at(v, middle));
+    if (is_inside(v)) goto done;
+    TRY(start_at(v, lattice + (int64_t)v->nearest * dim));
+    if (v->found || v->arrival != NOWHERE) goto done;
+    TRY(is_beyond(v, middle, &beyond));
+    if (!beyond) TRY(start_everywhere(v, lattice));
 done:
     return status;
 }
 
 facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const double *lattice,
                          const double *target, double *xi, int *found) {
-    facet_status status = FACET_OK;
     int dim = mesh->dim;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
-    const double *nodes = mesh_cell_nodes(mesh, cell), *vertices = shape_vertices(block->shape);
+    const double *nodes = mesh_cell_nodes(mesh, cell);
     if (block->affine[cell - block->first]) {
         double J[9], r[3];
         mesh_affine_jacobian(block->shape, mesh->order, nodes, J);
@@ -176,17 +300,10 @@ facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const doub
         *found = solve_small(dim, J, r, xi);
         return FACET_OK;
     }
-    int n_vertices = shape_n_vertices(block->shape);
-    for (int a = 0; a < dim; a++) {
-        xi[a] = 0;
-        for (int v = 0; v < n_vertices; v++) xi[a] += vertices[v * dim + a] / n_vertices;
-    }
-    TRY(invert(mesh, block, nodes, target, xi, found));
-    if (*found && mesh_outside_by(block->shape, xi) <= OUTSIDE) goto done;
-    int nearest = mesh_nearest_node(block->n_nodes, dim, nodes, target);
-    for (int a = 0; a < dim; a++) xi[a] = lattice[nearest * dim + a];
-    TRY(invert(mesh, block, nodes, target, xi, found));
-done:
+    struct inversion v = {.mesh = mesh, .block = block, .nodes = nodes, .target = target};
+    facet_status status = find_inside(&v, lattice);
+    *found = v.found;
+    for (int a = 0; a < dim; a++) xi[a] = v.xi[a];
     return status;
 }
 
