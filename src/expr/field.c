@@ -318,11 +318,13 @@ done:
 #define ROUNDING (16.0 * DBL_EPSILON)
 
 void field_point_inside(int dim, const double *x, const double *normal, double size, double *inside) {
-    double square = 0.0;
+    double square = 0.0, along = 0.0;
     for (int d = 0; d < dim; d++) {
-        size = fmax(size, fabs(x[d]));
+        along += fabs(normal[d] * x[d]);
         square += normal[d] * normal[d];
     }
+    const double length = sqrt(square);
+    if (length > 0.0) size = fmax(size, along / length);
     for (int d = 0; d < dim; d++)
-        inside[d] = square > 0.0 ? x[d] - ROUNDING * size * normal[d] / sqrt(square) : x[d];
+        inside[d] = length > 0.0 ? x[d] - ROUNDING * size * normal[d] / length : x[d];
 }
