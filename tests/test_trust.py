@@ -310,6 +310,15 @@ class Trust(unittest.TestCase):
                 self.assertLess(error, 2.5e-8, f"{shape}, {a} to {b}")
                 self.assertLess(error, 10 * result["solver"]["error"], f"{shape}, {a} to {b}")
 
+    def test_pieces_of_the_mesh(self):
+        """Bodies with nodes of their own where they touch may have been meant to be one: a note tells that nothing goes across."""
+        mesh = os.path.join(self.place.name, "two.msh")
+        with open(mesh, "w", encoding="utf-8") as file:
+            file.write(TWO_PIECES)
+        status, result, message = self.run_case(f"mesh: {{file: {mesh}}}\nequation: diffusion\nexact: 1+x^2\n")
+        self.assertEqual(status, 0, message)
+        self.assertIn("falls into 2 pieces that no face connects", " ".join(result["notes"]))
+
     def test_exact_fluxes_of_long_boxes(self):
         """Data of `exact` on a side are taken a little inside the cell, by the rounding of the coordinate across the side
         and not of the length along it, which a weak reaction made an error of 5e-7 of u."""

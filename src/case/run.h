@@ -145,6 +145,7 @@ enum run_note {
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_HOST,     /* what the device leaves to the host */
     RUN_NOTE_PETSC,    /* options that nobody asked for */
+    RUN_NOTE_PIECES,   /* nothing connects pieces of the mesh */
     RUN_NOTE_CONFLICT, /* parts of the boundary contradict each other where they meet */
     RUN_NOTE_BALANCE,  /* data that must balance did not, quite */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */

@@ -45,7 +45,7 @@ const char *run_value_mark(const struct run *run, const struct run_value *value,
                  value->against_drive ? "what u could drive" : "the largest ",
                  value->against_drive ? "" : kind_of(run));
     else
-        snprintf(text, RUN_NOTE_BYTES, "%smay be off by %.1g",
+        snprintf(text, RUN_NOTE_BYTES, "%sby the solve alone it may be off by %.1g",
                  value->trust == RUN_ROUGH ? "" : "not trusted: ", value->doubt);
     return text;
 }
@@ -127,6 +127,12 @@ static const char *points_note(const struct run *run, enum run_note which, char 
 }
 
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
+    static const enum solver_note of_solver[RUN_N_NOTES] = {
+        [RUN_NOTE_OPERATOR] = SOLVER_NOTE_OPERATOR, [RUN_NOTE_PMG] = SOLVER_NOTE_PMG,
+        [RUN_NOTE_HOST] = SOLVER_NOTE_HOST,         [RUN_NOTE_PETSC] = SOLVER_NOTE_PETSC,
+        [RUN_NOTE_PIECES] = SOLVER_NOTE_PIECES,     [RUN_NOTE_CONFLICT] = SOLVER_NOTE_CONFLICT,
+        [RUN_NOTE_BALANCE] = SOLVER_NOTE_BALANCE,   [RUN_NOTE_SHARE] = SOLVER_NOTE_SHARE,
+    };
     if (which == RUN_NOTE_MOVED || which == RUN_NOTE_OUTSIDE || which == RUN_NOTE_BETWEEN)
         return points_note(run, which, text);
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->findings.mismatch, text);
@@ -136,13 +142,5 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
     }
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
     if (run->solver == NULL) return NULL;
-    return solver_note(run->solver,
-                       which == RUN_NOTE_OPERATOR   ? SOLVER_NOTE_OPERATOR
-                       : which == RUN_NOTE_PMG      ? SOLVER_NOTE_PMG
-                       : which == RUN_NOTE_PETSC    ? SOLVER_NOTE_PETSC
-                       : which == RUN_NOTE_CONFLICT ? SOLVER_NOTE_CONFLICT
-                       : which == RUN_NOTE_BALANCE  ? SOLVER_NOTE_BALANCE
-                       : which == RUN_NOTE_SHARE    ? SOLVER_NOTE_SHARE
-                                                    : SOLVER_NOTE_HOST,
-                       text, RUN_NOTE_BYTES);
+    return solver_note(run->solver, of_solver[which], text, RUN_NOTE_BYTES);
 }

@@ -192,6 +192,29 @@ done:
     return status;
 }
 
+/* Bodies that touch along a curved face but have nodes of their own there are two pieces, and nothing tells
+ * that they were meant to be one. */
+static facet_status find_pieces(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    char place[MESH_PLACE_BYTES];
+    int32_t *piece = NULL, n;
+    if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
+    TRY(ALLOC(piece, mesh->n_cells));
+    mesh_find_pieces(mesh, piece);
+    TRY(mesh_number_pieces(mesh, piece, &n));
+    if (n < 2) goto done;
+    TRY(mesh_piece_text(mesh, piece, 1, place));
+    snprintf(s->pieces, sizeof s->pieces,
+             "the mesh falls into %d pieces that no face connects, so that nothing goes from one to the "
+             "other; the second "
+             "has the cell at %s",
+             n, place);
+done:
+    base_free(&piece);
+    return status;
+}
+
 /* The sentence about data that contradict each other. */
 static facet_status find_conflict(struct facet_solver *s) {
     struct problem_conflict conflict;
@@ -212,6 +235,7 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
     TRY(device_settle(problem->data.context->device));
     TRY(choose_backend(*solver, maker, &data, &box));
     (*solver)->maker = maker;
+    TRY(find_pieces(*solver));
     TRY(find_conflict(*solver));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver));
     TRY(solver_digest(*solver, &(*solver)->digest));
@@ -718,6 +742,7 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
                                          "left to the host: ",
                                          "PETSc: nobody asked for ",
                                          "",
+                                         "",
                                          ""};
     char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
     if (which == SOLVER_NOTE_SHARE) return solver_shares_note(s, text, bytes);
@@ -727,7 +752,7 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
     if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
         s->context->elsewhere->unused(unused, sizeof unused);
     if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
-    const char *const whys[] = {s->why_mapped, s->why_pmg, host, unused, s->conflict, taken},
+    const char *const whys[] = {s->why_mapped, s->why_pmg, host, unused, s->pieces, s->conflict, taken},
                       *why = whys[which];
     if (why[0] == '\0') return NULL;
     snprintf(text, bytes, "%s%s", before[which], why);
