@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "poly/pieces.h"
 #include "poly/shape.h"
 
 #define PEAK_MAX_DEGREE 64
@@ -37,6 +38,8 @@ struct peak_table {
     double *values;        /* (fine + 1) x (degree + 1): to those of the finer grid */
     double *points;        /* degree + 1: t_j */
     double near[3];        /* t of the finer grid's points after its first */
+    double *sums;          /* from values on the finer grid: coefficients of what is sought */
+    struct pieces_table pieces;
 };
 /* degree: 1 .. PEAK_MAX_DEGREE; squares: sums of squares are looked for. */
 facet_status peak_table_create(int dim, int degree, int squares, struct peak_table *table);
