@@ -479,7 +479,8 @@ static void search_pieces(const struct search *s, const double *grid, double *wo
                                      .enough = fmax(0.5 * s->goal->tie, 4e-15 * scale),
                                      .climb = climb_piece,
                                      .user = s};
-    if (s->goal->squares && s->goal->sign < 0.0 && *most + goal.enough >= 0.0) return; /* squares are positive */
+    if (s->goal->squares && s->goal->sign < 0.0 && *most + goal.enough >= 0.0)
+        return; /* squares are positive */
     pieces_search(&table->pieces, &goal, room, most, t);
 }
 

@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 
-enum { MOST_PIECES = 20000, MOST_HALVINGS = 14, MOST_NUMBERS = 1 << 22 };
+/* Bernstein coefficients of higher degree are large, and their rounding too. */
+enum { MOST_PIECES = 20000, MOST_HALVINGS = 14, MOST_NUMBERS = 1 << 22, MOST_BERNSTEIN = 12 };
 
 static int64_t size_of(const struct pieces_table *table) {
     int64_t size = 1;
@@ -39,13 +40,41 @@ static void fill_half(int n, double shift, double *half) {
         }
 }
 
+/* De Casteljau's weights: in the lower half coefficient i is sum_j C(i, j)/2^i b_j, and the other half
+ * mirrors it. */
+static void split_bernstein(int n, double *lower, double *upper) {
+    memset(lower, 0, (size_t)(n * n) * sizeof *lower);
+    lower[0] = 1.0;
+    for (int i = 1; i < n; i++)
+        for (int j = 0; j <= i; j++)
+            lower[i * n + j] = 0.5 * (lower[(i - 1) * n + j] + (j > 0 ? lower[(i - 1) * n + j - 1] : 0.0));
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) upper[i * n + j] = lower[(n - 1 - i) * n + n - 1 - j];
+}
+
+/* Bernstein coefficients of T_j(1 - 2 t): (-1)^i C(2 j, 2 i)/C(j, i) of degree j, raised to degree n - 1. */
+static void fill_bernstein(int n, double *to) {
+    for (int j = 0; j < n; j++) {
+        double b[MOST_BERNSTEIN + 1] = {1.0};
+        for (int i = 1; i <= j; i++) b[i] = -b[i - 1] * (2.0 * j - 2.0 * i + 1.0) / (2.0 * i - 1.0);
+        for (int degree = j; degree < n - 1; degree++)
+            for (int i = degree + 1; i >= 0; i--) {
+                const double weight = (double)i / (degree + 1);
+                b[i] = (i > 0 ? weight * b[i - 1] : 0.0) + (i <= degree ? (1.0 - weight) * b[i] : 0.0);
+            }
+        for (int i = 0; i < n; i++) to[i * n + j] = b[i];
+    }
+}
+
 facet_status pieces_table_create(int dim, int degree, struct pieces_table *table) {
     facet_status status = FACET_OK;
     const int n = degree + 1;
     *table = (struct pieces_table){.dim = dim, .n = n};
-    TRY(ALLOC(table->halves, 2 * n * n));
+    TRY(ALLOC(table->halves, 5 * n * n));
     fill_half(n, 0.5, table->halves);
     fill_half(n, -0.5, table->halves + n * n);
+    split_bernstein(n, table->halves + 2 * n * n, table->halves + 3 * n * n);
+    if (degree <= MOST_BERNSTEIN) fill_bernstein(n, table->halves + 4 * n * n);
 done:
     return status;
 }
@@ -55,10 +84,11 @@ void pieces_table_destroy(struct pieces_table *table) {
     *table = (struct pieces_table){0};
 }
 
-/* counts: functions in a direction, 1 where the piece is a point there. */
+/* counts: functions in a direction, 1 where the piece is a point there. bernstein: those of Bernstein, else
+ * of Chebyshev. */
 struct piece {
     double lower[3], upper[3];
-    int counts[3];
+    int counts[3], bernstein;
 };
 
 /* Of what depends on more than a constant in a piece, in its coordinates y from -1 to 1: the slope in the
@@ -71,20 +101,24 @@ struct bounds {
 
 /* ------------------------------------------------------------------------------ halves and sides */
 
-/* out = the half `which` of in, along axis d; out may be in. */
+/* out = the half `which` of in, along axis d; out may be in. The matrix is triangular: an entry depends on
+ * those behind it (`back`), or on those before it. */
 static void halve(const struct pieces_table *table, const struct piece *piece, int d, int which,
                   const double *in, double *out) {
     const int n = piece->counts[d];
-    const double *half = table->halves + which * table->n * table->n;
+    const double *half = table->halves + (2 * piece->bernstein + which) * table->n * table->n;
+    const int back = piece->bernstein && which == 0;
     int64_t inner = 1, outer = 1;
     for (int e = 0; e < d; e++) inner *= piece->counts[e];
     for (int e = d + 1; e < 3; e++) outer *= piece->counts[e];
-    for (int64_t o = 0; o < outer; o++, in += n * inner)
-        for (int i = 0; i < n; i++, out += inner) {
-            for (int64_t r = 0; r < inner; r++) out[r] = half[i * (table->n + 1)] * in[i * inner + r];
-            for (int j = i + 1; j < n; j++) {
+    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner)
+        for (int row = 0; row < n; row++) {
+            const int i = back ? n - 1 - row : row, first = back ? 0 : i + 1, end = back ? i : n;
+            double *to = out + i * inner;
+            for (int64_t r = 0; r < inner; r++) to[r] = half[i * (table->n + 1)] * in[i * inner + r];
+            for (int j = first; j < end; j++) {
                 const double factor = half[i * table->n + j], *from = in + j * inner;
-                for (int64_t r = 0; r < inner; r++) out[r] += factor * from[r];
+                for (int64_t r = 0; r < inner; r++) to[r] += factor * from[r];
             }
         }
 }
@@ -104,7 +138,8 @@ static void take_side(struct piece *piece, int d, double end, double *c) {
         for (int64_t r = 0; r < inner; r++) {
             const double *from = c + o * n * inner + r;
             double sum = 0.0, sign = 1.0;
-            for (int i = 0; i < n; i++, sign *= end) sum += sign * from[i * inner];
+            for (int i = 0; i < n && !piece->bernstein; i++, sign *= end) sum += sign * from[i * inner];
+            if (piece->bernstein) sum = from[(end > 0.0 ? 0 : n - 1) * inner];
             c[o * inner + r] = sum;
         }
     if (end > 0.0)
@@ -117,7 +152,7 @@ static void take_side(struct piece *piece, int d, double end, double *c) {
 /* ------------------------------------------------------------------------------ bounds */
 
 /* The greatest |T_i'| and |T_i''| are i^2 and i^2 (i^2 - 1)/3. */
-static void find_bounds(const struct piece *piece, const double *c, struct bounds *b) {
+static void find_all(const struct piece *piece, const double *c, struct bounds *b) {
     const int *n = piece->counts;
     const double *from = c;
     memset(b, 0, sizeof *b);
@@ -156,6 +191,63 @@ static void find_bounds(const struct piece *piece, const double *c, struct bound
             b->bend_off[e][d] = b->bend_off[d][e];
         }
     }
+}
+
+/* The middle and half the length of the range of differences of Bernstein coefficients: of the first ones
+ * along d (e < 0), or the second ones along d and e. */
+static void find_differences(const struct piece *piece, const double *c, int d, int e, double *middle,
+                             double *half) {
+    const int64_t steps[3] = {1, piece->counts[0], (int64_t)piece->counts[0] * piece->counts[1]};
+    int counts[3] = {piece->counts[0], piece->counts[1], piece->counts[2]};
+    double least = INFINITY, most = -INFINITY;
+    *middle = *half = 0.0;
+    counts[d]--;
+    if (e >= 0) counts[e]--;
+    if (counts[d] < 1 || (e >= 0 && counts[e] < 1)) return;
+    const int64_t first = steps[d], other = e < 0 ? 0 : steps[e];
+    for (int k = 0; k < counts[2]; k++)
+        for (int j = 0; j < counts[1]; j++) {
+            const double *from = c + k * steps[2] + j * steps[1];
+            for (int i = 0; i < counts[0]; i++, from++) {
+                const double rise = from[first] - from[0],
+                             v = e < 0 ? rise : from[first + other] - from[other] - rise;
+                least = v < least ? v : least;
+                most = v > most ? v : most;
+            }
+        }
+    *middle = 0.5 * (most + least);
+    *half = 0.5 * (most - least);
+}
+
+static void find_values(const struct piece *piece, const double *c, struct bounds *b) {
+    const int64_t n = (int64_t)piece->counts[0] * piece->counts[1] * piece->counts[2];
+    double most = c[0];
+    if (!piece->bernstein) {
+        find_all(piece, c, b);
+        return;
+    }
+    for (int64_t i = 1; i < n; i++) most = c[i] > most ? c[i] : most;
+    b->constant = most;
+    b->reach = 0.0;
+}
+
+/* In y, which falls from 1 to -1 as t rises by the size of the piece. */
+static void find_slopes(const struct piece *piece, const double *c, struct bounds *b) {
+    for (int d = 0; d < 3 && piece->bernstein; d++) {
+        find_differences(piece, c, d, -1, &b->slope[d], &b->slope_off[d]);
+        b->slope[d] *= -0.5 * (piece->counts[d] - 1);
+        b->slope_off[d] *= 0.5 * (piece->counts[d] - 1);
+    }
+}
+
+static void find_bends(const struct piece *piece, const double *c, struct bounds *b) {
+    for (int d = 0; d < 3 && piece->bernstein; d++)
+        for (int e = 0; e <= d; e++) {
+            const int degree = piece->counts[d] - 1, other = d == e ? degree - 1 : piece->counts[e] - 1;
+            find_differences(piece, c, d, e, &b->bend[d][e], &b->bend_off[d][e]);
+            b->bend[e][d] = b->bend[d][e] *= 0.25 * degree * other;
+            b->bend_off[e][d] = b->bend_off[d][e] *= 0.25 * degree * other;
+        }
 }
 
 /* Whether no second derivative of the piece in any direction exceeds `most`: whether most - bend, less the
@@ -235,9 +327,12 @@ static int is_open(struct hunt *h, struct piece *piece, double *c, int *axis) {
     struct bounds b;
     int sides = 1;
     while (sides) {
-        find_bounds(piece, c, &b);
-        if (!(b.constant + b.reach > bar_of(h)) || !reduce(piece, &b, c, &sides)) return 0;
+        find_values(piece, c, &b);
+        if (!(b.constant + b.reach > bar_of(h))) return 0;
+        find_slopes(piece, c, &b);
+        if (!reduce(piece, &b, c, &sides)) return 0;
     }
+    find_bends(piece, c, &b);
     if (is_concave(&b, enough / 16.0)) {
         double value;
         const double more = climb_within(h, piece, &value);
@@ -245,6 +340,30 @@ static int is_open(struct hunt *h, struct piece *piece, double *c, int *axis) {
     }
     *axis = choose_axis(piece, &b);
     return *axis >= 0;
+}
+
+/* Makes Bernstein coefficients of those of Chebyshev, in place; work: as many numbers. Returns 0 where they
+ * are so large that rounding in them exceeds `enough`. */
+static int to_bernstein(const struct pieces_table *table, double enough, double *c, double *work) {
+    const int n = table->n;
+    const int64_t size = size_of(table);
+    const double *factors = table->halves + 4 * n * n;
+    double most = 0.0;
+    if (n - 1 > MOST_BERNSTEIN) return 0;
+    memcpy(work, c, (size_t)size * sizeof *c);
+    for (int64_t inner = 1; inner < size; inner *= n) {
+        for (int64_t i = 0; i < size; i++) {
+            const int at = (int)(i / inner % n);
+            const double *from = work + i - at * inner;
+            work[size + i] = 0.0;
+            for (int j = 0; j < n; j++) work[size + i] += factors[at * n + j] * from[j * inner];
+        }
+        memcpy(work, work + size, (size_t)size * sizeof *work);
+    }
+    for (int64_t i = 0; i < size; i++) most = fmax(most, fabs(work[i]));
+    if (!(4e-16 * most <= 0.25 * enough)) return 0;
+    memcpy(c, work, (size_t)size * sizeof *c);
+    return 1;
 }
 
 int pieces_search(const struct pieces_table *table, const struct pieces_goal *goal, double *room,
@@ -258,6 +377,7 @@ int pieces_search(const struct pieces_table *table, const struct pieces_goal *go
         stack[0].upper[d] = d < table->dim;
         stack[0].counts[d] = d < table->dim ? table->n : 1;
     }
+    stack[0].bernstein = to_bernstein(table, goal->enough, room, room + size);
     for (int count = 0; n > 0; count++) {
         struct piece *piece = &stack[n - 1], *other = &stack[n];
         double *c = room + (n - 1) * size, value;
