@@ -451,10 +451,10 @@ static void climb_from_grid(const struct search *s, const double *grid, double *
     for (int k = 0; k < n; k++) {
         double from[3] = {0}, jet[N_JET] = {starts[k].value};
         int64_t rest = starts[k].at;
-        if (k > 0 && !(promised(&starts[k]) >= fmax(*most - goal->tie, goal->low))) continue;
+        if (!(promised(&starts[k]) >= fmax(*most - goal->tie, goal->low))) continue;
         for (int d = 0; d < table->dim; d++, rest /= table->fine + 1)
             from[d] = pow(sin(0.5 * acos(-1.0) * (double)(rest % (table->fine + 1)) / table->fine), 2);
-        if (k == 0 || starts[k].gain > goal->slack) climb(s, &cube, from, jet);
+        if (*most == -INFINITY || starts[k].gain > goal->slack) climb(s, &cube, from, jet);
         const int tied = fabs(jet[0] - *most) <= goal->tie;
         if (tied ? starts[k].at < first : jet[0] > *most) {
             first = starts[k].at;
@@ -464,24 +464,39 @@ static void climb_from_grid(const struct search *s, const double *grid, double *
     }
 }
 
-/* Looks for what the grid did not show. room: of pieces_search. */
-static void search_pieces(const struct search *s, const double *grid, double *work, double *room,
-                          double *most, double t[3]) {
+/* Coefficients of what is sought, by its values on the grid where it is a sum of squares. Returns the sum of
+ * their sizes. */
+static double fill_sought(const struct search *s, const double *grid, double *work, double *to) {
     const struct peak_table *table = s->table;
     const int64_t size = power(table->pieces.n, table->dim);
     double scale = 0.0;
     if (s->goal->squares)
-        contract_all(table->dim, table->pieces.n, table->fine + 1, table->sums, grid, work, room);
+        contract_all(table->dim, table->pieces.n, table->fine + 1, table->sums, grid, work, to);
     else
-        for (int64_t i = 0; i < size; i++) room[i] = s->goal->sign * s->coefficients[i];
-    for (int64_t i = 0; i < size; i++) scale += fabs(room[i]);
+        for (int64_t i = 0; i < size; i++) to[i] = s->goal->sign * s->coefficients[i];
+    for (int64_t i = 0; i < size; i++) scale += fabs(to[i]);
+    return scale;
+}
+
+/* What is sought, by climbs from the grid and then by pieces. room: that of pieces. */
+static void find_most(const struct search *s, double *work, double *grid, double *room, double *most,
+                      double t[3]) {
+    const struct peak_table *table = s->table;
+    const int squares = s->goal->squares;
+    double bound;
+    if (squares) fill_grid(s, work, grid);
+    const double scale = fill_sought(s, grid, work, room);
     const struct pieces_goal goal = {.low = s->goal->low,
                                      .enough = fmax(0.5 * s->goal->tie, 4e-15 * scale),
                                      .climb = climb_piece,
                                      .user = s};
-    if (s->goal->squares && s->goal->sign < 0.0 && *most + goal.enough >= 0.0)
-        return; /* squares are positive */
-    pieces_search(&table->pieces, &goal, room, most, t);
+    const int bernstein = pieces_prepare(&table->pieces, goal.enough, room, &bound);
+    if (!(bound >= goal.low - goal.enough)) return;
+    if (!squares) fill_grid(s, work, grid);
+    climb_from_grid(s, grid, most, t);
+    /* Squares are positive: where zero, up to rounding, is known or asked for, there is nothing to prove. */
+    if (squares && s->goal->sign < 0.0 && fmax(*most, goal.low) + goal.enough >= 0.0) return;
+    pieces_search(&table->pieces, &goal, bernstein, room, most, t);
 }
 
 void peak_find(const struct peak_table *table, const struct peak_goal *goal, const double *values,
@@ -496,8 +511,6 @@ void peak_find(const struct peak_table *table, const struct peak_goal *goal, con
                      scratch + p * size);
     }
     if (!(bound(&s) >= goal->low)) return;
-    fill_grid(&s, work, grid);
-    climb_from_grid(&s, grid, most, t);
-    search_pieces(&s, grid, work, work + 4 * all, most, t);
+    find_most(&s, work, grid, work + 4 * all, most, t);
     if (!(*most >= goal->low)) *most = -INFINITY;
 }

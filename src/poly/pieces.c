@@ -342,13 +342,13 @@ static int is_open(struct hunt *h, struct piece *piece, double *c, int *axis) {
     return *axis >= 0;
 }
 
-/* Makes Bernstein coefficients of those of Chebyshev, in place; work: as many numbers. Returns 0 where they
- * are so large that rounding in them exceeds `enough`. */
-static int to_bernstein(const struct pieces_table *table, double enough, double *c, double *work) {
+int pieces_prepare(const struct pieces_table *table, double enough, double *c, double *bound) {
     const int n = table->n;
     const int64_t size = size_of(table);
     const double *factors = table->halves + 4 * n * n;
-    double most = 0.0;
+    double *work = c + size, most = -INFINITY, largest = 0.0;
+    *bound = c[0];
+    for (int64_t i = 1; i < size; i++) *bound += fabs(c[i]);
     if (n - 1 > MOST_BERNSTEIN) return 0;
     memcpy(work, c, (size_t)size * sizeof *c);
     for (int64_t inner = 1; inner < size; inner *= n) {
@@ -360,14 +360,18 @@ static int to_bernstein(const struct pieces_table *table, double enough, double 
         }
         memcpy(work, work + size, (size_t)size * sizeof *work);
     }
-    for (int64_t i = 0; i < size; i++) most = fmax(most, fabs(work[i]));
-    if (!(4e-16 * most <= 0.25 * enough)) return 0;
+    for (int64_t i = 0; i < size; i++) {
+        most = fmax(most, work[i]);
+        largest = fmax(largest, fabs(work[i]));
+    }
+    if (!(4e-16 * largest <= 0.25 * enough)) return 0;
+    *bound = fmin(*bound, most);
     memcpy(c, work, (size_t)size * sizeof *c);
     return 1;
 }
 
-int pieces_search(const struct pieces_table *table, const struct pieces_goal *goal, double *room,
-                  double *most, double *t) {
+int pieces_search(const struct pieces_table *table, const struct pieces_goal *goal, int bernstein,
+                  double *room, double *most, double *t) {
     const int64_t size = size_of(table);
     const int slots = count_slots(table);
     struct hunt h = {table, goal, *most, {0}};
@@ -377,7 +381,7 @@ int pieces_search(const struct pieces_table *table, const struct pieces_goal *go
         stack[0].upper[d] = d < table->dim;
         stack[0].counts[d] = d < table->dim ? table->n : 1;
     }
-    stack[0].bernstein = to_bernstein(table, goal->enough, room, room + size);
+    stack[0].bernstein = bernstein;
     for (int count = 0; n > 0; count++) {
         struct piece *piece = &stack[n - 1], *other = &stack[n];
         double *c = room + (n - 1) * size, value;

@@ -34,9 +34,13 @@ struct pieces_goal {
 
 /* Numbers of room for one search; the first (degree + 1)^dim are the coefficients, which are lost. */
 int64_t pieces_room(const struct pieces_table *table);
-/* Raises *most, found at t, where there is more by at least `enough`. Returns 0 if it gave up before the
- * bounds said that there is not more. */
-int pieces_search(const struct pieces_table *table, const struct pieces_goal *goal, double *room,
-                  double *most, double *t);
+/* From those coefficients: a bound of the polynomial. It makes Bernstein coefficients of them, whose bounds
+ * are sharper, and returns 1, unless they are so large that rounding in them is not far less than `enough`.
+ */
+int pieces_prepare(const struct pieces_table *table, double enough, double *room, double *bound);
+/* room: prepared, and what that returned. Raises *most, found at t, where there is more by at least `enough`.
+ * Returns 0 if it gave up before the bounds said that there is not more. */
+int pieces_search(const struct pieces_table *table, const struct pieces_goal *goal, int bernstein,
+                  double *room, double *most, double *t);
 
 #endif
