@@ -311,6 +311,13 @@ static int walk(const struct search *s, const struct box *box, const double *ste
     return 0;
 }
 
+/* Whether a face of the box cuts a step short. */
+static int is_cut(int dim, const struct box *box, const double *t, const double *step) {
+    for (int d = 0; d < dim; d++)
+        if (t[d] + step[d] < box->lower[d] || t[d] + step[d] > box->upper[d]) return 1;
+    return 0;
+}
+
 /* From t uphill. jet: that of the point where it ends. */
 static void climb(const struct search *s, const struct box *box, double t[3], double jet[N_JET]) {
     enum { MOST_STEPS = 60 };
@@ -320,6 +327,7 @@ static void climb(const struct search *s, const struct box *box, double t[3], do
     for (int i = 0; i < MOST_STEPS; i++) {
         double promise = find_step(dim, box, t, jet, 0, step);
         if (promise > 1e-17 * fabs(jet[0]) && walk(s, box, step, promise, t, jet)) continue;
+        if (!is_cut(dim, box, t, step)) break;
         promise = find_step(dim, box, t, jet, 1, step);
         if (!(promise > s->goal->slack) || !walk(s, box, step, promise, t, jet)) break;
     }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 /* Bernstein coefficients of higher degree are large, and their rounding too. */
-enum { MOST_PIECES = 20000, MOST_HALVINGS = 14, MOST_NUMBERS = 1 << 22, MOST_BERNSTEIN = 12 };
+enum { MOST_PIECES = 20000, MOST_HALVINGS = 20, MOST_NUMBERS = 1 << 22, MOST_BERNSTEIN = 12 };
 
 static int64_t size_of(const struct pieces_table *table) {
     int64_t size = 1;

@@ -45,8 +45,8 @@ struct search {
     const struct facet_solver *s;
     enum hdg_field field;
     struct sought what;
-    int squares;            /* what counts is a root, of a square that is smooth */
-    int degree, order, dim; /* of the field; of the lattice of samples; of a region */
+    int squares;                 /* what counts is a root, of a square that is smooth */
+    int degree, fit, order, dim; /* of the field; of polynomials for it; of samples; of a region */
     struct lattice lattices[SHAPE_COUNT];
     const struct sample_where *where;
     int64_t n;  /* regions */
@@ -154,11 +154,37 @@ done:
 
 /* ------------------------------------------------------------------------------ samples */
 
+static int is_curved(const struct facet_mesh *mesh) {
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int32_t c = 0; mesh->blocks[b].affine != NULL && c < mesh->blocks[b].count; c++)
+            if (!mesh->blocks[b].affine[c]) return 1;
+    return 0;
+}
+
+static int is_varying(const struct hdg_data *data) {
+    const struct field *const *const all[] = {data->conductivity, data->mu, data->lambda, data->orthotropic};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int r = 0; all[i] != NULL && r < data->n_regions; r++)
+            if (all[i][r] != NULL && !field_is_constant(all[i][r], NULL)) return 1;
+    return 0;
+}
+
+/* The degree of polynomials that stand for the field. What is made at points from slopes and data is no
+ * polynomial where cells are no images by affine maps, or data vary: more points tell of more of it. */
+static int find_fit(const struct search *w) {
+    const struct hdg_data *data = &w->s->resolved.data;
+    const int by_degree = 2 * w->degree + 2 < w->degree + 6 ? 2 * w->degree + 2 : w->degree + 6,
+              made = w->field != HDG_U && w->field != HDG_U_STAR && w->field != HDG_H && w->field != HDG_P &&
+                     (w->field != HDG_Q || data->equation->flux == NULL);
+    if (!made || by_degree > PEAK_MAX_DEGREE / 2) return w->degree;
+    return is_varying(data) || is_curved(w->s->problem->mesh) ? by_degree : w->degree;
+}
+
 /* Fields that are no polynomials of the degree, even where data are constant, are given twice the reach. */
 static double reach_of(const struct search *w, enum shape shape) {
     const int raised = w->s->resolved.data.equation->raise && w->field == HDG_U && !shape_is_simplex(shape);
-    const int rough = raised || (w->what.one && w->squares) || w->field == HDG_Q_STAR;
-    return (rough ? 2.0 : 1.0) * peak_reach(shape, w->degree, w->order);
+    const int rough = raised || w->fit > w->degree || (w->what.one && w->squares) || w->field == HDG_Q_STAR;
+    return (rough ? 2.0 : 1.0) * peak_reach(shape, w->fit, w->order);
 }
 
 static facet_status make_lattice(struct search *w, enum shape shape) {
@@ -657,10 +683,11 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     int64_t n = 0;
     int reduced;
     w.dim = s->problem->mesh->dim - over_faces(&w);
-    w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
+    w.fit = find_fit(&w);
+    w.order = peak_sample_order(w.fit, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.degree, !w.what.one, &w.table));
+    TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.fit, !w.what.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w));
