@@ -173,7 +173,8 @@ static int is_varying(const struct hdg_data *data) {
  * polynomial where cells are no images by affine maps, or data vary: more points tell of more of it. */
 static int find_fit(const struct search *w) {
     const struct hdg_data *data = &w->s->resolved.data;
-    const int by_degree = 2 * w->degree + 2 < w->degree + 6 ? 2 * w->degree + 2 : w->degree + 6,
+    const int twice = 2 * w->degree + 2, more = w->degree + 6, few = twice < more ? twice : more,
+              by_degree = few < 6 ? 6 : few,
               made = w->field != HDG_U && w->field != HDG_U_STAR && w->field != HDG_H && w->field != HDG_P &&
                      (w->field != HDG_Q || data->equation->flux == NULL);
     if (!made || by_degree > PEAK_MAX_DEGREE / 2) return w->degree;
