@@ -7,7 +7,14 @@
 #include "base/memory.h"
 
 /* Bernstein coefficients of higher degree are large, and their rounding too. */
-enum { MOST_PIECES = 20000, MOST_HALVINGS = 20, MOST_NUMBERS = 1 << 22, MOST_BERNSTEIN = 12 };
+enum {
+    LEAST_PIECES = 60,
+    MOST_PIECES = 20000,
+    WORK = 400000000,
+    MOST_HALVINGS = 20,
+    MOST_NUMBERS = 1 << 22,
+    MOST_BERNSTEIN = 32
+};
 
 static int64_t size_of(const struct pieces_table *table) {
     int64_t size = 1;
@@ -370,10 +377,17 @@ int pieces_prepare(const struct pieces_table *table, double enough, double *c, d
     return 1;
 }
 
+/* How many pieces are looked at before the search gives up: fewer where each has many coefficients. */
+static int64_t count_most(const struct pieces_table *table) {
+    const int64_t most = WORK / (size_of(table) * table->n);
+    return most < LEAST_PIECES ? LEAST_PIECES : most < MOST_PIECES ? most : MOST_PIECES;
+}
+
 int pieces_search(const struct pieces_table *table, const struct pieces_goal *goal, int bernstein,
                   double *room, double *most, double *t) {
     const int64_t size = size_of(table);
     const int slots = count_slots(table);
+    const int64_t most_pieces = count_most(table);
     struct hunt h = {table, goal, *most, {0}};
     struct piece stack[3 * MOST_HALVINGS + 1] = {0};
     int n = 1, proven = 1;
@@ -388,7 +402,7 @@ int pieces_search(const struct pieces_table *table, const struct pieces_goal *go
         int axis;
         if (!is_open(&h, piece, c, &axis)) {
             n--;
-        } else if (n == slots || count >= MOST_PIECES) {
+        } else if (n == slots || count >= most_pieces) {
             climb_within(&h, piece, &value);
             proven = 0;
             n--;
