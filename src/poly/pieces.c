@@ -349,23 +349,28 @@ static int is_open(struct hunt *h, struct piece *piece, double *c, int *axis) {
     return *axis >= 0;
 }
 
-int pieces_prepare(const struct pieces_table *table, double enough, double *c, double *bound) {
+/* Makes Bernstein coefficients of those of Chebyshev of a piece, in place; work: twice as many numbers.
+ * *bound: the polynomial is not greater. Returns 0, and leaves them, where they are so large that rounding in
+ * them counts. */
+static int to_bernstein(const struct pieces_table *table, const int *counts, double enough, double *c,
+                        double *work, double *bound) {
     const int n = table->n;
-    const int64_t size = size_of(table);
+    const int64_t size = (int64_t)counts[0] * counts[1] * counts[2];
     const double *factors = table->halves + 4 * n * n;
-    double *work = c + size, most = -INFINITY, largest = 0.0;
-    *bound = c[0];
-    for (int64_t i = 1; i < size; i++) *bound += fabs(c[i]);
+    double *to = work + size, most = -INFINITY, largest = 0.0;
     if (n - 1 > MOST_BERNSTEIN) return 0;
     memcpy(work, c, (size_t)size * sizeof *c);
-    for (int64_t inner = 1; inner < size; inner *= n) {
-        for (int64_t i = 0; i < size; i++) {
-            const int at = (int)(i / inner % n);
-            const double *from = work + i - at * inner;
-            work[size + i] = 0.0;
-            for (int j = 0; j < n; j++) work[size + i] += factors[at * n + j] * from[j * inner];
-        }
-        memcpy(work, work + size, (size_t)size * sizeof *work);
+    int64_t inner = 1;
+    for (int d = 0; d < 3; inner *= counts[d++]) {
+        if (counts[d] == 1) continue;
+        for (int64_t first = 0; first < size; first += n * inner)
+            for (int i = 0; i < n; i++)
+                for (int64_t r = 0; r < inner; r++) {
+                    double sum = 0.0;
+                    for (int j = 0; j < n; j++) sum += factors[i * n + j] * work[first + j * inner + r];
+                    to[first + i * inner + r] = sum;
+                }
+        memcpy(work, to, (size_t)size * sizeof *work);
     }
     for (int64_t i = 0; i < size; i++) {
         most = fmax(most, work[i]);
@@ -375,6 +380,14 @@ int pieces_prepare(const struct pieces_table *table, double enough, double *c, d
     *bound = fmin(*bound, most);
     memcpy(c, work, (size_t)size * sizeof *c);
     return 1;
+}
+
+int pieces_prepare(const struct pieces_table *table, double enough, double *c, double *bound) {
+    const int64_t size = size_of(table);
+    const int counts[3] = {table->n, table->dim > 1 ? table->n : 1, table->dim > 2 ? table->n : 1};
+    *bound = c[0];
+    for (int64_t i = 1; i < size; i++) *bound += fabs(c[i]);
+    return to_bernstein(table, counts, enough, c, c + size, bound);
 }
 
 /* How many pieces are looked at before the search gives up: fewer where each has many coefficients. */
@@ -407,6 +420,9 @@ int pieces_search(const struct pieces_table *table, const struct pieces_goal *go
             proven = 0;
             n--;
         } else {
+            double unused = INFINITY;
+            if (!piece->bernstein && n + 2 <= slots)
+                piece->bernstein = to_bernstein(table, piece->counts, goal->enough, c, c + size, &unused);
             *other = *piece;
             halve(table, piece, axis, 1, c, c + size);
             halve(table, piece, axis, 0, c, c);
