@@ -82,8 +82,8 @@ static void one_point(enum shape shape, const double *at, double out) {
     for (int d = 0; d < dim; d++) square += pow(centre[d] - at[d], 2);
     const struct ball ball = {dim, centre};
     for (int degree = 2; degree <= 6; degree += 2) {
-        const struct peak_goal plain = {1, 0, 1.0, -INFINITY, 1e-13, 1e-11},
-                               squares = {dim, 1, -1.0, -INFINITY, 1e-13, 1e-11};
+        const struct peak_goal plain = {1, 0, 0, 1.0, -INFINITY, 1e-13, 1e-11},
+                               squares = {dim, 1, 0, -1.0, -INFINITY, 1e-13, 1e-11};
         near(search(shape, degree, &plain, fill_distance, &ball, xi), 3.0 - square, 1e-13);
         for (int d = 0; d < dim; d++) near(xi[d], at[d], 1e-7);
         near(search(shape, degree, &squares, fill_vector, &ball, xi), -square, 1e-13);
@@ -155,7 +155,7 @@ static void random_polynomials(void **state) {
                 const enum shape shape = all_shapes[s];
                 const int components = kind < 2 ? 1 : 2, size = basis_size(shape, degree),
                           dim = shape_dim(shape);
-                const struct peak_goal goal = {components, kind > 1, kind % 2 ? -1.0 : 1.0,
+                const struct peak_goal goal = {components, kind > 1, 0,    kind % 2 ? -1.0 : 1.0,
                                                -INFINITY,  1e-12,    1e-10};
                 double *c = numbers(components * size), xi[3], here[2];
                 for (int i = 0; i < components * size; i++) c[i] = (random_unit() - 0.5) / (1 + i % size);
@@ -217,7 +217,8 @@ static void draw_polynomials(enum shape shape, int degree, int draws) {
     ok(basis_eval(shape, degree, m, y, at_y, NULL));
     for (int draw = 0; draw < draws; draw++) {
         const int kind = draw % 8, squares = kind > 5, components = squares ? dim : 1;
-        const struct peak_goal goal = {components, squares, kind % 2 ? -1.0 : 1.0, -INFINITY, 1e-12, 1e-10};
+        const struct peak_goal goal = {components, squares, 0,    kind % 2 ? -1.0 : 1.0,
+                                       -INFINITY,  1e-12,   1e-10};
         const struct combination f = {shape, degree, components, c};
         double most, t[3];
         for (int i = 0; i < components * size; i++) c[i] = 2.0 * random_unit() - 1.0;
@@ -256,7 +257,7 @@ static void ridges(void **state) {
     for (int s = FIRST_CELL; s < N_SHAPES; s++)
         for (int degree = 2; degree <= 6; degree += 2) {
             const int dim = shape_dim(all_shapes[s]);
-            const struct peak_goal goal = {1, 0, 1.0, -INFINITY, 1e-12, 1e-10};
+            const struct peak_goal goal = {1, 0, 0, 1.0, -INFINITY, 1e-12, 1e-10};
             double xi[3];
             near(search(all_shapes[s], degree, &goal, fill_ridge, &dim, xi), 0.0, 1e-12);
         }
@@ -272,7 +273,7 @@ static void flat_fields(void **state) {
     (void)state;
     for (int s = FIRST_CELL; s < N_SHAPES; s++) {
         const double value = 0.1;
-        struct peak_goal goal = {1, 0, 1.0, -INFINITY, 1e-13, 1e-11};
+        struct peak_goal goal = {1, 0, 0, 1.0, -INFINITY, 1e-13, 1e-11};
         double xi[3];
         near(search(all_shapes[s], 5, &goal, fill_flat, &value, xi), value, 1e-14);
         for (int d = 0; d < shape_dim(all_shapes[s]); d++) assert_true(xi[d] >= 0.0 && xi[d] <= 1.0);

@@ -502,6 +502,7 @@ static void find_most(const struct search *s, double *work, double *grid, double
     if (!(bound >= goal.low - goal.enough)) return;
     if (!squares) fill_grid(s, work, grid);
     climb_from_grid(s, grid, most, t);
+    if (s->goal->quick) return;
     /* Squares are positive: where zero, up to rounding, is known or asked for, there is nothing to prove. */
     if (squares && s->goal->sign < 0.0 && fmax(*most, goal.low) + goal.enough >= 0.0) return;
     pieces_search(&table->pieces, &goal, bernstein, room, most, t);

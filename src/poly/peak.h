@@ -50,6 +50,7 @@ void peak_points(const struct peak_table *table, enum shape shape, double *xi); 
 struct peak_goal {
     int n;        /* polynomials */
     int squares;  /* the sum of their squares counts; else n is 1 */
+    int quick;    /* climbs alone are enough: what they find may be less than the greatest value */
     double sign;  /* -1: the least value is sought, and is negative as are `low` and the result */
     double low;   /* what is less is of no interest */
     double slack; /* gains that are less are none */

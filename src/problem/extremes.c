@@ -51,6 +51,7 @@ struct search {
     const struct sample_where *where;
     int64_t n;  /* regions */
     int shared; /* samples of a cell are those of several cells */
+    int quick;  /* peaks need no proof */
     struct seen *seen;
     struct backend_points samples[N_KINDS], nodes[N_KINDS];
     struct peak_table table;
@@ -335,6 +336,7 @@ static void find_peak(const struct search *w, const struct peak_table *table, do
     const double up = to_sought(w, w->best), low = to_sought(w, w->best - w->tie);
     const struct peak_goal goal = {.n = w->what.one ? 1 : w->what.components,
                                    .squares = !w->what.one,
+                                   .quick = w->quick,
                                    .sign = w->what.sign,
                                    .low = low,
                                    .slack = fmax(to_sought(w, w->best + w->slack) - up, 1e-15 * fabs(up)),
@@ -538,14 +540,39 @@ static int64_t batch(int64_t done) {
     return done < 4 ? 4 : done < MOST_AT_ONCE ? done : MOST_AT_ONCE;
 }
 
-/* Regions that may have more than the best, the most promising first. *n: how many were looked at. */
-static facet_status look_for_more(struct search *w, struct open *open, struct found *found, int64_t *n) {
-    facet_status status = FACET_OK;
+static int64_t list_open(const struct search *w, struct open *open) {
     int64_t all = 0;
     for (int64_t i = 0; i < w->n; i++)
         if (w->seen[i].upper > w->best + w->slack)
             open[all++] = (struct open){w->seen[i].upper, w->seen[i].most, i};
     qsort(open, (size_t)all, sizeof *open, compare_open);
+    return all;
+}
+
+/* Least magnitudes: no bound is below zero, and to prove more takes long. A zero ends the search, therefore
+ * climbs alone look for one first; stresses of six parts hardly have any. */
+static facet_status glance(struct search *w, struct open *open, struct found *found) {
+    facet_status status = FACET_OK;
+    int64_t list[MOST_AT_ONCE], all = 0;
+    if (!w->what.one && w->what.sign < 0.0 && w->what.components <= 3) all = list_open(w, open);
+    if (all > MOST_AT_ONCE) all = MOST_AT_ONCE;
+    for (int64_t i = 0; i < all; i++) list[i] = open[i].region;
+    w->quick = 1;
+    for (int64_t first = 0, n; first < all && open[first].key > w->best + w->slack; first += n) {
+        n = all - first < batch(first) ? all - first : batch(first);
+        TRY(look_at(w, n, list + first, found));
+        TRY(verify_best(w, n, found));
+        w->best = fmax(w->best, highest(n, found)->value);
+    }
+done:
+    w->quick = 0;
+    return status;
+}
+
+/* Regions that may have more than the best, the most promising first. *n: how many were looked at. */
+static facet_status look_for_more(struct search *w, struct open *open, struct found *found, int64_t *n) {
+    facet_status status = FACET_OK;
+    const int64_t all = list_open(w, open);
     for (int64_t now; *n < all && open[*n].key > w->best + w->slack; *n += now) {
         now = 1;
         while (now < batch(*n) && *n + now < all && open[*n + now].key > w->best + w->slack) now++;
@@ -589,6 +616,7 @@ static facet_status look_where_open(struct search *w, int64_t *n, struct found *
     TRY(ALLOC(open, *n));
     TRY(ALLOC(*found, *n));
     *n = 0;
+    TRY(glance(w, open, *found));
     TRY(look_for_more(w, open, *found, n));
     TRY(team_reduce(mesh_team(w->s->problem->mesh), TEAM_MAX, 1, &w->best));
     TRY(look_for_first(w, open, *found, n));
