@@ -60,6 +60,42 @@ values:
   - {name: least, field: von_mises, take: min}
 """
 
+# Polynomials of one cell, the point of an extreme, and which: it lies in a face or an edge, close to where a climb that
+# holds on to another edge or vertex ends.
+ONE_CELL = (
+    ("tet", 2, "2.2053923 - 11.600193*z + 12.079509*z^2 - 0.40093822*y - 0.002229*y*z - 0.09515558*y^2 - 2.1529360*x"
+     " + 3.5502796*x*z - 0.19657487*x*y + 1.1541029*x^2", "least", (0.0624, 0.4501, 0.4875)),
+    ("tet", 3, "-0.9966 - 0.8771*z + 3.3314*z^2 - 0.8694*z^3 + 8.3387*y + 12.3494*y*z - 14.4011*y*z^2 - 14.972*y^2"
+     " - 11.0708*y^2*z + 6.8547*y^3 + 12.3628*x - 33.2371*x*z + 20.3801*x*z^2 - 41.7988*x*y + 38.8457*x*y*z"
+     " + 30.269*x*y^2 - 27.5781*x^2 + 36.4741*x^2*z + 37.279*x^2*y + 16.2374*x^3", "most", (0, 0.3, 0.55)),
+    ("triangle", 3, "-1.586 + 0.055*(y+0.1) - 0.626*(y+0.1)^2 + 1.602*(y+0.1)^3 - 0.034*(x+0.16)"
+     " - 0.072*(x+0.16)*(y+0.1) - 1.132*(x+0.16)*(y+0.1)^2 + 1.078*(x+0.16)^2 + 3.361*(x+0.16)^2*(y+0.1)"
+     " - 0.054*(x+0.16)^3", "least", (0, 0.1)),
+)
+# Gmsh's numbers of a shape's faces and of its cells, their vertices, and where these lie.
+CELLS = {
+    "triangle": (1, 2, "12 23 31", ("0 0 0", "1 0 0", "0 1 0")),
+    "tet": (2, 4, "132 124 143 234", ("0 0 0", "1 0 0", "0 1 0", "0 0 1")),
+}
+VARYING = """mesh: {file: one.msh}
+equation: diffusion
+conductivity: 1.5 + 0.9*sin(6*x + 6.9*y)
+exact: 0.6*x + 0.9*y + 0.5*x*y + 0.8*x^2
+discretization: {degree: 1, method: condensed}
+values:
+  - {name: most, field: q, component: x, take: max}
+  - {name: least, field: q, component: x, take: min}
+"""
+
+
+def one_cell(shape):
+    face, cell, faces, points = CELLS[shape]
+    elements = [f"{i + 1} {face} 2 1 1 {' '.join(f)}" for i, f in enumerate(faces.split())]
+    elements.append(f"{len(elements) + 1} {cell} 2 2 2 {' '.join(str(i + 1) for i in range(len(points)))}")
+    nodes = [f"{i + 1} {p}" for i, p in enumerate(points)]
+    return "\n".join(["$MeshFormat", "2.2 0 8", "$EndMeshFormat", "$Nodes", str(len(nodes)), *nodes, "$EndNodes",
+                      "$Elements", str(len(elements)), *elements, "$EndElements", ""])
+
 
 class Extremes(unittest.TestCase):
     def setUp(self):
@@ -91,6 +127,37 @@ class Extremes(unittest.TestCase):
                 self.assertEqual(found["places"]["most"]["cell"], 0)
                 self.assertEqual(found["places"]["side"]["at"][0], 0)
                 self.assertLess(abs(values["side"] - math.exp(-20 * 0.31**2)), 10 * off)
+
+    def write_cell(self, shape):
+        with open(os.path.join(self.place.name, "one.msh"), "w") as file:
+            file.write(one_cell(shape))
+
+    def test_one_cell(self):
+        for shape, degree, formula, which, at in ONE_CELL:
+            self.write_cell(shape)
+            values = self.solve(f"""mesh: {{file: one.msh}}
+equation: diffusion
+exact: {formula}
+discretization: {{degree: {degree}}}
+values:
+  - {{name: most, field: u, take: max}}
+  - {{name: least, field: u, take: min}}
+  - {{name: there, field: u, at: {list(at)}}}
+""")["values"]
+            if which == "most":
+                self.assertGreaterEqual(values["most"], values["there"])
+            else:
+                self.assertLessEqual(values["least"], values["there"])
+
+    def test_a_coefficient_that_varies_in_a_cell(self):
+        """Its flux is no polynomial of the degree of u."""
+        self.write_cell("triangle")
+        points = [[i / 40, j / 40] for i in range(41) for j in range(41 - i)]
+        grid = "".join(f"  - {{name: g{i}, field: q, at: {p}}}\n" for i, p in enumerate(points))
+        values = self.solve(VARYING + grid)["values"]
+        seen = [value[0] for name, value in values.items() if name.startswith("g")]
+        self.assertGreaterEqual(values["most"], max(seen) - 1e-9)
+        self.assertLessEqual(values["least"], min(seen) + 1e-9)
 
     def test_a_value_is_that_of_its_place(self):
         at = self.solve(PEAK)["places"]["most"]["at"]

@@ -82,8 +82,8 @@ static void one_point(enum shape shape, const double *at, double out) {
     for (int d = 0; d < dim; d++) square += pow(centre[d] - at[d], 2);
     const struct ball ball = {dim, centre};
     for (int degree = 2; degree <= 6; degree += 2) {
-        const struct peak_goal plain = {1, 0, 1.0, -INFINITY, 1e-13, 1e-11},
-                               squares = {dim, 1, -1.0, -INFINITY, 1e-13, 1e-11};
+        const struct peak_goal plain = {1, 0, 0, 1.0, -INFINITY, 1e-13, 1e-11},
+                               squares = {dim, 1, 0, -1.0, -INFINITY, 1e-13, 1e-11};
         near(search(shape, degree, &plain, fill_distance, &ball, xi), 3.0 - square, 1e-13);
         for (int d = 0; d < dim; d++) near(xi[d], at[d], 1e-7);
         near(search(shape, degree, &squares, fill_vector, &ball, xi), -square, 1e-13);
@@ -155,7 +155,7 @@ static void random_polynomials(void **state) {
                 const enum shape shape = all_shapes[s];
                 const int components = kind < 2 ? 1 : 2, size = basis_size(shape, degree),
                           dim = shape_dim(shape);
-                const struct peak_goal goal = {components, kind > 1, kind % 2 ? -1.0 : 1.0,
+                const struct peak_goal goal = {components, kind > 1, 0,    kind % 2 ? -1.0 : 1.0,
                                                -INFINITY,  1e-12,    1e-10};
                 double *c = numbers(components * size), xi[3], here[2];
                 for (int i = 0; i < components * size; i++) c[i] = (random_unit() - 0.5) / (1 + i % size);
@@ -189,6 +189,80 @@ static void random_polynomials(void **state) {
             }
 }
 
+/* values (n x components) at points whose functions are phi. */
+static void sum_functions(const struct combination *c, int n, const double *phi, double *values) {
+    const int size = basis_size(c->shape, c->degree);
+    memset(values, 0, (size_t)(n * c->components) * sizeof *values);
+    for (int p = 0; p < n; p++)
+        for (int k = 0; k < c->components; k++)
+            for (int i = 0; i < size; i++)
+                values[p * c->components + k] += c->coefficients[k * size + i] * phi[p * size + i];
+}
+
+/* Polynomials without any order in their coefficients have several extremes, on faces and edges too: in
+ * `draws` of them no dense sample exceeds what is found. */
+static void draw_polynomials(enum shape shape, int degree, int draws) {
+    const int size = basis_size(shape, degree), dim = shape_dim(shape), fine = dim == 3 ? 14 : 50,
+              n = shape_n_nodes(shape, fine);
+    struct peak_table tables[2];
+    for (int squares = 0; squares < 2; squares++)
+        ok(peak_table_create(dim, degree, squares, &tables[squares]));
+    const int m = (int)peak_n_points(&tables[0]);
+    double *x = numbers(n * dim), *y = numbers(m * dim), *at_x = numbers(n * size), *at_y = numbers(m * size),
+           *c = numbers(3 * size), *dense = numbers(3 * n), *values = numbers(3 * m),
+           *scratch = numbers((int)peak_scratch(&tables[1], 3));
+    shape_samples(shape, fine, x);
+    peak_points(&tables[0], shape, y);
+    ok(basis_eval(shape, degree, n, x, at_x, NULL));
+    ok(basis_eval(shape, degree, m, y, at_y, NULL));
+    for (int draw = 0; draw < draws; draw++) {
+        const int kind = draw % 8, squares = kind > 5, components = squares ? dim : 1;
+        const struct peak_goal goal = {components, squares, 0,    kind % 2 ? -1.0 : 1.0,
+                                       -INFINITY,  1e-12,   1e-10};
+        const struct combination f = {shape, degree, components, c};
+        double most, t[3];
+        for (int i = 0; i < components * size; i++) c[i] = 2.0 * random_unit() - 1.0;
+        sum_functions(&f, n, at_x, dense);
+        sum_functions(&f, m, at_y, values);
+        peak_find(&tables[squares], &goal, values, scratch, &most, t);
+        for (int p = 0; p < n; p++) assert_true(value_of(&f, &goal, dense + p * components) <= most + 1e-9);
+    }
+    for (int squares = 0; squares < 2; squares++) peak_table_destroy(&tables[squares]);
+    double *const all[] = {x, y, at_x, at_y, c, dense, values, scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) test_free(all[i]);
+}
+
+static void nothing_greater_is_left(void **state) {
+    (void)state;
+    srand(8);
+    for (int s = FIRST_CELL; s < N_SHAPES; s++)
+        for (int degree = 1; degree <= 8; degree++)
+            draw_polynomials(all_shapes[s], degree,
+                             shape_dim(all_shapes[s]) < 3 ? 1000
+                             : degree < 5                 ? 400
+                                                          : 40);
+}
+
+/* The slope is zero along a line: bounds cannot tell its points apart. */
+static void fill_ridge(const void *user, int n, const double *x, double *values) {
+    const int dim = *(const int *)user;
+    for (int p = 0; p < n; p++) {
+        double sum = -0.41;
+        for (int d = 0; d < dim; d++) sum += (1.0 + 0.3 * d) * x[p * dim + d];
+        values[p] = -sum * sum;
+    }
+}
+static void ridges(void **state) {
+    (void)state;
+    for (int s = FIRST_CELL; s < N_SHAPES; s++)
+        for (int degree = 2; degree <= 6; degree += 2) {
+            const int dim = shape_dim(all_shapes[s]);
+            const struct peak_goal goal = {1, 0, 0, 1.0, -INFINITY, 1e-12, 1e-10};
+            double xi[3];
+            near(search(all_shapes[s], degree, &goal, fill_ridge, &dim, xi), 0.0, 1e-12);
+        }
+}
+
 static void fill_flat(const void *user, int n, const double *x, double *values) {
     (void)x;
     for (int p = 0; p < n; p++) values[p] = *(const double *)user;
@@ -199,7 +273,7 @@ static void flat_fields(void **state) {
     (void)state;
     for (int s = FIRST_CELL; s < N_SHAPES; s++) {
         const double value = 0.1;
-        struct peak_goal goal = {1, 0, 1.0, -INFINITY, 1e-13, 1e-11};
+        struct peak_goal goal = {1, 0, 0, 1.0, -INFINITY, 1e-13, 1e-11};
         double xi[3];
         near(search(all_shapes[s], 5, &goal, fill_flat, &value, xi), value, 1e-14);
         for (int d = 0; d < shape_dim(all_shapes[s]); d++) assert_true(xi[d] >= 0.0 && xi[d] <= 1.0);
@@ -233,6 +307,8 @@ int main(void) {
         cmocka_unit_test(samples_of_shapes),
         cmocka_unit_test(inside_and_on_faces_edges_and_vertices),
         cmocka_unit_test(random_polynomials),
+        cmocka_unit_test(nothing_greater_is_left),
+        cmocka_unit_test(ridges),
         cmocka_unit_test(flat_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

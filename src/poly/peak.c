@@ -19,19 +19,30 @@ static int64_t power(int64_t n, int dim) {
     return all;
 }
 
+/* (degree + 1) x (n + 1): coefficients of Chebyshev polynomials of at most this degree from values at the
+ * points whose 1 - 2 t is cos(j pi/n). */
+static void fill_coefficients(int degree, int n, double *to) {
+    const double pi = acos(-1.0);
+    for (int i = 0; i <= degree; i++)
+        for (int j = 0; j <= n; j++) {
+            const double half = (i == 0 || i == n ? 0.5 : 1.0) * (j == 0 || j == n ? 0.5 : 1.0);
+            to[i * (n + 1) + j] = 2.0 / n * half * cos(pi * (i * j % (2 * n)) / n);
+        }
+}
+
 facet_status peak_table_create(int dim, int degree, int squares, struct peak_table *table) {
     facet_status status = FACET_OK;
     const double pi = acos(-1.0);
-    const int n = degree + 1, resolved = (squares ? 3 : 2) * degree, fine = resolved < 6 ? 6 : resolved;
+    const int n = degree + 1, resolved = (squares ? 3 : 2) * degree, fine = resolved < 6 ? 6 : resolved,
+              sought = (squares ? 2 : 1) * degree;
     *table = (struct peak_table){.dim = dim, .degree = degree, .fine = fine};
     TRY(ALLOC(table->coefficients, n * n));
     TRY(ALLOC(table->values, (fine + 1) * n));
     TRY(ALLOC(table->points, n));
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            const double half = (i == 0 || i == degree ? 0.5 : 1.0) * (j == 0 || j == degree ? 0.5 : 1.0);
-            table->coefficients[i * n + j] = 2.0 / degree * half * cos(pi * (i * j % (2 * degree)) / degree);
-        }
+    TRY(ALLOC(table->sums, (sought + 1) * (fine + 1)));
+    TRY(pieces_table_create(dim, sought, &table->pieces));
+    fill_coefficients(degree, degree, table->coefficients);
+    fill_coefficients(sought, fine, table->sums);
     for (int p = 0; p <= fine; p++)
         for (int i = 0; i < n; i++) table->values[p * n + i] = cos(pi * (i * p % (2 * fine)) / fine);
     for (int j = 0; j < n; j++) table->points[j] = pow(sin(0.5 * pi * j / degree), 2);
@@ -45,6 +56,8 @@ void peak_table_destroy(struct peak_table *table) {
     base_free(&table->coefficients);
     base_free(&table->values);
     base_free(&table->points);
+    base_free(&table->sums);
+    pieces_table_destroy(&table->pieces);
     *table = (struct peak_table){0};
 }
 
@@ -93,7 +106,7 @@ void peak_points(const struct peak_table *table, enum shape shape, double *xi) {
 }
 
 int64_t peak_scratch(const struct peak_table *table, int n) {
-    return n * peak_n_points(table) + 4 * power(table->fine + 1, table->dim);
+    return n * peak_n_points(table) + 4 * power(table->fine + 1, table->dim) + pieces_room(&table->pieces);
 }
 
 /* ------------------------------------------------------------------------------ tensor products */
@@ -224,18 +237,38 @@ static int solve(int n, const int *free, const double *jet, double shift, double
     return 1;
 }
 
-/* A step uphill in the directions that the faces at hand leave free; returns what it promises. */
-static double find_step(int dim, const double *t, const double *jet, double step[3]) {
-    int free[3], n = 0;
-    double some[3], scale = 0.0, promise = 0.0;
+/* Where climbs end. */
+struct box {
+    const double *lower, *upper;
+};
+
+/* The directions in which it goes uphill from t within the box; *scale: their largest derivative. */
+static int find_free(int dim, const struct box *box, const double *t, const double *jet, int *free,
+                     double *scale) {
+    int n = 0;
+    *scale = 0.0;
     for (int d = 0; d < dim; d++) {
-        step[d] = 0.0;
-        if ((t[d] <= 0.0 && jet[1 + d] <= 0.0) || (t[d] >= 1.0 && jet[1 + d] >= 0.0)) continue;
+        if ((t[d] <= box->lower[d] && jet[1 + d] <= 0.0) || (t[d] >= box->upper[d] && jet[1 + d] >= 0.0))
+            continue;
+        if (!(box->upper[d] > box->lower[d])) continue;
         free[n++] = d;
-        scale = fmax(scale, fmax(fabs(jet[second(d, d)]), fabs(jet[1 + d])));
+        *scale = fmax(*scale, fmax(fabs(jet[second(d, d)]), fabs(jet[1 + d])));
     }
+    return n;
+}
+
+/* A step uphill in the directions that the faces at hand leave free; returns what it promises. Newton's step
+ * may lead out of a face that its slope leads away from, and what the face leaves of it may go downhill: then
+ * `by_slope` asks for a step along the slope. */
+static double find_step(int dim, const struct box *box, const double *t, const double *jet, int by_slope,
+                        double step[3]) {
+    int free[3];
+    double some[3], scale, promise = 0.0;
+    const int n = find_free(dim, box, t, jet, free, &scale);
+    for (int d = 0; d < dim; d++) step[d] = 0.0;
     if (n == 0 || !(scale > 0.0)) return 0.0;
-    int solved = solve(n, free, jet, 0.0, some);
+    int solved = by_slope ? 0 : solve(n, free, jet, 0.0, some);
+    for (int i = 0; i < n && by_slope; i++, solved = 1) some[i] = jet[1 + free[i]] / scale;
     for (double shift = 1e-6 * scale; !solved && shift < 1e3 * scale; shift *= 4.0)
         solved = solve(n, free, jet, shift, some);
     if (!solved) return 0.0;
@@ -246,26 +279,67 @@ static double find_step(int dim, const double *t, const double *jet, double step
     return promise;
 }
 
-/* From t uphill. Returns the value there. */
-static double climb(const struct search *s, double t[3]) {
-    enum { MOST_STEPS = 60, MOST_HALVINGS = 30 };
-    double jet[N_JET], step[3];
+/* The slope that remains in the directions that are free. */
+static double rest_of(int dim, const struct box *box, const double *t, const double *jet) {
+    int free[3];
+    double scale, rest = 0.0;
+    const int n = find_free(dim, box, t, jet, free, &scale);
+    for (int i = 0; i < n; i++) rest = fmax(rest, fabs(jet[1 + free[i]]));
+    return rest;
+}
+
+/* Goes along a step as far as it leads uphill, or, where rounding hides that, to where it is flatter. Returns
+ * 0 if it does nowhere. */
+static int walk(const struct search *s, const struct box *box, const double *step, double promise,
+                double t[3], double jet[N_JET]) {
+    enum { MOST_HALVINGS = 30 };
+    const int dim = s->table->dim, is_small = promise < s->goal->slack;
+    double length = 1.0, next[3] = {0}, there[N_JET];
+    for (int k = 0; k < MOST_HALVINGS; k++, length *= 0.5) {
+        for (int d = 0; d < dim; d++)
+            next[d] = fmin(fmax(t[d] + length * step[d], box->lower[d]), box->upper[d]);
+        make_jet(s, next, there);
+        const int flatter = is_small && there[0] >= jet[0] - 1e-15 * fabs(jet[0]) - 0.01 * s->goal->slack &&
+                            rest_of(dim, box, next, there) < 0.25 * rest_of(dim, box, t, jet);
+        if (there[0] > jet[0] || flatter) {
+            memcpy(t, next, sizeof next);
+            memcpy(jet, there, sizeof there);
+            return 1;
+        }
+        if (is_small) return 0;
+    }
+    return 0;
+}
+
+/* Whether a face of the box cuts a step short. */
+static int is_cut(int dim, const struct box *box, const double *t, const double *step) {
+    for (int d = 0; d < dim; d++)
+        if (t[d] + step[d] < box->lower[d] || t[d] + step[d] > box->upper[d]) return 1;
+    return 0;
+}
+
+/* From t uphill. jet: that of the point where it ends. */
+static void climb(const struct search *s, const struct box *box, double t[3], double jet[N_JET]) {
+    enum { MOST_STEPS = 60 };
+    const int dim = s->table->dim;
+    double step[3];
     make_jet(s, t, jet);
     for (int i = 0; i < MOST_STEPS; i++) {
-        const double promise = find_step(s->table->dim, t, jet, step);
-        double length = 1.0, next[3] = {0}, there[N_JET];
-        int better = 0;
-        if (!(promise > 1e-17 * fabs(jet[0]))) break;
-        for (int k = 0; k < MOST_HALVINGS && !better; k++, length *= 0.5) {
-            for (int d = 0; d < s->table->dim; d++) next[d] = fmin(fmax(t[d] + length * step[d], 0.0), 1.0);
-            make_jet(s, next, there);
-            better = there[0] > jet[0];
-            if (!better && promise < s->goal->slack) break;
-        }
-        if (!better) break;
-        memcpy(t, next, sizeof next);
-        memcpy(jet, there, sizeof jet);
+        double promise = find_step(dim, box, t, jet, 0, step);
+        if (promise > 1e-17 * fabs(jet[0]) && walk(s, box, step, promise, t, jet)) continue;
+        if (!is_cut(dim, box, t, step)) break;
+        promise = find_step(dim, box, t, jet, 1, step);
+        if (!(promise > s->goal->slack) || !walk(s, box, step, promise, t, jet)) break;
     }
+}
+
+/* For pieces of the cube. */
+static double climb_piece(const void *user, const double *lower, const double *upper, double *t,
+                          double *slope) {
+    const struct box box = {lower, upper};
+    double jet[N_JET];
+    climb(user, &box, t, jet);
+    memcpy(slope, jet + 1, 3 * sizeof *slope);
     return jet[0];
 }
 
@@ -373,12 +447,72 @@ static int find_starts(const struct search *s, const double *grid, struct start 
     return n;
 }
 
+/* The largest of what climbs from the local maxima of the grid find. */
+static void climb_from_grid(const struct search *s, const double *grid, double *most, double t[3]) {
+    const struct peak_table *table = s->table;
+    const struct peak_goal *goal = s->goal;
+    const double zero[3] = {0}, one[3] = {1.0, 1.0, 1.0};
+    const struct box cube = {zero, one};
+    struct start starts[MOST_STARTS];
+    const int n = find_starts(s, grid, starts);
+    int64_t first = 0;
+    for (int k = 0; k < n; k++) {
+        double from[3] = {0}, jet[N_JET] = {starts[k].value};
+        int64_t rest = starts[k].at;
+        if (!(promised(&starts[k]) >= fmax(*most - goal->tie, goal->low))) continue;
+        for (int d = 0; d < table->dim; d++, rest /= table->fine + 1)
+            from[d] = pow(sin(0.5 * acos(-1.0) * (double)(rest % (table->fine + 1)) / table->fine), 2);
+        if (*most == -INFINITY || starts[k].gain > goal->slack) climb(s, &cube, from, jet);
+        const int tied = fabs(jet[0] - *most) <= goal->tie;
+        if (tied ? starts[k].at < first : jet[0] > *most) {
+            first = starts[k].at;
+            memcpy(t, from, sizeof from);
+        }
+        *most = fmax(*most, jet[0]);
+    }
+}
+
+/* Coefficients of what is sought, by its values on the grid where it is a sum of squares. Returns the sum of
+ * their sizes. */
+static double fill_sought(const struct search *s, const double *grid, double *work, double *to) {
+    const struct peak_table *table = s->table;
+    const int64_t size = power(table->pieces.n, table->dim);
+    double scale = 0.0;
+    if (s->goal->squares)
+        contract_all(table->dim, table->pieces.n, table->fine + 1, table->sums, grid, work, to);
+    else
+        for (int64_t i = 0; i < size; i++) to[i] = s->goal->sign * s->coefficients[i];
+    for (int64_t i = 0; i < size; i++) scale += fabs(to[i]);
+    return scale;
+}
+
+/* What is sought, by climbs from the grid and then by pieces. room: that of pieces. */
+static void find_most(const struct search *s, double *work, double *grid, double *room, double *most,
+                      double t[3]) {
+    const struct peak_table *table = s->table;
+    const int squares = s->goal->squares;
+    double bound;
+    if (squares) fill_grid(s, work, grid);
+    const double scale = fill_sought(s, grid, work, room);
+    const struct pieces_goal goal = {.low = s->goal->low,
+                                     .enough = fmax(0.5 * s->goal->tie, 4e-15 * scale),
+                                     .climb = climb_piece,
+                                     .user = s};
+    const int bernstein = pieces_prepare(&table->pieces, goal.enough, room, &bound);
+    if (!(bound >= goal.low - goal.enough)) return;
+    if (!squares) fill_grid(s, work, grid);
+    climb_from_grid(s, grid, most, t);
+    if (s->goal->quick) return;
+    /* Squares are positive: where zero, up to rounding, is known or asked for, there is nothing to prove. */
+    if (squares && s->goal->sign < 0.0 && fmax(*most, goal.low) + goal.enough >= 0.0) return;
+    pieces_search(&table->pieces, &goal, bernstein, room, most, t);
+}
+
 void peak_find(const struct peak_table *table, const struct peak_goal *goal, const double *values,
                double *scratch, double *most, double t[3]) {
     const int64_t size = peak_n_points(table), all = power(table->fine + 1, table->dim);
     double *work = scratch + goal->n * size, *grid = work + 2 * all, *plain = work + 3 * all;
     struct search s = {table, goal, scratch};
-    struct start starts[MOST_STARTS];
     *most = -INFINITY;
     for (int p = 0; p < goal->n; p++) {
         for (int64_t i = 0; i < size; i++) plain[i] = values[i * goal->n + p];
@@ -386,22 +520,6 @@ void peak_find(const struct peak_table *table, const struct peak_goal *goal, con
                      scratch + p * size);
     }
     if (!(bound(&s) >= goal->low)) return;
-    fill_grid(&s, work, grid);
-    const int n = find_starts(&s, grid, starts);
-    int64_t first = 0;
-    for (int k = 0; k < n; k++) {
-        double from[3] = {0}, value = starts[k].value;
-        int64_t rest = starts[k].at;
-        if (k > 0 && !(value + starts[k].gain >= fmax(*most - goal->tie, goal->low))) continue;
-        for (int d = 0; d < table->dim; d++, rest /= table->fine + 1)
-            from[d] = pow(sin(0.5 * acos(-1.0) * (double)(rest % (table->fine + 1)) / table->fine), 2);
-        if (k == 0 || starts[k].gain > goal->slack) value = climb(&s, from);
-        const int tied = fabs(value - *most) <= goal->tie;
-        if (tied ? starts[k].at < first : value > *most) {
-            first = starts[k].at;
-            memcpy(t, from, sizeof from);
-        }
-        *most = fmax(*most, value);
-    }
+    find_most(&s, work, grid, work + 4 * all, most, t);
     if (!(*most >= goal->low)) *most = -INFINITY;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "poly/pieces.h"
 #include "poly/shape.h"
 
 #define PEAK_MAX_DEGREE 64
@@ -37,6 +38,8 @@ struct peak_table {
     double *values;        /* (fine + 1) x (degree + 1): to those of the finer grid */
     double *points;        /* degree + 1: t_j */
     double near[3];        /* t of the finer grid's points after its first */
+    double *sums;          /* from values on the finer grid: coefficients of what is sought */
+    struct pieces_table pieces;
 };
 /* degree: 1 .. PEAK_MAX_DEGREE; squares: sums of squares are looked for. */
 facet_status peak_table_create(int dim, int degree, int squares, struct peak_table *table);
@@ -47,6 +50,7 @@ void peak_points(const struct peak_table *table, enum shape shape, double *xi); 
 struct peak_goal {
     int n;        /* polynomials */
     int squares;  /* the sum of their squares counts; else n is 1 */
+    int quick;    /* climbs alone are enough: what they find may be less than the greatest value */
     double sign;  /* -1: the least value is sought, and is negative as are `low` and the result */
     double low;   /* what is less is of no interest */
     double slack; /* gains that are less are none */

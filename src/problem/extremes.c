@@ -45,12 +45,13 @@ struct search {
     const struct facet_solver *s;
     enum hdg_field field;
     struct sought what;
-    int squares;            /* what counts is a root, of a square that is smooth */
-    int degree, order, dim; /* of the field; of the lattice of samples; of a region */
+    int squares;                 /* what counts is a root, of a square that is smooth */
+    int degree, fit, order, dim; /* of the field; of polynomials for it; of samples; of a region */
     struct lattice lattices[SHAPE_COUNT];
     const struct sample_where *where;
     int64_t n;  /* regions */
     int shared; /* samples of a cell are those of several cells */
+    int quick;  /* peaks need no proof */
     struct seen *seen;
     struct backend_points samples[N_KINDS], nodes[N_KINDS];
     struct peak_table table;
@@ -154,11 +155,38 @@ done:
 
 /* ------------------------------------------------------------------------------ samples */
 
+static int is_curved(const struct facet_mesh *mesh) {
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int32_t c = 0; mesh->blocks[b].affine != NULL && c < mesh->blocks[b].count; c++)
+            if (!mesh->blocks[b].affine[c]) return 1;
+    return 0;
+}
+
+static int is_varying(const struct hdg_data *data) {
+    const struct field *const *const all[] = {data->conductivity, data->mu, data->lambda, data->orthotropic};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int r = 0; all[i] != NULL && r < data->n_regions; r++)
+            if (all[i][r] != NULL && !field_is_constant(all[i][r], NULL)) return 1;
+    return 0;
+}
+
+/* The degree of polynomials that stand for the field. What is made at points from slopes and data is no
+ * polynomial where cells are no images by affine maps, or data vary: more points tell of more of it. */
+static int find_fit(const struct search *w) {
+    const struct hdg_data *data = &w->s->resolved.data;
+    const int twice = 2 * w->degree + 2, more = w->degree + 6, few = twice < more ? twice : more,
+              by_degree = few < 6 ? 6 : few,
+              made = w->field != HDG_U && w->field != HDG_U_STAR && w->field != HDG_H && w->field != HDG_P &&
+                     (w->field != HDG_Q || data->equation->flux == NULL);
+    if (!made || by_degree > PEAK_MAX_DEGREE / 2) return w->degree;
+    return is_varying(data) || is_curved(w->s->problem->mesh) ? by_degree : w->degree;
+}
+
 /* Fields that are no polynomials of the degree, even where data are constant, are given twice the reach. */
 static double reach_of(const struct search *w, enum shape shape) {
     const int raised = w->s->resolved.data.equation->raise && w->field == HDG_U && !shape_is_simplex(shape);
-    const int rough = raised || (w->what.one && w->squares) || w->field == HDG_Q_STAR;
-    return (rough ? 2.0 : 1.0) * peak_reach(shape, w->degree, w->order);
+    const int rough = raised || w->fit > w->degree || (w->what.one && w->squares) || w->field == HDG_Q_STAR;
+    return (rough ? 2.0 : 1.0) * peak_reach(shape, w->fit, w->order);
 }
 
 static facet_status make_lattice(struct search *w, enum shape shape) {
@@ -308,6 +336,7 @@ static void find_peak(const struct search *w, const struct peak_table *table, do
     const double up = to_sought(w, w->best), low = to_sought(w, w->best - w->tie);
     const struct peak_goal goal = {.n = w->what.one ? 1 : w->what.components,
                                    .squares = !w->what.one,
+                                   .quick = w->quick,
                                    .sign = w->what.sign,
                                    .low = low,
                                    .slack = fmax(to_sought(w, w->best + w->slack) - up, 1e-15 * fabs(up)),
@@ -511,14 +540,39 @@ static int64_t batch(int64_t done) {
     return done < 4 ? 4 : done < MOST_AT_ONCE ? done : MOST_AT_ONCE;
 }
 
-/* Regions that may have more than the best, the most promising first. *n: how many were looked at. */
-static facet_status look_for_more(struct search *w, struct open *open, struct found *found, int64_t *n) {
-    facet_status status = FACET_OK;
+static int64_t list_open(const struct search *w, struct open *open) {
     int64_t all = 0;
     for (int64_t i = 0; i < w->n; i++)
         if (w->seen[i].upper > w->best + w->slack)
             open[all++] = (struct open){w->seen[i].upper, w->seen[i].most, i};
     qsort(open, (size_t)all, sizeof *open, compare_open);
+    return all;
+}
+
+/* Least magnitudes: no bound is below zero, and to prove more takes long. A zero ends the search, therefore
+ * climbs alone look for one first; stresses of six parts hardly have any. */
+static facet_status glance(struct search *w, struct open *open, struct found *found) {
+    facet_status status = FACET_OK;
+    int64_t list[MOST_AT_ONCE], all = 0;
+    if (!w->what.one && w->what.sign < 0.0 && w->what.components <= 3) all = list_open(w, open);
+    if (all > MOST_AT_ONCE) all = MOST_AT_ONCE;
+    for (int64_t i = 0; i < all; i++) list[i] = open[i].region;
+    w->quick = 1;
+    for (int64_t first = 0, n; first < all && open[first].key > w->best + w->slack; first += n) {
+        n = all - first < batch(first) ? all - first : batch(first);
+        TRY(look_at(w, n, list + first, found));
+        TRY(verify_best(w, n, found));
+        w->best = fmax(w->best, highest(n, found)->value);
+    }
+done:
+    w->quick = 0;
+    return status;
+}
+
+/* Regions that may have more than the best, the most promising first. *n: how many were looked at. */
+static facet_status look_for_more(struct search *w, struct open *open, struct found *found, int64_t *n) {
+    facet_status status = FACET_OK;
+    const int64_t all = list_open(w, open);
     for (int64_t now; *n < all && open[*n].key > w->best + w->slack; *n += now) {
         now = 1;
         while (now < batch(*n) && *n + now < all && open[*n + now].key > w->best + w->slack) now++;
@@ -562,6 +616,7 @@ static facet_status look_where_open(struct search *w, int64_t *n, struct found *
     TRY(ALLOC(open, *n));
     TRY(ALLOC(*found, *n));
     *n = 0;
+    TRY(glance(w, open, *found));
     TRY(look_for_more(w, open, *found, n));
     TRY(team_reduce(mesh_team(w->s->problem->mesh), TEAM_MAX, 1, &w->best));
     TRY(look_for_first(w, open, *found, n));
@@ -657,10 +712,11 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     int64_t n = 0;
     int reduced;
     w.dim = s->problem->mesh->dim - over_faces(&w);
-    w.order = peak_sample_order(w.degree, s->box != NULL ? BOX_MAX_DEGREE : 10);
+    w.fit = find_fit(&w);
+    w.order = peak_sample_order(w.fit, s->box != NULL ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
-    TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.degree, !w.what.one, &w.table));
+    TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.fit, !w.what.one, &w.table));
     TRY(reduce(&w, &reduced));
     if (!reduced) TRY(sample_regions(&w));
     TRY(compare_samples(&w));
