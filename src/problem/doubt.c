@@ -159,17 +159,23 @@ done:
     return status;
 }
 
-/* The least K of so many cells, and of all ranks: what a flux has to pass somewhere, where nobody looks for
- * the place. */
+/* The least that so many cells, and those of all ranks, let through the largest of their faces: what a flux
+ * has to pass somewhere, where nobody looks for the place. Others may be slender, or have no area on an axis.
+ */
 #define LOOKED 10000
 static facet_status least_weight(const struct facet_solver *s, int component, double *least) {
     facet_status status = FACET_OK;
     const int32_t n = s->problem->mesh->n_cells, step = n > LOOKED ? n / LOOKED : 1;
     *least = DBL_MAX;
     for (int32_t cell = 0; cell < n; cell += step) {
-        struct flux_face face;
-        TRY(flux_face_weight(s, cell, 0, component, NULL, &face));
-        *least = fmin(*least, face.weight);
+        const int n_faces = shape_n_faces(mesh_block_of(s->problem->mesh, cell)->shape);
+        double most = 0.0;
+        for (int local = 0; local < n_faces; local++) {
+            struct flux_face face;
+            TRY(flux_face_weight(s, cell, local, component, NULL, &face));
+            most = fmax(most, face.weight);
+        }
+        *least = fmin(*least, most);
     }
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MIN, 1, least));
 done:

@@ -98,13 +98,13 @@ done:
     return status;
 }
 
-/* Electrodes add solutions of several right-hand sides; a factor leaves nothing but rounding. */
+/* A factor leaves nothing but rounding. */
 facet_status solver_find_better(const struct facet_solver *s, const struct facet_solver **better) {
     facet_status status = FACET_OK;
     struct facet_solver *own = (struct facet_solver *)s;
     *better = NULL;
     if (s->backend != &mapped_backend || s->hdg->resident != NULL || s->cholesky != NULL ||
-        s->n_unknowns == 0 || s->method == METHOD_PETSC || s->own.n_electrodes > 0)
+        s->n_unknowns == 0 || s->method == METHOD_PETSC)
         return FACET_OK;
     solver_lock(s);
     if (s->better == NULL) {

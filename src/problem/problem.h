@@ -329,8 +329,8 @@ struct facet_solver {
 };
 
 /* lack.c: a solver that is s but for its solution, which has what that of s is found to lack, so that values of
- * both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution, electrodes,
- * and a factor, which leaves but rounding. Collective. It lives until the next call after a solve. */
+ * both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution, and a
+ * factor, which leaves but rounding. Collective. It lives until the next call after a solve. */
 facet_status solver_find_better(const struct facet_solver *solver, const struct facet_solver **better);
 void solver_forget_better(struct facet_solver *solver);
 
