@@ -430,10 +430,10 @@ static void compare(double flux, double doubt, struct flux_known *best) {
 facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
                          struct flux_known *best) {
     facet_status status = FACET_OK;
-    struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n, .component = best->component};
+    struct cut c = {
+        .s = s, .mesh = s->problem->mesh, .n = n, .component = best->component, .better = best->better};
     int64_t decades[N_DECADES];
     if (!can_balance(s, best->component)) return FACET_OK;
-    TRY(solver_find_better(s, &c.better));
     TRY(mesh_need_lists(c.mesh));
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     TRY(cut_create(&c, where));

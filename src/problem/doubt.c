@@ -13,6 +13,8 @@
  * what K would let through. */
 #define CLOSE  1e-7
 #define LITTLE 1e-6
+/* What is missing of a flux is not looked for below this. */
+#define EXACT 1e-8
 /* An error below this much of the largest value of a field is nothing. */
 #define NOTHING 1e-8
 
@@ -213,13 +215,11 @@ done:
 }
 
 /* What the fluxes through parts lack, by components; 0 where nobody knows. */
-static facet_status find_lacks(const struct facet_solver *s, const struct sample_where *where, int n,
-                               double lacks[3]) {
+static facet_status find_lacks(const struct facet_solver *s, const struct facet_solver *better,
+                               const struct sample_where *where, int n, double lacks[3]) {
     facet_status status = FACET_OK;
-    const struct facet_solver *better;
     lacks[0] = lacks[1] = lacks[2] = 0.0;
-    TRY(solver_find_better(s, &better));
-    if (better == NULL) goto done;
+    if (better == NULL) return FACET_OK;
     TRY(add_fluxes(s, where, n, 1.0, lacks));
     TRY(add_fluxes(better, where, n, -1.0, lacks));
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, n, lacks));
@@ -258,11 +258,13 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_where 
                         double *flux, struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     double modulus = 0.0, sum = 0.0, most = -1.0, lacks[3];
-    TRY(find_lacks(s, where, n, lacks));
+    const struct facet_solver *better;
     for (int c = 0; c < n; c++) modulus = hypot(modulus, flux[c]);
     *doubt = (struct sample_doubt){0};
+    TRY(solver_find_better(s, EXACT * (component < 0 ? modulus : fabs(flux[component])), &better));
+    TRY(find_lacks(s, better, where, n, lacks));
     for (int c = 0; c < n; c++) {
-        struct flux_known best = {.component = c, .flux = flux[c], .apart = 1.0};
+        struct flux_known best = {.better = better, .component = c, .flux = flux[c], .apart = 1.0};
         struct sample_doubt own;
         if (component >= 0 && c != component) continue;
         TRY(judge_component(s, where, n, modulus, lacks[c], &best, &own));

@@ -6,7 +6,10 @@
  *
  * psi being 1 on the part. So a few steps with what is left as the load make a correction e, and what e
  * changes in a flux, found in whatever way, is what that way lacks. */
+#include <math.h>
+
 #include "base/memory.h"
+#include "mesh/part.h"
 #include "problem/problem.h"
 
 /* The correction is to know what is missing to one digit, in so many steps. */
@@ -15,8 +18,9 @@
 
 struct solver_better {
     struct facet_solver solver; /* as the other, with its own solution */
-    unsigned n_solves;          /* of the other, when this was made */
-    int known;
+    int known;                  /* it has its solution */
+    double left;                /* of fluxes no more than this is missing, by the sizes of psi and of r */
+    unsigned n_solves;          /* of the other, when `left` was found */
 };
 
 /* What the two have in common is not freed. */
@@ -33,22 +37,54 @@ void solver_forget_better(struct facet_solver *s) {
     base_free(&s->better);
 }
 
+/* r = b - A x. control: of solves with it. */
+static facet_status find_residual(const struct facet_solver *s, struct solve_control *control,
+                                  struct vector *r) {
+    facet_status status = FACET_OK;
+    *control =
+        (struct solve_control){.rtol = DIGIT,
+                               .max_iterations = STEPS,
+                               .monitor = &s->context->monitor,
+                               .kernel = s->hdg->singular || s->hdg->weak.negligible ? &s->kernel : NULL};
+    TRY(vector_create_like(&s->x, r));
+    operator_apply(&s->A, &s->x, r);
+    vector_axpby(1.0, &s->b, -1.0, r);
+    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+done:
+    return status;
+}
+
+/* psi is between 0 and 1, and so are its coefficients between those of 0 and of 1, as good as that. */
+static facet_status find_left(const struct facet_solver *s, double *left) {
+    facet_status status = FACET_OK;
+    const int64_t n = s->system.n_free;
+    struct solve_control control;
+    struct vector r = {0};
+    double *values = NULL;
+    TRY(ALLOC(values, 2 * n + 1));
+    TRY(find_residual(s, &control, &r));
+    TRY(vector_download(&r, values));
+    hdg_free_constant(s->hdg, values + n);
+    double sum = 0.0, one = solve_largest(n, values + n);
+    for (int64_t i = 0; i < n; i++) sum += fabs(values[i]);
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MAX, 1, &one));
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, &sum));
+    *left = one * sum;
+done:
+    base_free(&values);
+    vector_destroy(&r);
+    return status;
+}
+
 /* e, in the free numbering of the host. What the steps do not reach is no failure. */
 static facet_status find_correction(const struct facet_solver *s, double *e) {
     facet_status status = FACET_OK;
     const struct operator* M = s->judge.apply != NULL ? &s->judge : s->M.apply != NULL ? &s->M : NULL;
-    const int floats = s->hdg->singular || s->hdg->weak.negligible;
-    struct solve_control control = {.rtol = DIGIT,
-                                    .max_iterations = STEPS,
-                                    .monitor = &s->context->monitor,
-                                    .kernel = floats ? &s->kernel : NULL};
+    struct solve_control control;
     struct solve_report report = {0};
     struct vector r = {0}, x = {0};
-    TRY(vector_create_like(&s->x, &r));
+    TRY(find_residual(s, &control, &r));
     TRY(vector_create_like(&s->x, &x));
-    operator_apply(&s->A, &s->x, &r);
-    vector_axpby(1.0, &s->b, -1.0, &r);
-    solve_remove_kernel(&control, SOLVE_RESIDUALS, &r);
     vector_fill(&x, 0.0);
     status = solve_fgmres(&s->A, M, &r, &x, &control, &report);
     if (status == FACET_NOT_CONVERGED) status = FACET_OK;
@@ -91,27 +127,40 @@ static facet_status make(const struct facet_solver *s, struct solver_better *bet
     TRY(find_correction(s, e));
     TRY(hdg_recover_error(s->hdg, e, &better->solver.solution));
     add_solution(s, &better->solver.solution);
-    better->n_solves = s->n_solves;
     better->known = 1;
 done:
     base_free(&e);
     return status;
 }
 
-/* A factor leaves nothing but rounding. */
-facet_status solver_find_better(const struct facet_solver *s, const struct facet_solver **better) {
+/* Of an earlier solve nothing is kept. */
+static facet_status begin(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct facet_solver *own = (struct facet_solver *)s;
+    if (s->better != NULL && s->better->n_solves == s->n_solves) return FACET_OK;
+    if (s->better == NULL) {
+        TRY(CALLOC(own->better, 1));
+        pthread_mutex_init(&own->better->solver.making, NULL);
+    }
+    forget_solution(s->better);
+    TRY(find_left(s, &s->better->left));
+    s->better->n_solves = s->n_solves;
+done:
+    return status;
+}
+
+/* A factor leaves nothing but rounding. */
+facet_status solver_find_better(const struct facet_solver *s, double little,
+                                const struct facet_solver **better) {
+    facet_status status = FACET_OK;
     *better = NULL;
     if (s->backend != &mapped_backend || s->hdg->resident != NULL || s->cholesky != NULL ||
         s->n_unknowns == 0 || s->method == METHOD_PETSC)
         return FACET_OK;
     solver_lock(s);
-    if (s->better == NULL) {
-        TRY(CALLOC(own->better, 1));
-        pthread_mutex_init(&own->better->solver.making, NULL);
-    }
-    if (!s->better->known || s->better->n_solves != s->n_solves) TRY(make(s, s->better));
+    TRY(begin(s));
+    if (s->better->left <= little) goto done;
+    if (!s->better->known) TRY(make(s, s->better));
     *better = &s->better->solver;
 done:
     solver_unlock(s);

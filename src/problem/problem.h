@@ -328,10 +328,12 @@ struct facet_solver {
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 
-/* lack.c: a solver that is s but for its solution, which has what that of s is found to lack, so that values of
- * both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution, and a
- * factor, which leaves but rounding. Collective. It lives until the next call after a solve. */
-facet_status solver_find_better(const struct facet_solver *solver, const struct facet_solver **better);
+/* lack.c: a solver that is s but for its solution, which has what that of s is found to lack, so that values
+ * of both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution, and a
+ * factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives until
+ * the next call after a solve. */
+facet_status solver_find_better(const struct facet_solver *solver, double little,
+                                const struct facet_solver **better);
 void solver_forget_better(struct facet_solver *solver);
 
 /* electrodes.c: solves by `once` until what goes in through each electrode is what is wanted. */
