@@ -44,7 +44,6 @@ static facet_status find_residual(const struct facet_solver *s, struct solve_con
     *control =
         (struct solve_control){.rtol = DIGIT,
                                .max_iterations = STEPS,
-                               .monitor = &s->context->monitor,
                                .kernel = s->hdg->singular || s->hdg->weak.negligible ? &s->kernel : NULL};
     TRY(vector_create_like(&s->x, r));
     operator_apply(&s->A, &s->x, r);
