@@ -129,6 +129,46 @@ discretization: {degree: 3}
                 self.assert_close(out["values"]["l"], truth, f"in, {shape}, {K}")
                 self.assert_close(out["values"]["r"], -truth, f"out, {shape}, {K}")
 
+    def test_what_an_iteration_leaves(self):
+        """A flux lacks what is left of the equations between it and the rest: bars were up to 33 times too small."""
+        case = """mesh: {box: {lower: [0, 0], upper: [4, 1], cells: [%d, 2], shape: %s}}
+equation: diffusion
+boundary: [{on: xmin, %s}, {on: xmax, dirichlet: 1e5}, {on: [ymin, ymax], neumann: 0}]
+discretization: {degree: 1, operator: mapped, tau: 1000}
+solver: {method: multigrid, preconditioner: pmg, rtol: 1e-6}
+""" + SIDES
+        for columns, shape, left, truth in ((4, "quad", "robin: {a: 1, g: 0}", 2e4), (2, "quad", "total_flux: 1e5", -1e5),
+                                            (2, "triangle", "neumann: 1e5", -1e5)):
+            status, out, text = self.run_case(case % (columns, shape, left))
+            self.assertEqual(status, 0, text)
+            for name, wanted in ("l", truth), ("r", -truth):
+                bar = out.get("bars", {}).get(name, {"error": 0.0})["error"]
+                self.assertLessEqual(abs(out["values"][name] - wanted), bar + 1e-7 * abs(wanted), f"{shape} {left}")
+                self.assertLessEqual(bar, 0.01 * abs(wanted), f"{shape} {left}")
+
+    def test_zeros_of_a_body_of_revolution(self):
+        """A constant solution: faces on the axis let nothing through, beside which no zero was one (status 1)."""
+        mesh = """$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n2 1 "g"\n1 2 "low"\n1 3 "high"\n1 4 "out"
+$EndPhysicalNames\n$Nodes\n6\n1 0 0 0\n2 0.01 0 0\n3 0.01 0.01 0\n4 0 0.01 0\n5 0.01 0.02 0\n6 0 0.02 0\n$EndNodes
+$Elements\n6\n1 3 2 1 1 %s\n2 3 2 1 1 %s\n3 1 2 2 2 1 2\n4 1 2 3 3 5 6\n5 1 2 4 4 2 3\n6 1 2 4 4 3 5\n$EndElements\n"""
+        case = """mesh: {file: m.msh}
+equation: diffusion
+plane: axisymmetric
+conductivity: 16
+reaction: 40000
+source: 40000*0.36778
+boundary: [{on: [low, high], dirichlet: 0.36778}, {on: out, robin: {a: 305.67, g: 305.67*0.36778}}]
+discretization: {degree: 1}
+solver: {method: direct}
+values: [{name: low, field: flux, take: integral, on: low}, {name: out, field: flux, take: integral, on: out}]
+"""
+        for first in range(4):
+            cells = [" ".join((corners * 2)[first:first + 4]) for corners in (["1", "2", "3", "4"], ["4", "3", "5", "6"])]
+            with open(self.path("m.msh"), "w") as file:
+                file.write(mesh % tuple(cells))
+            status, out, text = self.run_case(case)
+            self.assertEqual((status, out["values"]), (0, {"low": 0, "out": 0}), f"{first}: {text}")
+
     def test_sides_that_nothing_goes_through(self):
         """An insulated side beside 20 W, 5e-11 W by rounding, ended with status 1 and no file."""
         case = """mesh: {box: {lower: [0, 0, 0], upper: [0.1, 0.1, 0.01], cells: [4, 4, 2], shape: %s}}

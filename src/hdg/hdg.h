@@ -288,6 +288,8 @@ double hdg_stiffest(const struct hdg *hdg, int block, int32_t cell, int n, const
 /* rough.c: whether K_e is rounded much more than products are; and r = what that may do to K x, by cells
  * (data of a solve_control: the hdg). */
 int hdg_is_rough(const struct hdg *hdg);
+/* recover.c: what an error of the trace (n_free) is as a solution that has no data; made here. */
+facet_status hdg_recover_error(const struct hdg *hdg, const double *error, struct hdg_solution *solution);
 /* Whether tau is so small that an error of the trace may be far larger inside the cells; and what an error
  * (n_free) is there, relative to u of the solution, in coefficients. */
 int hdg_is_light(const struct hdg *hdg);

@@ -167,21 +167,28 @@ static double sum_of_squares(const struct hdg *h, const struct hdg_solution *s) 
     return sum;
 }
 
+facet_status hdg_recover_error(const struct hdg *h, const double *error, struct hdg_solution *d) {
+    facet_status status = FACET_OK;
+    double *zero = NULL;
+    TRY(hdg_solution_create(h, d));
+    TRY(CALLOC(zero, h->trace.face_first[h->trace.n_faces]));
+    trace_scatter(&h->trace, error, zero, d->trace);
+    contact_recover(h, 0, d);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, d));
+done:
+    base_free(&zero);
+    return status;
+}
+
 facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s, const double *error,
                               double *relative) {
     facet_status status = FACET_OK;
-    struct hdg_solution d;
-    double *zero = NULL;
-    TRY(hdg_solution_create(h, &d));
-    TRY(CALLOC(zero, h->trace.face_first[h->trace.n_faces]));
-    trace_scatter(&h->trace, error, zero, d.trace);
-    contact_recover(h, 0, &d);
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, &d));
+    struct hdg_solution d = {0};
+    TRY(hdg_recover_error(h, error, &d));
     double squares[2] = {sum_of_squares(h, &d), sum_of_squares(h, s)};
     TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2, squares));
     *relative = squares[0] > 0.0 ? sqrt(squares[0] / squares[1]) : 0.0;
 done:
     hdg_solution_destroy(&d);
-    base_free(&zero);
     return status;
 }

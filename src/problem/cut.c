@@ -17,7 +17,7 @@
 #include "mesh/part.h"
 
 struct cut {
-    const struct facet_solver *s;
+    const struct facet_solver *s, *better; /* better: NULL where not known */
     const struct facet_mesh *mesh;
     int n, component;      /* of a flux; the one that is looked for */
     double *weights;       /* n_faces x 2: as the cell of either side sees it; the one of a cell that is not
@@ -403,6 +403,21 @@ done:
     return status;
 }
 
+/* And what it lacks. */
+static facet_status balance_better(struct cut *c, const struct sample_where *where, double flux,
+                                   double *lacks) {
+    facet_status status = FACET_OK;
+    const struct facet_solver *s = c->s;
+    double other[3], rounding;
+    *lacks = 0.0;
+    if (c->better == NULL) return FACET_OK;
+    c->s = c->better;
+    status = balance(c, where, other, &rounding);
+    c->s = s;
+    *lacks = FLUX_LACKS * fabs(other[c->component] - flux);
+    return status;
+}
+
 /* A number and its doubt against the best so far, which the better one becomes. */
 static void compare(double flux, double doubt, struct flux_known *best) {
     const double difference = fabs(flux - best->flux), both = doubt + best->doubt;
@@ -415,7 +430,8 @@ static void compare(double flux, double doubt, struct flux_known *best) {
 facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
                          struct flux_known *best) {
     facet_status status = FACET_OK;
-    struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n, .component = best->component};
+    struct cut c = {
+        .s = s, .mesh = s->problem->mesh, .n = n, .component = best->component, .better = best->better};
     int64_t decades[N_DECADES];
     if (!can_balance(s, best->component)) return FACET_OK;
     TRY(mesh_need_lists(c.mesh));
@@ -424,14 +440,16 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where
     TRY(find_decades(&c, decades));
     for (int d = N_DECADES - 1; d >= -1; d--) { /* what is no larger is closed, and in the end nothing */
         const double limit = d >= 0 ? pow(10.0, d + LOWEST + 1) : 0.0;
-        double weight, rounding, flux[3];
+        double weight, rounding, lacks, flux[3];
         if (d >= 0 && !decades[d]) continue;
         for (int32_t f = 0; f < c.mesh->n_faces; f++) c.flags[f] = of_bits(c.least[f]) <= limit;
         TRY(flood(&c));
         TRY(weigh_surface(&c, &weight));
         TRY(balance(&c, where, flux, &rounding));
-        if (error * weight + rounding < best->doubt) best->weight = weight;
-        compare(flux[c.component], error * weight + rounding, best);
+        TRY(balance_better(&c, where, flux[c.component], &lacks));
+        const double doubt = fmax(error * weight, lacks) + rounding;
+        if (doubt < best->doubt) best->weight = weight;
+        compare(flux[c.component], doubt, best);
     }
 done:
     cut_destroy(&c);

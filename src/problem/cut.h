@@ -23,8 +23,12 @@ static inline int32_t flux_condition(const struct facet_solver *s, const struct 
     return mesh_is_box(s->problem->mesh) ? s->resolved.side_condition[part->side]
                                          : s->resolved.face_condition[part->ids[i]];
 }
+/* A flux is in doubt by so many times what a correction of the solution changes in it (solver_find_better).
+ */
+#define FLUX_LACKS 2.0
 /* What is known of one component of a flux. */
 struct flux_known {
+    const struct facet_solver *better; /* solver_find_better */
     int component;
     double flux, weight; /* weight: of the faces that the flux was summed over */
     double doubt;

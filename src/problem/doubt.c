@@ -13,6 +13,8 @@
  * what K would let through. */
 #define CLOSE  1e-7
 #define LITTLE 1e-6
+/* What is missing of a flux is not looked for below this. */
+#define EXACT 1e-8
 /* An error below this much of the largest value of a field is nothing. */
 #define NOTHING 1e-8
 
@@ -159,17 +161,23 @@ done:
     return status;
 }
 
-/* The least K of so many cells, and of all ranks: what a flux has to pass somewhere, where nobody looks for
- * the place. */
+/* The least that so many cells, and those of all ranks, let through the largest of their faces: what a flux
+ * has to pass somewhere, where nobody looks for the place. Others may be slender, or have no area on an axis.
+ */
 #define LOOKED 10000
 static facet_status least_weight(const struct facet_solver *s, int component, double *least) {
     facet_status status = FACET_OK;
     const int32_t n = s->problem->mesh->n_cells, step = n > LOOKED ? n / LOOKED : 1;
     *least = DBL_MAX;
     for (int32_t cell = 0; cell < n; cell += step) {
-        struct flux_face face;
-        TRY(flux_face_weight(s, cell, 0, component, NULL, &face));
-        *least = fmin(*least, face.weight);
+        const int n_faces = shape_n_faces(mesh_block_of(s->problem->mesh, cell)->shape);
+        double most = 0.0;
+        for (int local = 0; local < n_faces; local++) {
+            struct flux_face face;
+            TRY(flux_face_weight(s, cell, local, component, NULL, &face));
+            most = fmax(most, face.weight);
+        }
+        *least = fmin(*least, most);
     }
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MIN, 1, least));
 done:
@@ -189,20 +197,53 @@ static double doubt_of(const struct facet_solver *s, double left, double weight,
     return left < 0.0 ? of_u : fmin(DBL_EPSILON * weight * size + left, of_u);
 }
 
-/* One component. A flux that is small beside what K would let through is looked for in other ways as well,
- * whatever its doubt: where they differ the estimate of the error of u is wrong. modulus: of all components.
+/* The fluxes through parts, by components, without what others have. */
+static facet_status add_fluxes(const struct facet_solver *s, const struct sample_where *where, int n,
+                               double sign, double *sums) {
+    facet_status status = FACET_OK;
+    double left;
+    TRY(solver_find_fluxes(s, &left));
+    for (int k = 0; k < where->n; k++)
+        for (int32_t i = 0; i < where->groups[k]->count; i++) {
+            const struct mesh_group_face at = mesh_group_face(s->problem->mesh, where->groups[k], i);
+            double flux[3];
+            TRY(s->backend->face_fluxes(s, 1, &at, flux));
+            for (int c = 0; c < n; c++) sums[c] += sign * flux[c];
+        }
+done:
+    return status;
+}
+
+/* What the fluxes through parts lack, by components; 0 where nobody knows. */
+static facet_status find_lacks(const struct facet_solver *s, const struct facet_solver *better,
+                               const struct sample_where *where, int n, double lacks[3]) {
+    facet_status status = FACET_OK;
+    lacks[0] = lacks[1] = lacks[2] = 0.0;
+    if (better == NULL) return FACET_OK;
+    TRY(add_fluxes(s, where, n, 1.0, lacks));
+    TRY(add_fluxes(better, where, n, -1.0, lacks));
+    TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, n, lacks));
+    for (int c = 0; c < n; c++) lacks[c] = FLUX_LACKS * fabs(lacks[c]);
+done:
+    return status;
+}
+
+/* One component, and what it lacks. A flux that is small beside what K would let through is looked for in
+ * other ways as well, whatever its doubt: where they differ the estimate of the error of u is wrong. modulus:
+ * of all components.
  */
 static facet_status judge_component(const struct facet_solver *s, const struct sample_where *where, int n,
-                                    double modulus, struct flux_known *best, struct sample_doubt *doubt) {
+                                    double modulus, double lacks, struct flux_known *best,
+                                    struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
     double weights[2], least, size, left;
     TRY(part_weights(s, where, best->component, weights));
     TRY(solver_find_fluxes(s, &left));
     best->weight = weights[0];
-    *doubt = (struct sample_doubt){.error = doubt_of(s, left, weights[0], s->report.largest)};
+    *doubt = (struct sample_doubt){.error = fmax(doubt_of(s, left, weights[0], s->report.largest), lacks)};
     if (weights[0] == 0.0 || !is_worth(doubt->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(largest_of(s, "u", &size));
-    best->doubt = doubt_of(s, left, best->weight, size);
+    best->doubt = fmax(doubt_of(s, left, best->weight, size), lacks);
     if (is_worth(best->doubt, weights[1] * size, modulus))
         TRY(flux_by_cut(s, where, n, fmax(s->report.error, DBL_EPSILON) * size, best));
     TRY(least_weight(s, best->component, &least));
@@ -216,14 +257,17 @@ done:
 facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, int component,
                         double *flux, struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
-    double modulus = 0.0, sum = 0.0, most = -1.0;
+    double modulus = 0.0, sum = 0.0, most = -1.0, lacks[3];
+    const struct facet_solver *better;
     for (int c = 0; c < n; c++) modulus = hypot(modulus, flux[c]);
     *doubt = (struct sample_doubt){0};
+    TRY(solver_find_better(s, EXACT * (component < 0 ? modulus : fabs(flux[component])), &better));
+    TRY(find_lacks(s, better, where, n, lacks));
     for (int c = 0; c < n; c++) {
-        struct flux_known best = {.component = c, .flux = flux[c], .apart = 1.0};
+        struct flux_known best = {.better = better, .component = c, .flux = flux[c], .apart = 1.0};
         struct sample_doubt own;
         if (component >= 0 && c != component) continue;
-        TRY(judge_component(s, where, n, modulus, &best, &own));
+        TRY(judge_component(s, where, n, modulus, lacks[c], &best, &own));
         flux[c] = best.flux;
         sum = hypot(sum, own.error);
         if (own.error > most) *doubt = own;

@@ -273,6 +273,7 @@ struct solver_shares {
     char place[MESH_PLACE_BYTES]; /* of a piece */
 };
 
+struct solver_better;
 struct facet_solver {
     const struct backend *backend;
     enum option_operator operator_used; /* mapped or tensor */
@@ -323,9 +324,18 @@ struct facet_solver {
     struct vector b, x, kernel;
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
+    struct solver_better *better; /* lack.c; NULL: nobody asked */
     struct hdg_solution solution;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
+
+/* lack.c: a solver that is s but for its solution, which has what that of s is found to lack, so that values
+ * of both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution, and a
+ * factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives until
+ * the next call after a solve. */
+facet_status solver_find_better(const struct facet_solver *solver, double little,
+                                const struct facet_solver **better);
+void solver_forget_better(struct facet_solver *solver);
 
 /* electrodes.c: solves by `once` until what goes in through each electrode is what is wanted. */
 typedef facet_status (*solver_once)(struct facet_solver *solver, const double *source, int there);

@@ -416,6 +416,7 @@ facet_status facet_solver_create(const facet_problem *problem, const facet_optio
 void facet_solver_destroy(facet_solver **solver) {
     if (solver == NULL || *solver == NULL) return;
     struct facet_solver *s = *solver;
+    solver_forget_better(s);
     if (s->backend != NULL) s->backend->destroy(s);
     problem_resolved_destroy(&s->resolved);
     solve_report_clear(&s->report);
