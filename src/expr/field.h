@@ -55,7 +55,8 @@ facet_status field_eval_grid(const struct field *field, const struct expr_grid *
 facet_status field_eval_on(const struct field *field, int n_points, int dim, const double *x, int step,
                            const double *normals, double *values);
 /* A point of a boundary as the cell there sees it, for data that may jump at its end: moved inwards, against
- * the normal (of any length), by the rounding of its coordinates along the normal, or of `size`. inside may be x. */
+ * the normal (of any length), by the rounding of its coordinates along the normal, or of `size`. inside may
+ * be x. */
 void field_point_inside(int dim, const double *x, const double *normal, double size, double *inside);
 /* One component with derivatives; as expr_eval. Fails for a C function. */
 facet_status field_eval_jet(const struct field *field, int component, int n_points, int dim, const double *x,
