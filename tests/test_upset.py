@@ -2,6 +2,7 @@
 loads of nearly nothing, boxes that nothing holds, levels of lesser precision, data that jump at the boundary itself.
 FACET_PROGRAM says where the program is."""
 
+import math
 import os
 import sys
 import unittest
@@ -75,6 +76,35 @@ discretization: {degree: 2, method: %s, operator: %s}
         for way in (("hdg", "tensor"), ("hdg", "mapped"), ("continuous", "auto"), ("condensed", "auto")):
             for both in data:
                 self.assertLess(self.solve(case % way + both)["errors"]["u"]["L2"], 1e-10, f"{way} {both}")
+
+    def test_units_beyond_single_precision(self):
+        case = """mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [3, 3, 3], shape: tet}}
+equation: elasticity
+material: {mu: 1, lambda: 1}
+parameters: {A: 1}
+exact: [A*sin(x+y), A*x*z, A*cos(y)]
+discretization: {degree: 1}
+"""
+        mixed = "preconditioner=pmg, precision=mixed, method="
+        for solver in (mixed + "cg", mixed + "multigrid", mixed + "multigrid, cycle=full", mixed + "fgmres",
+                       "method=cg, preconditioner=block"):
+            words = [w for key in solver.split(", ") for w in ("--set", "solver." + key)]
+            one = self.solve(case, *words)
+            for A in ("1e60", "1e-60"):
+                found = self.solve(case, "--set", "parameters.A=" + A, *words)
+                self.assertEqual(found["solver"]["iterations"], one["solver"]["iterations"], f"{A} {solver}")
+                self.assertAlmostEqual(found["errors"]["u"]["L2"] / float(A) / one["errors"]["u"]["L2"], 1, delta=1e-4)
+                self.assertAlmostEqual(math.log10(found["solver"]["error"] / one["solver"]["error"]), 0, delta=1)
+
+    def test_coefficients_beyond_single_precision(self):
+        case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [64, 64], shape: quad}}
+equation: diffusion
+conductivity: %s
+exact: sin(x+y)
+discretization: {degree: 5, method: continuous}
+"""
+        for K in ("1e30", "1e-60"):
+            self.assertLess(self.solve(case % K)["errors"]["u"]["L2"], 1e-8)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 /* The whole system by a KSP of PETSc: our product as a MatShell, our preconditioner as a PCShell, or the
  * assembled matrix with a preconditioner of PETSc. See petsc.h. */
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,7 +179,7 @@ static facet_status make_solver(MPI_Comm comm, int vectors, double rtol, int max
     PETSC(KSPSetOperators(s->ksp, s->shell, s->P != NULL ? s->P : s->shell));
     PETSC(KSPSetType(s->ksp, KSPCG));
     PETSC(KSPSetNormType(s->ksp, KSP_NORM_UNPRECONDITIONED));
-    PETSC(KSPSetTolerances(s->ksp, rtol, PETSC_DEFAULT, PETSC_DEFAULT, max_iterations));
+    PETSC(KSPSetTolerances(s->ksp, rtol, DBL_MIN, PETSC_DEFAULT, max_iterations));
     PETSC(KSPGetPC(s->ksp, &pc));
     if (s->M.apply != NULL) {
         PETSC(PCSetType(pc, PCSHELL));

@@ -19,6 +19,9 @@
 #define AUTO_STRETCHED_LINE 3000
 /* `auto` runs cycles in single precision from so many nodes on. */
 #define AUTO_MIXED 100000
+/* Entries of the matrix beyond it, and below its inverse, leave single precision together with the residuals.
+ */
+#define SINGLE_RANGE 1e24
 /* The degree of the smoother chebyshev, unless it is given. */
 #define CHEBYSHEV_DEGREE 4
 
@@ -104,6 +107,22 @@ static double stretch(const struct box_data *data) {
     return high / low;
 }
 
+/* Whether cycles in single precision can hold the matrix: its largest entries are about k h^(dim - 2). */
+static int fits_single(const struct box_data *data) {
+    const struct box_grid_data *g = &data->grid;
+    double entry = 0.0, volume = 1.0;
+    int64_t n = 1;
+    for (int d = 0; d < g->dim; d++) {
+        n *= g->cells[d];
+        volume *= (g->coordinates[d][g->cells[d]] - g->coordinates[d][0]) / g->cells[d];
+    }
+    const double h = pow(volume, 1.0 / g->dim);
+    for (int64_t i = 0; i < n; i++)
+        entry = fmax(entry, (data->conductivity[i] / (h * h) + data->reaction[i]) * volume);
+    entry = of_all(data, TEAM_MAX, entry);
+    return entry < SINGLE_RANGE && entry > 1.0 / SINGLE_RANGE;
+}
+
 /* Nodes of the longest line, and all of them; of all blocks. */
 static int count_nodes(const struct facet_solver *s, const struct box_data *data, int64_t *all) {
     const struct part_box *whole = data->part != NULL ? &data->part->mesh->part->box : NULL;
@@ -165,6 +184,13 @@ static facet_status choose(const struct facet_solver *s, const struct box_data *
     count_nodes(s, data, &all);
     c->options.single =
         o->precision == PRECISION_MIXED || (o->precision == PRECISION_AUTO && all >= AUTO_MIXED);
+    if (c->options.single && !fits_single(data)) {
+        if (o->precision == PRECISION_MIXED)
+            return base_fail(FACET_ERROR_INPUT,
+                             "the numbers of this problem are beyond single precision; use "
+                             "{precision: double}");
+        c->options.single = 0;
+    }
     return require_kernels(s);
 }
 

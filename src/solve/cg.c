@@ -656,10 +656,12 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
         struct cg cg = state_of(A, M, NULL, control, *work);
         cg.b = b, cg.x = x, cg.scale = cg.unit = scale;
         stalled = 0;
+        multigrid_measure(M, b);
         status = iterate(&cg, report, &stalled);
         fast = NULL;
     } while (stalled && status == FACET_OK);
 done:
+    multigrid_measure(M, NULL);
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     solve_work_destroy(&own);
     return status;

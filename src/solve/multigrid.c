@@ -291,13 +291,50 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
 
 /* ------------------------------------------------------------------------------ preconditioner and solver */
 
+/* Single precision has room for the residuals of a right-hand side of such a size, and double precision for
+ * the products of their squares. */
+#define SMALL_SIZE 1e-15
+#define LARGE_SIZE 1e15
+
+void multigrid_measure(const struct operator* M, const struct vector *like) {
+    struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
+    if (mg == NULL) return;
+    mg->unit = 1.0;
+    const double size = like != NULL ? vector_norm(like) : 0.0;
+    if (size > 0.0 && isfinite(size) && (size < SMALL_SIZE || size > LARGE_SIZE))
+        mg->unit = ldexp(1.0, ilogb(size));
+}
+
+/* b in the unit of the levels. */
+static const struct vector *divide(struct multigrid *mg, const struct vector *b) {
+    if (mg->unit == 1.0) return b;
+    if (mg->divided.n == 0) mg_pass(mg, vector_create_like(b, &mg->divided));
+    if (mg->divided.n == 0) return b;
+    vector_axpby(1.0 / mg->unit, b, 0.0, &mg->divided);
+    return &mg->divided;
+}
+
+static void multiply(const struct multigrid *mg, struct vector *x) {
+    if (mg->unit != 1.0) vector_axpby(0.0, x, mg->unit, x);
+}
+
+/* x += what stands in mg->out; `divided` is overwritten. */
+static void add_rounded(struct multigrid *mg, struct vector *x) {
+    if (mg->unit == 1.0 || mg->divided.n == 0) {
+        vector_add(&mg->out, x);
+        return;
+    }
+    mg_pass(mg, vector_convert(&mg->out, &mg->divided));
+    vector_axpby(mg->unit, &mg->divided, 1.0, x);
+}
+
 static void mg_apply(const struct operator* M, const struct vector *b, struct vector *y) {
     struct multigrid *mg = M->data;
-    const struct vector *f = b;
     struct vector x = *y;
     if (mg->n_levels == 0) return;
+    const struct vector *f = divide(mg, b);
     if (mg->in.n > 0) { /* the finest level has a precision or a device of its own */
-        mg_pass(mg, vector_convert(b, &mg->in));
+        mg_pass(mg, vector_convert(f, &mg->in));
         f = &mg->in;
         x = mg->out;
     }
@@ -306,6 +343,7 @@ static void mg_apply(const struct operator* M, const struct vector *b, struct ve
     else
         cycle(mg, 0, mg->cycle, f, 1, &x);
     if (mg->in.n > 0) mg_pass(mg, vector_convert(&mg->out, y));
+    multiply(mg, y);
     if (mg->levels[0].seam != NULL) mg_pass(mg, seam_share(mg->levels[0].seam, y));
 }
 
@@ -336,9 +374,9 @@ struct multigrid *operator_multigrid(const struct operator* M) {
  * as large as the solution would spoil what it gains. */
 static void guess_rounded(struct multigrid *mg, const struct vector *r, struct vector *x) {
     struct vector rounded = mg->out;
-    mg_pass(mg, vector_convert(r, &mg->in));
+    mg_pass(mg, vector_convert(divide(mg, r), &mg->in));
     guess(mg, 0, &mg->in, &rounded);
-    vector_add(&mg->out, x);
+    add_rounded(mg, x);
 }
 
 /* The same with all in double precision but the cycles, which are on residuals: x of a level from its f, r
@@ -373,9 +411,9 @@ static void step(const struct operator* M, const struct vector *r, struct vector
         return;
     }
     struct vector rounded = mg->out;
-    mg_pass(mg, vector_convert(r, &mg->in));
+    mg_pass(mg, vector_convert(divide(mg, r), &mg->in));
     cycle(mg, 0, mg->cycle, &mg->in, 1, &rounded);
-    vector_add(&rounded, x);
+    add_rounded(mg, x);
 }
 
 /* The first step of a solve: a full cycle for the residual r. */
@@ -388,12 +426,13 @@ static facet_status first_step(const struct operator* A, const struct operator* 
     if (mg->in.n == 0 || mg->n_levels == 1) {
         step(M, r, d, x);
     } else if (mg->refined && from_zero) {
-        full_refined(mg, 0, b, x, r);
+        full_refined(mg, 0, divide(mg, b), x, r);
+        multiply(mg, x);
     } else if (mg->refined) {
         if (d->n == 0) TRY(vector_create_like(b, d));
         TRY(vector_create_like(b, &more));
-        full_refined(mg, 0, r, d, &more);
-        vector_axpby(1.0, d, 1.0, x);
+        full_refined(mg, 0, divide(mg, r), d, &more);
+        vector_axpby(mg->unit, d, 1.0, x);
     } else {
         guess_rounded(mg, r, x);
         solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
@@ -422,9 +461,9 @@ static facet_status estimate_error(const struct operator* A, const struct operat
     double size = vector_norm(x);
     struct vector rounded = mg->out;
     solve_true_residual(A, b, x, control, r);
-    mg_pass(mg, vector_convert(r, &mg->in));
+    mg_pass(mg, vector_convert(divide(mg, r), &mg->in));
     cycle(mg, 0, MG_V, &mg->in, 1, &rounded);
-    *error = size > 0.0 ? vector_norm(&rounded) / size : 0.0;
+    *error = size > 0.0 ? mg->unit * vector_norm(&rounded) / size : 0.0;
     return FACET_OK;
 }
 
@@ -445,6 +484,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         goto done;
     }
     double norm = scale;
+    multigrid_measure(M, b);
     const int from_zero = control->kernel == NULL && vector_norm(x) == 0.0;
     const int refined = from_zero && mg->cycle == MG_FULL && mg->in.n > 0 && mg->refined;
     if (from_zero && !refined)
@@ -487,6 +527,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
                           norm / scale, error, report);
 done:
     mg->cycle = wanted;
+    multigrid_measure(M, NULL);
     vector_destroy(&r);
     vector_destroy(&d);
     return status;

@@ -153,6 +153,10 @@ facet_status multigrid_watch(struct multigrid *mg, int on);
 /* One application as a preconditioner; mg is taken over. */
 facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M);
 struct multigrid *operator_multigrid(const struct operator* M); /* NULL when it is none */
+/* What M is applied to until the next call is no larger than `like`, and smaller by what a solve takes off
+ * it: levels see it divided by a power of two where it would leave the range of single precision. NULL: of a
+ * size near 1. M may be NULL, or something else. */
+void multigrid_measure(const struct operator* M, const struct vector *like);
 /* Cycles by themselves, A being the operator in double precision: x += B (b - A x) until the true residual
  * meets rtol. FULL gives the first guess by one full cycle and goes on with V-cycles; with
  * levels in single precision it is that of multigrid_refine, or its last part at least is for the residual

@@ -112,7 +112,9 @@ static void level_free(struct mg_level *l) {
 }
 
 facet_status multigrid_create(struct multigrid **mg) {
-    return CALLOC(*mg, 1);
+    facet_status status = CALLOC(*mg, 1);
+    if (status == FACET_OK) (*mg)->unit = 1.0;
+    return status;
 }
 
 void multigrid_destroy(struct multigrid **mg) {
@@ -122,6 +124,7 @@ void multigrid_destroy(struct multigrid **mg) {
     operator_destroy(&m->last);
     vector_destroy(&m->in);
     vector_destroy(&m->out);
+    vector_destroy(&m->divided);
     base_free(mg);
 }
 

@@ -44,8 +44,10 @@ struct multigrid {
     int watching, ended, keeps_precision;
     const struct device *outer; /* where M works, if not where the finest level does */
     struct vector in, out;      /* of the finest level, where M works in another precision */
-    int refined;                /* all levels but the last have their operator in double precision */
-    facet_status failure;       /* of a transfer between devices in a cycle */
+    double unit;           /* what right-hand sides are divided by, a power of two; see multigrid_measure */
+    struct vector divided; /* room for one */
+    int refined;           /* all levels but the last have their operator in double precision */
+    facet_status failure;  /* of a transfer between devices in a cycle */
     char diagnosis[MG_DIAGNOSIS_BYTES];
 };
 

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "solve/internal.h"
+#include "solve/multigrid.h"
 
 /* What is said to be within rtol may be so many times it, and in any case as much as LEAST_LIMIT. */
 #define ROOM        10.0
@@ -16,10 +17,13 @@
 #define ROUNDING 1e-14
 
 facet_status solve_apply(void *M, const struct vector *r, struct vector *d) {
-    if (M != NULL)
+    if (M != NULL) {
+        multigrid_measure(M, r);
         operator_apply(M, r, d);
-    else
+        multigrid_measure(M, NULL);
+    } else {
         vector_axpby(1.0, r, 0.0, d);
+    }
     return FACET_OK;
 }
 
@@ -124,7 +128,7 @@ void solve_find_lack(const struct operator* A, const struct operator* M, const s
                      struct vector *lack) {
     solve_probe(A, b, x, control, lack, r);
     vector_axpby(0.0, r, 1.0 / SOLVE_PROBE, r);
-    operator_apply(M, r, lack);
+    solve_apply((void *)M, r, lack);
     solve_remove_kernel(control, SOLVE_UNKNOWNS, lack);
 }
 
