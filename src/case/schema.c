@@ -279,7 +279,7 @@ static const struct schema_entry table[] = {
         "jumps, the operator `tensor` does not apply.",
         .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE, .min = 0),
     ROW("discretization.postprocess", SCHEMA_BOOLEAN,
-        "Compute u_star, which converges one order faster than u, and the conforming flux q_star.",
+        "Compute u_star, which converges one order faster than u, and q_star = -K grad u_star.",
         .fallback = "true"),
 
     ROW("solver.method", SCHEMA_WORD,
