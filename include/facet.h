@@ -231,7 +231,7 @@ FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_in
 /* Cells of one shape and order, as arrays. In an array of these structs all have the size of the first. */
 typedef struct facet_cells {
     size_t size;          /* sizeof(facet_cells) */
-    const char *shape;    /* "triangle" or "quad"; "tet" or "hex" */
+    const char *shape;    /* "triangle" or "quad"; "tet", "hex", "prism" or "pyramid" */
     int order;            /* of the geometry, 1 .. 9 */
     int64_t count;        /* of the cells */
     const int64_t *nodes; /* count * nodes of a cell: rows of the points */

@@ -1,5 +1,5 @@
-/* Sweeps over patches for numbers of type REAL: face_sweeps.c includes
- * this once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
+/* Sweeps over patches for numbers of type REAL: face_sweeps.c includes this once for each precision, with
+ * NAME(what) the name of a function, LANE eight numbers and LANES(what) a
  * function of lane.h for them. */
 
 /* r = r - K x of row block b, which has m unknowns and stays in registers, in two sums so that one need not
