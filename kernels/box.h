@@ -106,7 +106,8 @@ struct box_step {
  *     d = D r + P e_r + b[1] d;   x += a[1] d        (where x is not NULL)
  *     s = r - alpha y + c (r - s)
  *
- * b = 0 ignores d; c = 0 and x = NULL ignore s. moments and sums are those of the new s, as box_residual has them. */
+ * b = 0 ignores d; c = 0 and x = NULL ignore s. moments and sums are those of the new s, as box_residual has
+ * them. */
 struct box_recurrence {
     double a[2], b[2], alpha, c;
 };
