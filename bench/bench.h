@@ -52,6 +52,7 @@ facet_status bench_auto_choice(const struct bench_options *options);
 facet_status bench_pmg_large(const struct bench_options *options);
 facet_status bench_gmg(const struct bench_options *options);
 facet_status bench_gmg_flat(const struct bench_options *options);
+facet_status bench_gmg_smoothers(const struct bench_options *options);
 facet_status bench_amg(const struct bench_options *options);
 facet_status bench_huismann2020(const struct bench_options *options);
 facet_status bench_huismann2020_gpu(const struct bench_options *options);

@@ -2,6 +2,7 @@
  * memory, and time per unknown from small to large. docs/gmg.md discusses the tables; the right-hand side is
  * noise. */
 #include "trace/gmg.h"
+#include "bench/papers/face_patches.h"
 #include "bench/trial.h"
 
 #include <math.h>
@@ -13,30 +14,29 @@
 enum rival { AMG, PMG, GMG, N_RIVALS };
 static const char *const rival_names[N_RIVALS] = {"amg, assembled", "pmg", "gmg"};
 
-static facet_status solve_levels(struct trial *s, enum rival rival, struct trial_outcome *o) {
+/* With geometric multigrid, set-up included. */
+static facet_status solve_gmg(struct trial *s, const struct gmg_options *options, struct trial_outcome *o) {
     facet_status status = FACET_OK;
     struct facet_solver *v = s->solver;
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
-    struct gmg_options gmg;
-    struct pmg_options pmg;
     struct base_memory before;
-    gmg = (struct gmg_options){0};
-    pmg_options_default(&pmg);
     base_memory_reset_peak();
     base_memory_read(&before);
     double begin = base_seconds();
-    if (rival == GMG) {
-        TRY(mesh_hierarchy_create(v->problem->mesh, 4, &hierarchy));
-        TRY(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &hierarchy, &gmg, &mg));
-    } else {
-        TRY(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &pmg, &mg));
-    }
+    TRY(mesh_hierarchy_create(v->problem->mesh, 4, &hierarchy));
+    TRY(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &hierarchy, options, &mg));
     TRY(trial_solve(s, &mg, begin, &before, o));
 done:
     multigrid_destroy(&mg);
     mesh_hierarchy_destroy(&hierarchy);
     return status;
+}
+
+static facet_status solve_levels(struct trial *s, enum rival rival, struct trial_outcome *o) {
+    struct pmg_options pmg;
+    pmg_options_default(&pmg);
+    return rival == GMG ? solve_gmg(s, &(struct gmg_options){0}, o) : trial_solve_pmg(s, &pmg, o);
 }
 
 /* All rivals on one mesh; AMG only where it is asked for. */
@@ -73,6 +73,59 @@ done:
     trial_destroy(&s);
     return status;
 }
+
+/* ------------------------------------------------------------------------------ smoothers */
+
+static const struct contestant {
+    const char *name;
+    enum gmg_smoother smoother;
+    struct face_patch_smoother patches;
+    int has_patches;
+} contestants[] = {{"faces", .smoother = GMG_FACES},
+                   {"rows", .smoother = GMG_ROWS},
+                   {"fsai", .smoother = GMG_FSAI},
+                   {"cells", .patches = {TRACE_PATCH_CELL, 0, 0}, .has_patches = 1},
+                   {"vertices", .patches = {TRACE_PATCH_VERTEX, 0, 2}, .has_patches = 1},
+                   {"sweeps over cells", .patches = {TRACE_PATCH_CELL, 1, 1}, .has_patches = 1},
+                   {"sweeps over vertices", .patches = {TRACE_PATCH_VERTEX, 1, 1}, .has_patches = 1}};
+
+facet_status bench_gmg_smoothers(const struct bench_options *options) {
+    static const char *const headers[] = {"p", "smoother", "iterations", "setup s", "solve s", "MB held"};
+    facet_status status = FACET_OK;
+    struct table *table = NULL;
+    struct trial s = {0};
+    struct trial_domain d = {"quad", options->quick ? 16 : 64, 1.0, 0.0, NULL, NULL};
+    TRY(table_create(6, headers, &table));
+    for (int p = 1; p <= 4; p += 3) {
+        TRY(trial_create(options, &d, p, &s));
+        for (size_t i = 0; i < sizeof contestants / sizeof *contestants; i++) {
+            struct trial_outcome o = {0};
+            struct contestant c = contestants[i];
+            struct gmg_options gmg = {.smoother = c.smoother};
+            if (c.has_patches) gmg.other = face_patch_smoother(&c.patches);
+            TRY(solve_gmg(&s, &gmg, &o));
+            table_cell(table, "%d", p);
+            table_cell(table, "%s", c.name);
+            trial_put_count(table, o.iterations);
+            table_cell(table, "%.3f", o.setup);
+            table_cell(table, "%.3f", o.solve);
+            table_cell(table, "%.1f", o.held / 1e6);
+        }
+        table_rule(table);
+        trial_destroy(&s);
+    }
+    TRY(bench_emit(
+        options, "gmg-smoothers",
+        "Conjugate gradients to 1e-10 with geometric multigrid on squares by its smoother; patches "
+        "are those of bench/papers/face_patches.h. Memory: beyond the element matrices.",
+        table));
+done:
+    trial_destroy(&s);
+    table_destroy(&table);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ small to large */
 
 /* Seconds of the processors: our own code, and the pages that the system hands out. */
 struct work {

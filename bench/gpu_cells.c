@@ -1,7 +1,6 @@
 /* Mapped cells on a device: products with the trace matrix in all precisions and a step of the smoother over
  * faces against its copy bandwidth, and the local solvers in operations a second beside batched calls of
- * libraries, all in one run. Runs on the
- * device it is given. */
+ * libraries, all in one run. Runs on the device it is given. */
 #include <math.h>
 #include <stdio.h>
 

@@ -55,6 +55,9 @@ const struct bench *bench_list(void) {
          "geometric multigrid against p-multigrid and algebraic multigrid: time and memory, to 10 million "
          "unknowns",
          bench_gmg},
+        {"gmg-smoothers",
+         "geometric multigrid: iterations and seconds with every smoother, patches of faces too",
+         bench_gmg_smoothers},
         {"gmg-flat", "geometric multigrid: processor time an unknown from 128^2 to 1024^2 quads",
          bench_gmg_flat},
         {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/papers/face_patches.h"
 #include "bench/trial.h"
 
 /* ------------------------------------------------------------------------------ refinement */
@@ -82,19 +83,18 @@ static int list_variants(struct variant *v) {
         }                                                                                                    \
     }
     VARIANT("auto", .between = -1);
-    VARIANT("k=0, faces 2", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 2);
-    VARIANT("k=0, faces 4", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 4);
-    VARIANT("linear, faces 2", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 2);
-    VARIANT("linear, faces 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 4);
-    VARIANT("k=1, linear, faces 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 4,
-            .between = 1);
-    VARIANT("k=1, linear, faces 8", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 8,
-            .between = 1);
-    VARIANT("linear, cells 2", .coarse = PMG_CONTINUOUS, .smoother = PMG_CELLS, .degree = 2);
-    VARIANT("linear, cells 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_CELLS, .degree = 4);
-    VARIANT("rows, faces 2", .coarse = PMG_ROWS, .smoother = PMG_FACES, .degree = 2);
-    VARIANT("rows, faces 3", .coarse = PMG_ROWS, .smoother = PMG_FACES, .degree = 3);
-    VARIANT("rows, faces 4", .coarse = PMG_ROWS, .smoother = PMG_FACES, .degree = 4);
+    VARIANT("k=0, faces 2", .coarse = PMG_CONSTANT, .degree = 2);
+    VARIANT("k=0, faces 4", .coarse = PMG_CONSTANT, .degree = 4);
+    VARIANT("linear, faces 2", .coarse = PMG_CONTINUOUS, .degree = 2);
+    VARIANT("linear, faces 4", .coarse = PMG_CONTINUOUS, .degree = 4);
+    VARIANT("k=1, linear, faces 4", .coarse = PMG_CONTINUOUS, .degree = 4, .between = 1);
+    VARIANT("k=1, linear, faces 8", .coarse = PMG_CONTINUOUS, .degree = 8, .between = 1);
+    static struct face_patch_smoother cells[] = {{TRACE_PATCH_CELL, 0, 2}, {TRACE_PATCH_CELL, 0, 4}};
+    VARIANT("linear, cells 2", .coarse = PMG_CONTINUOUS, .smoother = face_patch_smoother(&cells[0]));
+    VARIANT("linear, cells 4", .coarse = PMG_CONTINUOUS, .smoother = face_patch_smoother(&cells[1]));
+    VARIANT("rows, faces 2", .coarse = PMG_ROWS, .degree = 2);
+    VARIANT("rows, faces 3", .coarse = PMG_ROWS, .degree = 3);
+    VARIANT("rows, faces 4", .coarse = PMG_ROWS, .degree = 4);
 #undef VARIANT
     return n;
 }

@@ -231,7 +231,7 @@ FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_in
 /* Cells of one shape and order, as arrays. In an array of these structs all have the size of the first. */
 typedef struct facet_cells {
     size_t size;          /* sizeof(facet_cells) */
-    const char *shape;    /* "triangle" or "quad"; "tet" or "hex" */
+    const char *shape;    /* "triangle" or "quad"; "tet", "hex", "prism" or "pyramid" */
     int order;            /* of the geometry, 1 .. 9 */
     int64_t count;        /* of the cells */
     const int64_t *nodes; /* count * nodes of a cell: rows of the points */
@@ -498,19 +498,18 @@ typedef struct facet_options {
                                    "additive", "chebyshev"; of continuous "none", "jacobi", and
                                    cycles: "gmg", or with vertex patches "patches" */
     const char *cycle;          /* of all these cycles: "auto" (NULL), "V", "W", "F", "full" */
-    const char *smoother;  /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "rows", "vertices", "fsai",
-                              "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
-                              "point", "jacobi", "chebyshev" */
-    int smoother_degree;   /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
-    const char *precision; /* of the preconditioners pmg, additive, chebyshev, gmg, patches: "auto"
-                              (NULL), "double", "mixed" (single) */
-    const char *coarse_device; /* of the coarse levels of pmg and gmg; NULL: that of the context */
-    int64_t coarse_unknowns;   /* of gmg: levels of at most so many unknowns are coarse; 0: the last one */
-    const char *degrees;       /* of gmg, those between the degree and 1: "auto" (NULL), "arithmetic", "even",
-                                  "geometric", "straight" */
-    double fill;               /* of the smoother fsai: its entries against those of the matrix; 0: 1 */
-    int warm_start;            /* the iteration begins with what the solutions before make of the data */
-    int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
+    const char *smoother;       /* "auto" (NULL); of pmg "faces"; of gmg also "rows", "fsai"; of continuous
+                                   "patches", "additive", "point", "jacobi", "chebyshev" */
+    int smoother_degree;        /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
+    const char *precision;      /* of the preconditioners pmg, additive, chebyshev, gmg, patches: "auto"
+                                   (NULL), "double", "mixed" (single) */
+    const char *coarse_device;  /* of the coarse levels of pmg and gmg; NULL: that of the context */
+    int64_t coarse_unknowns;    /* of gmg: levels of at most so many unknowns are coarse; 0: the last one */
+    const char *degrees; /* of gmg, those between the degree and 1: "auto" (NULL), "arithmetic", "even",
+                            "geometric", "straight" */
+    double fill;         /* of the smoother fsai: its entries against those of the matrix; 0: 1 */
+    int warm_start;      /* the iteration begins with what the solutions before make of the data */
+    int watch;           /* measure the rate of every level (facet_solver_level), which costs time */
     int max_iterations;
     double rtol;  /* on the true residual |F - K uhat| / |F| */
     double error; /* 0, or what the estimate of the algebraic error (facet_report) is to fall below; rtol,

@@ -100,9 +100,14 @@ struct box_step {
 };
 
 /* The second sweep of conjugate gradients by three terms: with the residuals s and r of two steps, s the
- * older one, and the coefficients e_s and e_r that belong to them, d = D s + P e_s + b[0] d;   x += a[0] d;
- * d = D r + P e_r + b[1] d;   x += a[1] d    (x NULL: neither) s = r - alpha y + c (r - s) b = 0 ignores d, c
- * = 0 and x NULL ignore s. moments and sums as of box_residual, of the new s. */
+ * older one, and the coefficients e_s and e_r that belong to them,
+ *
+ *     d = D s + P e_s + b[0] d;   x += a[0] d;
+ *     d = D r + P e_r + b[1] d;   x += a[1] d        (where x is not NULL)
+ *     s = r - alpha y + c (r - s)
+ *
+ * b = 0 ignores d; c = 0 and x = NULL ignore s. moments and sums are those of the new s, as box_residual has
+ * them. */
 struct box_recurrence {
     double a[2], b[2], alpha, c;
 };

@@ -142,36 +142,6 @@ static inline int motion_to(int n_components, int turn) {
     return n_components == 2 ? 1 : (turn + 2) % 3;
 }
 
-/* The trace matrix by faces. Row block r (a face) sums its panels; panel p couples it with the unknowns
- * columns[p]
- * .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r += panel' x. */
-struct facet_plan {
-    int64_t n_rows;
-    const int64_t *first;       /* n_rows + 1: first unknown of each row block */
-    const int64_t *panel_first; /* n_rows + 1: first panel of each row block */
-    const int64_t *columns;     /* per panel */
-    const int32_t *sizes;       /* per panel */
-    const int64_t *starts;      /* per panel: where it lies in values */
-    const void *values;         /* numbers of the precision of the vectors */
-};
-
-/* Patches of row blocks whose unknowns are solved for together. Patch p has the row blocks blocks[first[p]]
- * .. blocks[first[p + 1] - 1], all different; its unknowns are theirs in this order. The patches of a colour
- * follow each other, and no panel leads from one to another of them, so that they may be worked on at the
- * same time.
- */
-struct facet_patches {
-    struct facet_plan rows;
-    int64_t n_patches;
-    const int64_t *first;  /* n_patches + 1 */
-    const int64_t *blocks; /* row blocks */
-    const int64_t *starts; /* n_patches: where the inverse of a patch begins */
-    const void *inverses;  /* symmetric, all rows of it; numbers of the precision of the vectors */
-    int n_colours;
-    const int64_t *colour_starts; /* n_colours + 1: patches; on the host */
-    int64_t largest;              /* unknowns of the largest patch */
-};
-
 /* Rows of unknowns, solved in groups of LANES: step s of a group lies at (starts[g] + s) LANES + lane, and a
  * group has as many steps as its longest row. T = (1 + below) diag(1 / inverse) (1 + below)' of each row. */
 struct row_plan {

@@ -1,8 +1,7 @@
 /* Includes TEMPLATE once for each precision, REAL being the type of its numbers: NAME(what) is the name of a
  * function, PICK(a, b) a in double and b in single precision, LANE eight numbers and LANES(what) a function
  * of simd/lane.h for them, PACKET the WIDTH that one register holds of them and PARTS how many of these they
- * are, FOUR four numbers. The
- * includer has defined OF(name). */
+ * are, FOUR four numbers. The includer has defined OF(name). */
 #define REAL        double
 #define NAME(what)  OF(what)
 #define PICK(a, b)  a

@@ -157,7 +157,6 @@ static const struct box_case device_boxes[] = {
 
 #include "device_brick_real.h"
 #include "device_lattice_real.h"
-#include "device_sweep_real.h"
 #undef REAL
 #undef PRECISION
 #undef NAME
@@ -170,7 +169,6 @@ static const struct box_case device_boxes[] = {
 
 #include "device_brick_real.h"
 #include "device_lattice_real.h"
-#include "device_sweep_real.h"
 #undef REAL
 #undef PRECISION
 #undef NAME
@@ -430,7 +428,6 @@ static const struct check {
     {"affine_coefficients", NULL, run_affine_coefficients, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
     {"cell_source", NULL, run_cell_source, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
     {"affine_balance", NULL, run_affine_balance, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
-    {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 19, -1}},
     {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"condense_elastic",
@@ -514,7 +511,6 @@ static const struct check {
      run_cell_apply_full_single,
      1e-5,
      {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
-    {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_form", "box_recur", run_box_terms, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_load", "box_recover", run_box_points, 1e-11, {0, 1, 2, 4, 5, 6, 8, 11, -1}},

@@ -335,7 +335,7 @@ static void variants_solve(void **state) {
         struct setup setup = {.degree = k < 2 ? 3 : 2, .source = "1"};
         boundary(&setup, "neumann");
         make(&setup, bent(k, k < 2 ? 8 : 2, k < 2 ? 2 : 1), &m);
-        for (int smoother = GMG_FACES; smoother <= GMG_SWEEP_VERTICES; smoother++)
+        for (int smoother = GMG_FACES; smoother <= GMG_FSAI; smoother++)
             for (int degrees = GMG_ARITHMETIC; degrees <= GMG_STRAIGHT;
                  degrees += smoother == GMG_FACES ? 1 : 3) {
                 struct gmg_options options = {.smoother = (enum gmg_smoother)smoother,
@@ -523,7 +523,7 @@ static void odd_boxes_fall_back(void **state) {
     make(&setup, unit_box("quad", NULL, 9), &m);
     facet_options_default(&options, sizeof options);
     options.preconditioner = "gmg";
-    options.smoother = "sweep-cells";
+    options.smoother = "fsai";
     ok(run(m.problem, &options, &report, NULL, why));
     assert_string_equal(report.preconditioner, "pmg");
     assert_non_null(strstr(why, "9 x 9"));
@@ -611,12 +611,13 @@ static void keys_that_do_nothing_are_refused(void **state) {
         facet_options o;
         const char *text;
     } bad[] = {
-        {{.preconditioner = "pmg", .smoother = "fsai"}, "pmg has faces and cells"},
+        {{.preconditioner = "pmg", .smoother = "fsai"}, "pmg has faces"},
         {{.preconditioner = "pmg", .degrees = "even"}, "belongs to the preconditioner gmg"},
         {{.preconditioner = "gmg", .fill = 2.0}, "belongs to the smoother fsai"},
         {{.preconditioner = "gmg", .coarse_unknowns = 10}, "needs a coarse_device"},
         {{.preconditioner = "gmg", .degrees = "odd"}, "arithmetic, even, geometric, straight"},
-        {{.preconditioner = "gmg", .smoother = "ilu"}, "sweep-vertices"},
+        {{.preconditioner = "gmg", .smoother = "ilu"}, "fsai"},
+        {{.preconditioner = "gmg", .smoother = "cells"}, "gmg-smoothers"},
         {{.preconditioner = "gmg", .operator_name = "tensor"}, "needs the operator mapped"},
         {{.preconditioner = "gmg", .discretization = "condensed"}, "discretizations hdg and continuous"},
     };

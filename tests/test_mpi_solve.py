@@ -500,7 +500,7 @@ boundary: [{{on: rest, dirichlet: 0}}]
 
     def test_refused(self):
         for solver, word in (("method: direct", "direct"), ("method: cg, preconditioner: amg", "amg"),
-                             ("method: cg, preconditioner: pmg, smoother: cells", "smoother")):
+                             ("method: cg, preconditioner: gmg, smoother: fsai", "smoother")):
             error = self.mpi(2, diffusion("triangle", 2, 1, solver), status=2)
             self.assertIn("not distributed yet", error)
             self.assertIn(word, error)

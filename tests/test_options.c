@@ -230,7 +230,7 @@ static void buffers_may_go_once_there_is_a_solver(void **state) {
          .preconditioner = "gmg",
          .operator_name = "mapped",
          .cycle = "W",
-         .smoother = "cells",
+         .smoother = "faces",
          .precision = "double",
          .coarse_device = "ref",
          .degrees = "even",

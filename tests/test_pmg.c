@@ -480,7 +480,6 @@ static void row_modes_cure_small_tau(void **state) {
             struct pmg_options options, without;
             pmg_options_default(&options);
             options.last = COARSE_FACTOR; /* what is compared are the spaces, with the same smoother */
-            options.smoother = PMG_FACES;
             options.degree = 4;
             without = options;
             without.coarse = PMG_CONTINUOUS;
@@ -501,18 +500,16 @@ static void variants_solve(void **state) {
         struct solved s;
         condensed(&setup, &s, k, k < 2 ? 12 : 4, 3, NULL);
         for (int coarse = PMG_CONSTANT; coarse <= PMG_PIECES; coarse++)
-            for (int smoother = PMG_FACES; smoother <= PMG_CELLS; smoother++)
-                for (int last = COARSE_FACTOR; last <= COARSE_AMG; last++) {
-                    struct pmg_options options = {
-                        .coarse = (enum pmg_coarse)coarse,
-                        .smoother = (enum pmg_smoother)smoother,
-                        .last = (enum coarse_wish)last,
-                        .between = -1,
-                        .precision = smoother == PMG_CELLS && last == COARSE_AMG ? PMG_MIXED : PMG_DOUBLE};
+            for (int last = COARSE_FACTOR; last <= COARSE_AMG; last++)
+                for (int single = 0; single < 2; single++) {
+                    struct pmg_options options = {.coarse = (enum pmg_coarse)coarse,
+                                                  .last = (enum coarse_wish)last,
+                                                  .between = -1,
+                                                  .precision = single ? PMG_MIXED : PMG_DOUBLE};
                     int n = count(&s, &options, NULL);
                     if (!(n <= 40))
-                        fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", multigrid_shapes[k],
-                                 coarse, smoother, last, n);
+                        fail_msg("%s, coarse %d, last %d, single %d: %d iterations", multigrid_shapes[k],
+                                 coarse, last, single, n);
                 }
         release(&s);
         facet_mesh_destroy((facet_mesh **)&setup.mesh);
@@ -643,7 +640,7 @@ static void keys_that_do_nothing_are_refused(void **state) {
     options.cycle = "W";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "a cycle belongs to");
     options.cycle = NULL;
-    options.smoother = "cells";
+    options.smoother = "faces";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "smoother belongs to");
     options.smoother = NULL;
     options.method = "multigrid";
@@ -670,7 +667,6 @@ static void failed_allocations_leak_nothing(void **state) {
     struct facet_solver *v = s.solver;
     for (int variant = 0; variant < 4; variant++) {
         struct pmg_options options = {.between = -1,
-                                      .smoother = variant == 1 ? PMG_CELLS : PMG_SMOOTHER_AUTO,
                                       .coarse = variant == 1 ? PMG_CONTINUOUS : PMG_COARSE_AUTO,
                                       .last = variant == 2 ? COARSE_AMG : COARSE_AUTO,
                                       .precision = variant == 3 ? PMG_MIXED : PMG_DOUBLE};

@@ -13,6 +13,19 @@ enum product_form {
 /* PRODUCT_CELLS refers to the matrices, which must outlive it; the other forms copy what they need. */
 facet_status product_create(const struct trace_space *space, const struct trace_matrices *matrices,
                             enum product_form form, struct operator* A);
+/* The trace matrix by faces. Row block r (a face) sums its panels; panel p couples it with the unknowns
+ * columns[p] .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r +=
+ * panel' x. */
+struct facet_plan {
+    int64_t n_rows;
+    const int64_t *first;       /* n_rows + 1: first unknown of each row block */
+    const int64_t *panel_first; /* n_rows + 1: first panel of each row block */
+    const int64_t *columns;     /* per panel */
+    const int32_t *sizes;       /* per panel */
+    const int64_t *starts;      /* per panel: where it lies in values */
+    const void *values;         /* numbers of the precision of the vectors */
+};
+
 /* The loops of FACETS (y = K x) and ELL: `width` entries in every row, entry k of row i at [k * n_rows + i],
  * column -1: none. On the host. */
 void facet_product(const struct facet_plan *plan, const double *x, double *y);

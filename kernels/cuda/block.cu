@@ -154,49 +154,6 @@ template <typename R> __global__ void solve_rows(const struct row_plan p, const 
     }
 }
 
-// A block of threads for a patch of the colour: residuals of its row blocks, a sync, and the inverse of them.
-template <typename R>
-__global__ void sweep(const struct facet_patches p, int64_t first_patch, const R *f, R *x, R *scratch) {
-    const struct facet_plan rows = p.rows;
-    const int64_t patch = first_patch + blockIdx.x;
-    const R *values = (const R *)rows.values, *B = (const R *)p.inverses + p.starts[patch];
-    R *r = scratch + blockIdx.x * p.largest;
-    int64_t n = 0;
-    for (int64_t k = p.first[patch]; k < p.first[patch + 1]; k++) {
-        const int64_t b = p.blocks[k], first = rows.first[b], m = rows.first[b + 1] - first;
-        for (int64_t i = threadIdx.x; i < m; i += blockDim.x) {
-            R sum = f[first + i];
-            for (int64_t q = rows.panel_first[b]; q < rows.panel_first[b + 1]; q++)
-                for (int64_t j = 0; j < rows.sizes[q]; j++)
-                    sum -= values[rows.starts[q] + j * m + i] * x[rows.columns[q] + j];
-            r[n + i] = sum;
-        }
-        n += m;
-    }
-    __syncthreads();
-    int64_t row = 0;
-    for (int64_t k = p.first[patch]; k < p.first[patch + 1]; k++) {
-        const int64_t b = p.blocks[k], first = rows.first[b], m = rows.first[b + 1] - first;
-        for (int64_t i = threadIdx.x; i < m; i += blockDim.x) { // symmetric: by columns
-            R sum = x[first + i];
-            for (int64_t j = 0; j < n; j++) sum += B[j * n + row + i] * r[j];
-            x[first + i] = sum;
-        }
-        row += m;
-    }
-}
-
-template <typename R>
-void sweep_all(const struct facet_patches *p, int backward, const R *f, R *x, R *scratch) {
-    for (int k = 0; k < p->n_colours; k++) {
-        const int colour = backward ? p->n_colours - 1 - k : k;
-        const int64_t begin = p->colour_starts[colour], n = p->colour_starts[colour + 1] - begin;
-        if (n == 0 || !may_launch()) continue;
-        sweep<R><<<(unsigned)n, 64>>>(*p, begin, f, x, scratch);
-        launched("facet_sweep");
-    }
-}
-
 template <typename R> void solve_all_rows(const struct row_plan *plan, const R *x, R *y) {
     if (plan->n_groups == 0 || !may_launch()) return;
     solve_rows<R><<<blocks_of(plan->n_groups * L, THREADS), THREADS>>>(*plan, x, y);
@@ -242,20 +199,6 @@ using namespace facet;
     }                                                                                                        \
     void NAME(row_solve)(const struct row_plan *plan, const REAL *x, REAL *y) {                              \
         solve_all_rows(plan, x, y);                                                                          \
-    }                                                                                                        \
-    void NAME(facet_sweep)(const struct facet_patches *patches, int backward, const REAL *f, REAL *x,        \
-                           REAL *scratch) {                                                                  \
-        sweep_all(patches, backward, f, x, scratch);                                                         \
     }
 BLOCK_KERNELS(double, DOUBLE_NAME)
 BLOCK_KERNELS(float, SINGLE_NAME)
-
-// Residuals of all patches of a colour.
-int64_t facet_sweep_scratch_cuda(const struct facet_patches *patches) {
-    int64_t most = 0;
-    for (int k = 0; k < patches->n_colours; k++) {
-        const int64_t n = patches->colour_starts[k + 1] - patches->colour_starts[k];
-        most = n > most ? n : most;
-    }
-    return most * patches->largest;
-}

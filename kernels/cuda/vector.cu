@@ -177,7 +177,6 @@ struct kernels make_table() {
     BOTH(lane_smooth);
     BOTH(cell_apply);
     BOTH(cell_apply_full);
-    BOTH(facet_sweep);
     BOTH(row_solve);
     BOTH(brick_apply);
     BOTH(brick_diagonal);
@@ -199,7 +198,6 @@ struct kernels make_table() {
     ONE(cell_half_pays);
     ONE(cell_parts);
     ONE(cell_run);
-    ONE(facet_sweep_scratch);
     ONE(lane_invert);
     ONE(face_blocks);
     ONE(face_sums);

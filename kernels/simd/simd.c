@@ -14,7 +14,7 @@ const struct kernels *OF(kernels)(void) {
         BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen), BOTH(add),
         ONE(put_entries), BOTH(csr_apply), BOTH(block_apply), BOTH(block_smooth),
         BOTH(lane_smooth),
-        BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), ONE(cell_parts), BOTH(facet_sweep), ONE(facet_sweep_scratch),
+        BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), ONE(cell_parts),
         ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), ONE(cell_half_pays), BOTH(row_solve),
         BOTH(part_prolong), BOTH(part_restrict), ONE(cell_lower), ONE(cell_summary),
         ONE(condense_affine), ONE(affine_solve), ONE(condense_scratch), ONE(condense_sum), ONE(sum_solve),

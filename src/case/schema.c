@@ -305,15 +305,14 @@ static const struct schema_entry table[] = {
         "alone, where it is `auto`.",
         OPTION(CYCLE), .fallback = "auto"),
     ROW("solver.smoother", SCHEMA_WORD,
-        "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a "
-        "cell. Of `gmg` also over those of single faces and (2D) along rows of quads, over those around a "
-        "vertex, or over a factored sparse approximate inverse (`fsai`), or sweeps over patches one after "
-        "the other. Of `method: continuous`: vertex patches colour by colour (`patches`) or "
+        "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces. Of `gmg` also over "
+        "those and (2D) along rows of quads, or over a factored sparse approximate inverse (`fsai`). Of "
+        "`method: continuous`: vertex patches colour by colour (`patches`) or "
         "all at once and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev "
         "polynomial over the diagonal.",
         OPTION(SMOOTHER), .fallback = "auto"),
     ROW("solver.smoother_degree", SCHEMA_INTEGER,
-        "Of this polynomial; 0: chosen. Of sweeps, `patches`, `additive` and `point`: how many steps.",
+        "Of this polynomial; 0: chosen. Of `patches`, `additive` and `point`: how many steps.",
         FROM_TO(0, 16), .fallback = "0"),
     ROW("solver.precision", SCHEMA_WORD,
         "Of `pmg`, `gmg`, `patches`, `additive` and `chebyshev`: `mixed` runs the preconditioner in single "

@@ -445,18 +445,6 @@ facet_status device_copy_rounded(const struct device *device, enum precision pre
     return status;
 }
 
-facet_status device_copy_numbers(const struct device *device, enum precision precision, void *pointer,
-                                 const double *from_host, int64_t n) {
-    facet_status status = FACET_OK;
-    double *copy = NULL;
-    if (precision == F64) return device_copy(device, pointer, from_host, (size_t)n, sizeof *from_host);
-    TRY(device_copy(device, &copy, from_host, (size_t)n, sizeof *copy));
-    TRY(device_copy_rounded(device, precision, pointer, copy, n));
-done:
-    device_free(device, &copy);
-    return status;
-}
-
 int device_lanes(const struct device *device) {
     return in_use[device - devices].lanes;
 }

@@ -146,9 +146,6 @@ double vector_norm(const struct vector *x);
 int64_t device_direct_size(const struct device *device);
 /* Steps inside a patch that pay where k varies from cell to cell. */
 int device_inner_steps(const struct device *device);
-/* Allocates n numbers and fills them with those of the host, rounded. *pointer receives the address. */
-facet_status device_copy_numbers(const struct device *device, enum precision precision, void *pointer,
-                                 const double *from_host, int64_t n);
 /* Allocates n numbers and fills them with x, doubles of the same device, rounded. */
 facet_status device_copy_rounded(const struct device *device, enum precision precision, void *pointer,
                                  const double *x, int64_t n);

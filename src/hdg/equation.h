@@ -1,5 +1,5 @@
 /* Equations, as entries of one table: all that the rooms above and the loops of this one ask about what is
- * discretized on the cells. A new equation is a new entry, in a file of its own; problem/equations.h says by
+ * discretized on the cells. A new equation is a new entry, in a file of its own; problem/physics.h says by
  * which words of a user it is chosen.
  *
  * equation_hybrid: diffusion by HDG (hdg.h). equation_condensed: diffusion by continuous Galerkin (K grad u,

@@ -94,8 +94,8 @@ facet_status local_conductivity(struct local *l, int32_t region, int n, const do
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
 int local_constant_conductivity(const struct hdg_data *data, int32_t region, double *K);
 /* Of a singular problem: the sum of all loads, which must vanish up to quadrature, and that of their moduli.
- * totals: by blocks, per
- * cell the integrals of f and of |f|. */
+ * totals: by blocks, for each cell
+ * the integrals of f and of |f|. */
 facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double sums[2]);
 /* check.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
 facet_status local_exact_sizes(const struct hdg *h, double sizes[2]);

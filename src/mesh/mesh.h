@@ -6,10 +6,9 @@
  *
  * A face joins one cell (boundary) or two (interior, periodic). The second cell may be one of another rank,
  * where a mesh is a part of a larger one (part.h): such a face lies on a seam, and not on the boundary.
- * Its frame is the order of its vertices by
- * ascending vertex number, starting with the smallest; the second vertex of a quad face is the smaller
- * neighbour of the first. For a periodic pair the frame is that of the first cell's side, carried over by the
- * pairing. See poly/shape.h for orientations.
+ * Its frame is the order of its vertices by ascending vertex number, starting with the smallest; the second
+ * vertex of a quad face is the smaller neighbour of the first. For a periodic pair the frame is that of the
+ * first cell's side, carried over by the pairing. See poly/shape.h for orientations.
  *
  * Groups are named sets of cells (regions) or of faces (parts of the boundary, or inner surfaces). A cell or
  * face may belong to several groups or to none.

@@ -6,8 +6,8 @@
  * value of `sign` times one polynomial, or times the sum of the squares of several. The coefficients c of
  * Chebyshev polynomials bound a polynomial, |p - c_0| <= sum of the other |c|; where that bound is no
  * obstacle, p is looked at on a finer grid, and Newton's method goes from the local maxima of the grid to
- * those of p, inside the cube or along its faces and edges. Neighbours on
- * the grid tell how much there may be to gain. */
+ * those of p, inside the cube or along its faces and edges. Neighbours on the grid
+ * tell how much there may be to gain. */
 #ifndef FACET_POLY_PEAK_H
 #define FACET_POLY_PEAK_H
 

@@ -64,13 +64,14 @@ struct backend {
     facet_status (*load_there)(struct facet_solver *s, const double *source);
     facet_status (*copy_there)(const struct facet_solver *s, double *u);
     facet_status (*conservation)(const struct facet_solver *s, struct solve_balance *balance);
-    /* What a device that is not the host leaves to it, in words; "" where that is nothing. NULL: the same. */
+    /* Writes what the device leaves to the host, in words; "" means nothing. NULL means that it leaves
+     * nothing. */
     void (*on_host)(const struct facet_solver *s, char *text, size_t bytes);
-    /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
-     * number. */
-    /* Makes the loads of the boundary anew, and with FACET_TRACE in `what` the matrices of its cells. NULL:
-     * every load does, and no matrix depends on the boundary. */
+    /* Makes the loads of the boundary anew, and with FACET_TRACE in `what` the matrices of its cells. NULL
+     * means that every load does, and that no matrix depends on the boundary. */
     facet_status (*renew)(struct facet_solver *s, int what);
+    /* The next solve begins with the traces of this u; the reaction becomes this number. NULL: cannot be
+     * done. */
     facet_status (*set_guess)(struct facet_solver *s, const double *u);
     facet_status (*set_reaction)(struct facet_solver *s, double reaction);
     /* NULL where there is none. */

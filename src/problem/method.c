@@ -43,7 +43,7 @@
 
 /* What the words of cycles mean; AUTO is the caller's business. */
 static const enum mg_cycle cycles[] = {MG_K, MG_V, MG_W, MG_F, MG_FULL};
-_Static_assert(SMOOTHER_SWEEP_VERTICES == (int)GMG_SWEEP_VERTICES && DEGREES_STRAIGHT == (int)GMG_STRAIGHT &&
+_Static_assert(SMOOTHER_FSAI == (int)GMG_FSAI && DEGREES_STRAIGHT == (int)GMG_STRAIGHT &&
                    PRECISION_MIXED == (int)PMG_MIXED,
                "these words stand in the order of the enums they become");
 
@@ -261,9 +261,6 @@ static facet_status make_pmg(struct facet_solver *s) {
     options.precision = precision_of(s);
     options.elsewhere = s->context->elsewhere;
     options.degree = s->options.smoother_degree;
-    options.smoother = s->options.smoother == SMOOTHER_FACES   ? PMG_FACES
-                       : s->options.smoother == SMOOTHER_CELLS ? PMG_CELLS
-                                                               : PMG_SMOOTHER_AUTO;
     TRY(find_coarse_device(s, &options.coarse_device));
     TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
     TRY(take_multigrid(s, &mg));
@@ -292,7 +289,7 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
 
 /* A smoother that p-multigrid does not have. */
 static int wants_gmg_smoother(const struct options *o) {
-    return o->smoother != SMOOTHER_AUTO && o->smoother != SMOOTHER_FACES && o->smoother != SMOOTHER_CELLS;
+    return o->smoother != SMOOTHER_AUTO && o->smoother != SMOOTHER_FACES;
 }
 
 /* Something that only geometric multigrid has. */
@@ -557,8 +554,7 @@ static facet_status check_part(const struct facet_solver *s) {
             what = word;
     else if (o->smoother == SMOOTHER_ROWS && !device_is_host(s->context->device))
         what = "the smoother rows on this device";
-    else if ((wants_gmg_smoother(o) && o->smoother != SMOOTHER_ROWS) || o->smoother == SMOOTHER_CELLS ||
-             o->coarse_unknowns > 0)
+    else if ((wants_gmg_smoother(o) && o->smoother != SMOOTHER_ROWS) || o->coarse_unknowns > 0)
         what = "a smoother other than faces and rows, or a second device,";
     else if (o->cycle == CYCLE_FULL)
         what = "the cycle full";

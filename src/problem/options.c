@@ -58,6 +58,8 @@ void facet_options_default(facet_options *options, size_t size) {
     base_struct_write("facet_options", &defaults, options, sizeof defaults);
 }
 
+#define PATCHES_LEFT "; patches of faces run in 'facet bench gmg-smoothers' only, faces and rows are as fast"
+
 const char *options_left(const char *path, const char *word) {
     static const struct {
         enum option_key key;
@@ -69,6 +71,10 @@ const char *options_left(const char *path, const char *word) {
          "; mm runs in 'facet bench huismann2020' only, mapped solves the same problem"},
         {OPTION_PRECONDITIONER, "stars",
          "; stars runs in 'facet bench huismann2020' only, additive and chebyshev are faster"},
+        {OPTION_SMOOTHER, "cells", PATCHES_LEFT},
+        {OPTION_SMOOTHER, "vertices", PATCHES_LEFT},
+        {OPTION_SMOOTHER, "sweep-cells", PATCHES_LEFT},
+        {OPTION_SMOOTHER, "sweep-vertices", PATCHES_LEFT},
     };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (strcmp(path, option_paths[left[i].key]) == 0 && strcmp(word, left[i].word) == 0)
@@ -159,7 +165,7 @@ void options_write(const struct options *given, facet_options *o) {
 #define SIMPLE             (PLAIN | BIT(PRECONDITIONER_BLOCK))
 #define MULTIGRIDS         (BIT(PRECONDITIONER_PMG) | BIT(PRECONDITIONER_GMG))
 #define OF_CONTINUOUS      (~(BIT(SMOOTHER_PATCHES) - 1)) /* smoothers */
-#define OF_PMG             (BIT(SMOOTHER_AUTO) | BIT(SMOOTHER_FACES) | BIT(SMOOTHER_CELLS))
+#define OF_PMG             (BIT(SMOOTHER_AUTO) | BIT(SMOOTHER_FACES))
 #define PRECONDITIONED     (~(BIT(PRECONDITIONER_AUTO) | BIT(PRECONDITIONER_NONE)))
 #define OF_CYCLES          (KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(PRECISION)) /* keys */
 #define GIVEN              1 /* keys whose first word may be given: its number and this; 0: none was */
@@ -276,7 +282,7 @@ static const struct refusal {
     {KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, BESIDE(COARSE_DEVICE, BIT(COARSE_DEVICE_SAME)),
      "coarse_unknowns needs a coarse_device other than the device itself"},
     {KEY(SMOOTHER), ~OF_PMG, AT_MAPPED, BESIDE(PRECONDITIONER, BIT(PRECONDITIONER_PMG)),
-     "the smoother %w belongs to the preconditioner gmg; pmg has faces and cells"},
+     "the smoother %w belongs to the preconditioner gmg; pmg has faces"},
     {KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(COARSE_DEVICE) | KEY(PRECISION), ANY, AT_MAPPED,
      BESIDE(PRECONDITIONER, ~MULTIGRIDS), "%k belongs to the preconditioners pmg and gmg"},
     {KEY(PRECONDITIONER), BIT(PRECONDITIONER_PMG), AT_MAPPED,

@@ -29,10 +29,8 @@
 #define CYCLE_WORDS(X, K)                                                                                    \
     X(K, AUTO, "auto") X(K, V, "V") X(K, W, "W") X(K, F, "F") X(K, FULL, "full")
 #define SMOOTHER_WORDS(X, K)                                                                                 \
-    X(K, AUTO, "auto") X(K, FACES, "faces") X(K, ROWS, "rows") X(K, CELLS, "cells")                          \
-    X(K, VERTICES, "vertices") X(K, FSAI, "fsai") X(K, SWEEP_CELLS, "sweep-cells")                           \
-    X(K, SWEEP_VERTICES, "sweep-vertices") X(K, PATCHES, "patches") X(K, ADDITIVE, "additive")               \
-    X(K, POINT, "point") X(K, JACOBI, "jacobi") X(K, CHEBYSHEV, "chebyshev")
+    X(K, AUTO, "auto") X(K, FACES, "faces") X(K, ROWS, "rows") X(K, FSAI, "fsai") X(K, PATCHES, "patches")   \
+    X(K, ADDITIVE, "additive") X(K, POINT, "point") X(K, JACOBI, "jacobi") X(K, CHEBYSHEV, "chebyshev")
 #define PRECISION_WORDS(X, K)      X(K, AUTO, "auto") X(K, DOUBLE, "double") X(K, MIXED, "mixed")
 #define COARSE_DEVICE_WORDS(X, K)                                                                            \
     X(K, SAME, "same") X(K, REF, "ref") X(K, CPU, "cpu") X(K, DEBUG, "debug") X(K, CUDA, "cuda")

@@ -5,12 +5,12 @@
  *     r -= alpha q,  |r|,  r.z
  * or, where vectors are what a step costs, by three terms, s being the residual before r:
  *     q = A z,  z.q                                          neither z nor A p is stored
- *     s = r - alpha q + c (r - s),  |s|,  s.z                r and s change their names; x and p every second
- * time With c = alpha beta / (the alpha before) the residuals are the same, and p.A p = z.q - beta r.z /
- * (that alpha). When the recursive residual is small enough, the true one takes its place: in double
- * precision at the end, where rounding may call for another sweep from there; in single precision every few
- * steps, the search going on with the directions it had as long as they fit (van der Vorst and Ye, 2000).
- * Residuals of single precision are in units of |b|, so that they have room. */
+ *     s = r - alpha q + c (r - s),  |s|,  s.z                r and s trade names; x, p every second time
+ * With c = alpha beta / (the alpha before) the residuals of both forms are equal, and p.A p = z.q - beta
+ * r.z / (the alpha before). When the recursive residual is small enough, the true one takes its place: in
+ * double precision at the end, where rounding may call for another sweep from there; in single precision
+ * every few steps, the search going on with the directions it had as long as they fit (van der Vorst and Ye,
+ * 2000). Residuals of single precision are in units of |b|, so that they have room. */
 #include <limits.h>
 #include <math.h>
 

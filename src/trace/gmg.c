@@ -11,7 +11,6 @@
 #include "trace/coarse.h"
 #include "trace/levels.h"
 #include "trace/nested.h"
-#include "trace/patches.h"
 #include "trace/rows.h"
 #include "trace/sides.h"
 
@@ -25,7 +24,6 @@
 #define TENSOR_STEPS         3.0
 #define SOLID_STEPS          5.0
 #define TENSOR_COARSE_STEPS  4.0
-#define CELL_SHARE           0.7
 #define MOST_STEPS           12.0
 /* Row modes are worth a smoother of their own from so much work on. */
 #define MUCH_WORK 4.0
@@ -105,22 +103,8 @@ static facet_status make_smoother(const struct builder *b, const struct stage *s
     level->kind = POLYNOMIAL_FOURTH;
     level->ratio = 1.0;
     level->degree = space == b->finest ? b->steps : b->coarse_steps;
-    switch (b->o.smoother) {
-    case GMG_FSAI:
-        return make_fsai(b, s, level);
-    case GMG_CELLS:
-        return operator_create_patches(space, s->matrices, TRACE_PATCH_CELL, &level->D);
-    case GMG_VERTICES:
-        return operator_create_patches(space, s->matrices, TRACE_PATCH_VERTEX, &level->D);
-    case GMG_SWEEP_CELLS:
-        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_CELL, level->degree, b->single,
-                                     &level->smoother);
-    case GMG_SWEEP_VERTICES:
-        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_VERTEX, level->degree, b->single,
-                                     &level->smoother);
-    default:
-        return make_faces(b, s, &level->D);
-    }
+    if (b->o.other.make != NULL) return b->o.other.make(b->o.other.data, space, s->matrices, level);
+    return b->o.smoother == GMG_FSAI ? make_fsai(b, s, level) : make_faces(b, s, &level->D);
 }
 
 /* Appends the stage. A: the product, borrowed; NULL: made here. */
@@ -311,10 +295,9 @@ static facet_status choose_steps(struct builder *b, const struct trace_matrices 
     enum gmg_smoother smoother = b->o.smoother;
     b->steps = b->coarse_steps = b->o.steps;
     if (b->o.steps > 0) goto done;
-    b->steps = b->coarse_steps = smoother == GMG_FSAI || smoother == GMG_VERTICES ? 2 : 1;
-    if (smoother != GMG_FACES && smoother != GMG_ROWS && smoother != GMG_CELLS) goto done;
+    b->steps = b->coarse_steps = 2;
+    if (smoother == GMG_FSAI) goto done;
     TRY(trace_extra_work(b->finest, matrices, &more));
-    if (smoother == GMG_CELLS) more *= CELL_SHARE;
     if (tensor && smoother == GMG_FACES) steps = fmax(steps, TRACE_TENSOR_WORK * sqrt(constant));
     b->steps = (int)fmin(round(more * steps), MOST_STEPS);
     b->coarse_steps = (int)fmin(round(more * coarse), MOST_STEPS);

@@ -23,23 +23,14 @@
 /* The degrees between k and 1. AUTO: what was measured to be fastest (docs/gmg.md). */
 enum gmg_degrees { GMG_DEGREES_AUTO, GMG_ARITHMETIC, GMG_EVEN, GMG_GEOMETRIC, GMG_STRAIGHT };
 /* Chebyshev polynomials over blocks of single faces, these with the row modes of quads solved along their
- * rows on the finest level (trace/rows.h), of all faces of a cell, of all faces around a vertex, or over a
- * factored sparse approximate inverse; or multiplicative sweeps over the same patches. */
-enum gmg_smoother {
-    GMG_SMOOTHER_AUTO,
-    GMG_FACES,
-    GMG_ROWS,
-    GMG_CELLS,
-    GMG_VERTICES,
-    GMG_FSAI,
-    GMG_SWEEP_CELLS,
-    GMG_SWEEP_VERTICES
-};
+ * rows on the finest level (trace/rows.h), or over a factored sparse approximate inverse. */
+enum gmg_smoother { GMG_SMOOTHER_AUTO, GMG_FACES, GMG_ROWS, GMG_FSAI };
 
 /* All zero: what the program would choose. */
 struct gmg_options {
     enum gmg_degrees degrees;
     enum gmg_smoother smoother;
+    struct trace_smoother other; /* in its place */
     enum pmg_precision precision;
     int steps;                          /* before and after the coarse correction; 0: chosen by level */
     double fill;                        /* of FSAI: nnz(G) / nnz(lower triangle of A); 0: 1 */

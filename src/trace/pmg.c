@@ -9,7 +9,6 @@
 #include "solve/jumps.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
-#include "trace/patches.h"
 
 /* Chebyshev steps before and after the coarse correction: more on stretched cells, and on quads and hexes in
  * proportion to the root of trace_smoothing_constant. Iterations fall as the degree rises, so that the work
@@ -80,7 +79,6 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     if (b->o.coarse == PMG_RIGID && b->o.incompressible) degree *= RIGID_WORK;
     if (space->mesh->dim == 2 && !b->tensor && more == 1.0) degree = TRIANGLE_DEGREE;
     if (b->tensor) degree = fmax(degree, TRACE_TENSOR_WORK * sqrt(constant));
-    if (b->o.smoother == PMG_CELLS) degree *= 0.7;
     b->o.degree = (int)fmin(round(degree), LARGEST_DEGREE);
     return FACET_OK;
 }
@@ -156,7 +154,6 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
     b->chains = o->coarse == PMG_PIECES && b->pieces.chains;
     TRY(trace_choose_single(space, matrices, o->precision, &b->single));
-    if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     b->scalar_constants = o->coarse == PMG_CONSTANT && space->n_components == 1;
     int continuous = o->coarse == PMG_CONTINUOUS || o->coarse == PMG_PIECES || o->coarse == PMG_FLUXES;
@@ -185,9 +182,8 @@ static facet_status append(struct builder *b, const struct stage *s, const struc
         *own = (struct operator){0};
     }
     base_memory_read(&before);
-    TRY(b->o.smoother == PMG_CELLS
-            ? operator_create_patches(s->space, s->matrices, TRACE_PATCH_CELL, &level.D)
-            : trace_block_inverse(s->space, s->matrices, &level.D));
+    TRY(b->o.smoother.make != NULL ? b->o.smoother.make(b->o.smoother.data, s->space, s->matrices, &level)
+                                   : trace_block_inverse(s->space, s->matrices, &level.D));
     snprintf(name, sizeof name, "k=%d", s->space->degree);
     TRY(trace_level_append(b->mg, &level));
     base_memory_read(&after);
@@ -301,15 +297,15 @@ done:
 }
 
 /* With k = 1 and no Dirichlet face, linear functions and row modes are not independent (a chessboard of
- * vertices); a lonely cell's patch is singular. What is then not positive definite gives way to
- * the plain choice, unless the caller insists. */
+ * vertices). What is then not positive definite gives way to the plain choice, unless the caller insists. */
 facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
                               const struct operator* A, const struct pmg_options *options,
                               struct multigrid **mg) {
     struct pmg_options plain = *options;
     facet_status status = create(space, matrices, A, options, mg);
-    if (status != FACET_NOT_CONVERGED || team_size(mesh_team(space->mesh)) > 1) return status;
-    if (options->coarse == PMG_COARSE_AUTO) plain.coarse = PMG_CONTINUOUS;
-    if (options->smoother == PMG_SMOOTHER_AUTO) plain.smoother = PMG_FACES;
+    if (status != FACET_NOT_CONVERGED || options->coarse != PMG_COARSE_AUTO ||
+        team_size(mesh_team(space->mesh)) > 1)
+        return status;
+    plain.coarse = PMG_CONTINUOUS;
     return create(space, matrices, A, &plain, mg);
 }

@@ -2,8 +2,8 @@
  * degree, a continuous linear space below them, then algebraic multigrid or a Cholesky factor.
  *
  * The finest level is applied from the element matrices; K is never assembled. Every level smooths with a
- * Chebyshev polynomial over the inverted blocks of single faces, or over those of all faces of a cell.
- * docs/pmg.md compares the coarse spaces and smoothers by measurement; AUTO takes the best.
+ * Chebyshev polynomial over the inverted blocks of single faces. docs/pmg.md compares the coarse spaces and
+ * smoothers by measurement; AUTO takes the best.
  */
 #ifndef FACET_TRACE_PMG_H
 #define FACET_TRACE_PMG_H
@@ -28,7 +28,6 @@ enum pmg_coarse {
     PMG_NORMALS,
     PMG_RIGID
 };
-enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
  * it.
  */
@@ -37,10 +36,19 @@ enum pmg_precision { PMG_PRECISION_AUTO, PMG_DOUBLE, PMG_MIXED };
 /* Fills the near-null vectors in the free numbering, one after the other. */
 typedef facet_status pmg_modes(void *data, double *modes);
 
+/* A smoother in place of the blocks of single faces: fills the D of a level (with kind, ratio and degree, if
+ * these are to be others) or its smoother. make NULL: none. */
+struct trace_level;
+struct trace_smoother {
+    facet_status (*make)(void *data, const struct trace_space *space, const struct trace_matrices *matrices,
+                         struct trace_level *level);
+    void *data;
+};
+
 struct solve_elsewhere;
 struct pmg_options {
     enum pmg_coarse coarse;
-    enum pmg_smoother smoother;
+    struct trace_smoother smoother;
     enum coarse_wish last; /* how the last of these spaces is solved */
     enum pmg_precision precision;
     int degree;  /* of the polynomial; 0: chosen */

@@ -1,9 +1,9 @@
-/* Private to the room: which faces make a patch, and K by rows of faces. All in the free numbering; a block
+/* Which faces make a patch, and K by rows of faces. All in the free numbering; a block
  * is a free face. On the host. */
-#ifndef FACET_TRACE_PATCH_SETS_H
-#define FACET_TRACE_PATCH_SETS_H
+#ifndef FACET_BENCH_PAPERS_FACE_PATCH_SETS_H
+#define FACET_BENCH_PAPERS_FACE_PATCH_SETS_H
 
-#include "trace/patches.h"
+#include "bench/papers/face_patches.h"
 
 struct patch_set {
     int64_t n;
@@ -18,7 +18,7 @@ facet_status patch_set_create(const struct trace_space *space, enum trace_patch 
 facet_status patch_set_colour(const struct trace_space *space, struct patch_set *set);
 void patch_set_destroy(struct patch_set *set); /* safe on a zeroed struct, and twice */
 
-/* The row of every block in panels, one for every block it is coupled with (kernels.h: facet_plan). */
+/* The row of every block in panels, one for every block it is coupled with (facet_plan). */
 struct block_rows {
     int64_t n_panels, n_values;
     int64_t *panel_first; /* n_free_faces + 1 */

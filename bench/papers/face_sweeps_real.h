@@ -1,10 +1,10 @@
-/* Sweeps over patches for numbers of type REAL: sweep.c includes
- * this once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
+/* Sweeps over patches for numbers of type REAL: face_sweeps.c includes this once for each precision, with
+ * NAME(what) the name of a function, LANE eight numbers and LANES(what) a
  * function of lane.h for them. */
 
 /* r = r - K x of row block b, which has m unknowns and stays in registers, in two sums so that one need not
  * wait for the other. m is a constant where this is inlined. */
-INLINE void NAME(subtract_panels)(const struct facet_patches *p, int m, int64_t b, const REAL *x, REAL *r) {
+INLINE void NAME(subtract_panels)(const struct face_patches *p, int m, int64_t b, const REAL *x, REAL *r) {
     const struct facet_plan *rows = &p->rows;
     LANE even[ROW_LANES], odd[ROW_LANES];
     for (int i = 0; i < m; i += L) {
@@ -25,7 +25,7 @@ INLINE void NAME(subtract_panels)(const struct facet_patches *p, int m, int64_t 
 }
 
 /* The same for rows too many for registers. */
-static void NAME(subtract_long)(const struct facet_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
+static void NAME(subtract_long)(const struct face_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
     const struct facet_plan *rows = &p->rows;
     for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++) {
         const REAL *panel = (const REAL *)rows->values + rows->starts[k], *from = x + rows->columns[k];
@@ -35,7 +35,7 @@ static void NAME(subtract_long)(const struct facet_patches *p, int64_t m, int64_
 }
 
 /* One short list of sizes for which the row block stays in registers. */
-static void NAME(subtract_any)(const struct facet_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
+static void NAME(subtract_any)(const struct face_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
     switch (m) {
     case 1:
         NAME(subtract_panels)(p, 1, b, x, r);
@@ -93,7 +93,7 @@ static void NAME(multiply_inverse)(int64_t n, const REAL *B, const REAL *restric
         for (int64_t i = 0; i < n; i++) d[i] += B[i] * r[j];
 }
 
-static void NAME(take_patch)(const struct facet_patches *p, int64_t patch, const REAL *f, REAL *x, REAL *r) {
+static void NAME(take_patch)(const struct face_patches *p, int64_t patch, const REAL *f, REAL *x, REAL *r) {
     const int64_t *first = p->rows.first;
     REAL *d = r + p->largest + GAP;
     int64_t n = 0;
@@ -108,7 +108,7 @@ static void NAME(take_patch)(const struct facet_patches *p, int64_t patch, const
         for (int64_t i = first[p->blocks[k]]; i < first[p->blocks[k] + 1]; i++) x[i] += *d++;
 }
 
-void NAME(facet_sweep)(const struct facet_patches *p, int backward, const REAL *f, REAL *x, REAL *scratch) {
+void NAME(face_sweep)(const struct face_patches *p, int backward, const REAL *f, REAL *x, REAL *scratch) {
 #pragma omp parallel num_threads(base_threads()) if (p->n_patches > 64)
     for (int k = 0; k < p->n_colours; k++) { /* a barrier keeps colours apart */
         int colour = backward ? p->n_colours - 1 - k : k;

@@ -1,6 +1,6 @@
 /* Patches of faces around cells, vertices and edges; their colours; K by rows of faces, and its parts that
- * belong to patches. See patch_sets.h. */
-#include "trace/patch_sets.h"
+ * belong to patches. See face_patch_sets.h. */
+#include "bench/papers/face_patch_sets.h"
 
 #include <string.h>
 

@@ -1,11 +1,12 @@
-/* Schwarz smoothers on the trace: patches added up, or swept one colour after another. See patches.h. */
-#include "trace/patches.h"
+/* Schwarz smoothers on the trace: patches added up, or swept one colour after another. See face_patches.h. */
+#include "bench/papers/face_patches.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "trace/patch_sets.h"
+#include "bench/papers/face_patch_sets.h"
+#include "trace/levels.h"
 #include "trace/slots.h"
 
 /* Unknowns of a patch that the product with lanes of them has room for. */
@@ -204,7 +205,7 @@ done:
 
 struct sweep {
     const struct device *device;
-    struct facet_patches plan; /* its arrays are owned, on the device but for the colours */
+    struct face_patches plan; /* its arrays are owned */
     int steps;
     enum precision precision;
     void *scratch;
@@ -213,7 +214,7 @@ struct sweep {
 static void sweep_free(struct smoother *s) {
     struct sweep *sweep = s->data;
     if (sweep == NULL) return;
-    struct facet_patches *p = &sweep->plan;
+    struct face_patches *p = &sweep->plan;
     void *arrays[] = {&p->rows.first,  &p->rows.panel_first, &p->rows.columns, &p->rows.sizes,
                       &p->rows.starts, &p->rows.values,      &p->first,        &p->blocks,
                       &p->starts,      &p->inverses};
@@ -225,7 +226,10 @@ static void sweep_free(struct smoother *s) {
 
 static void sweep_run(const struct sweep *s, int backward, const struct vector *f, struct vector *x) {
     for (int k = 0; k < s->steps; k++)
-        device_facet_sweep(s->device, s->precision, &s->plan, backward, f->numbers, x->numbers, s->scratch);
+        if (s->precision == F32)
+            face_sweep_single(&s->plan, backward, f->numbers, x->numbers, s->scratch);
+        else
+            face_sweep(&s->plan, backward, f->numbers, x->numbers, s->scratch);
 }
 
 static void sweep_smooth(const struct smoother *s, const struct operator* A, const struct vector *f,
@@ -241,6 +245,18 @@ static void sweep_post(const struct smoother *s, const struct operator* A, const
     sweep_run(s->data, 1, f, x);
 }
 
+static facet_status copy_numbers(const struct device *device, enum precision precision, void *pointer,
+                                 const double *from_host, int64_t n) {
+    facet_status status = FACET_OK;
+    double *copy = NULL;
+    if (precision == F64) return device_copy(device, pointer, from_host, (size_t)n, sizeof *from_host);
+    TRY(device_copy(device, &copy, from_host, (size_t)n, sizeof *copy));
+    TRY(device_copy_rounded(device, precision, pointer, copy, n));
+done:
+    device_free(device, &copy);
+    return status;
+}
+
 static facet_status upload_rows(const struct trace_space *space, const struct block_rows *rows,
                                 struct sweep *s) {
     facet_status status = FACET_OK;
@@ -253,7 +269,7 @@ static facet_status upload_rows(const struct trace_space *space, const struct bl
     TRY(device_copy(device, &plan->columns, rows->columns, n_panels, sizeof(int64_t)));
     TRY(device_copy(device, &plan->sizes, rows->sizes, n_panels, sizeof(int32_t)));
     TRY(device_copy(device, &plan->starts, rows->starts, n_panels, sizeof(int64_t)));
-    TRY(device_copy_numbers(device, s->precision, &plan->values, rows->values, rows->n_values));
+    TRY(copy_numbers(device, s->precision, &plan->values, rows->values, rows->n_values));
 done:
     return status;
 }
@@ -262,7 +278,7 @@ static facet_status upload_patches(const struct trace_space *space, const struct
                                    struct patch_set *set, struct sweep *s) {
     facet_status status = FACET_OK;
     const struct device *device = s->device;
-    struct facet_patches *plan = &s->plan;
+    struct face_patches *plan = &s->plan;
     int64_t *starts = NULL, n_values = 0;
     double *inverses = NULL;
     TRY(ALLOC(starts, set->n));
@@ -274,7 +290,7 @@ static facet_status upload_patches(const struct trace_space *space, const struct
     TRY(ALLOC(inverses, n_values));
     TRY(invert_patches(space, rows, set, set->n, NULL,
                        &(struct inverses){.starts = starts, .values = inverses}));
-    TRY(device_copy_numbers(device, s->precision, &plan->inverses, inverses, n_values));
+    TRY(copy_numbers(device, s->precision, &plan->inverses, inverses, n_values));
     TRY(device_copy(device, &plan->starts, starts, (size_t)set->n, sizeof *starts));
     TRY(device_copy(device, &plan->first, set->first, (size_t)set->n + 1, sizeof *set->first));
     TRY(device_copy(device, &plan->blocks, set->blocks, (size_t)set->first[set->n], sizeof *set->blocks));
@@ -292,13 +308,13 @@ done:
 facet_status smoother_create_sweep(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_patch kind, int steps, enum precision precision,
                                    struct smoother *s) {
-    static const char *const kernels[] = {"facet_sweep", NULL};
     facet_status status = FACET_OK;
     struct patch_set set = {0};
     struct block_rows rows = {0};
     struct sweep *sweep = NULL;
     *s = (struct smoother){.smooth = sweep_smooth, .post = sweep_post, .free = sweep_free};
-    TRY(device_require(matrices->device, "sweeps over patches", kernels));
+    if (!device_is_host(matrices->device))
+        FAIL(FACET_ERROR_INPUT, "sweeps over patches run on devices in the memory of the host");
     TRY(CALLOC(sweep, 1));
     s->data = sweep;
     sweep->device = matrices->device;
@@ -309,11 +325,33 @@ facet_status smoother_create_sweep(const struct trace_space *space, const struct
     TRY(block_rows_create(space, matrices, &rows));
     TRY(upload_rows(space, &rows, sweep));
     TRY(upload_patches(space, &rows, &set, sweep));
-    size_t n = (size_t)device_facet_sweep_scratch(sweep->device, &sweep->plan);
+    size_t n = (size_t)face_sweep_scratch(&sweep->plan);
     TRY(device_alloc(sweep->device, &sweep->scratch, n, precision_size(precision)));
 done:
     patch_set_destroy(&set);
     block_rows_destroy(&rows);
     if (status != FACET_OK) smoother_destroy(s);
     return status;
+}
+
+/* ------------------------------------------------------------------------------ levels */
+
+#define CELL_STEPS 0.7 /* of what single faces need: patches of cells overlap */
+
+static facet_status make_smoother(void *data, const struct trace_space *space,
+                                  const struct trace_matrices *matrices, struct trace_level *level) {
+    const struct face_patch_smoother *o = data;
+    if (o->steps > 0)
+        level->degree = o->steps;
+    else if (o->kind == TRACE_PATCH_CELL && !o->sweeps)
+        level->degree = (int)fmax(1.0, round(CELL_STEPS * level->degree));
+    else
+        level->degree = 2;
+    if (!o->sweeps) return operator_create_patches(space, matrices, o->kind, &level->D);
+    return smoother_create_sweep(space, matrices, o->kind, level->degree, level->single ? F32 : F64,
+                                 &level->smoother);
+}
+
+struct trace_smoother face_patch_smoother(struct face_patch_smoother *o) {
+    return (struct trace_smoother){.make = make_smoother, .data = o};
 }

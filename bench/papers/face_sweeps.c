@@ -4,14 +4,18 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/threads.h"
+#include "bench/papers/face_patches.h"
 #include "kernels/simd/lane.h"
 
 #define GAP       16 /* numbers between pieces of scratch */
 #define ROW_LANES 2  /* of a row block that is held in registers */
 
-#define TEMPLATE "kernels/simd/sweep_real.h"
+#undef OF
+#define OF(name) name
+#define TEMPLATE "bench/papers/face_sweeps_real.h"
 #include "kernels/twice.h"
 
-int64_t OF(facet_sweep_scratch)(const struct facet_patches *p) {
+int64_t face_sweep_scratch(const struct face_patches *p) {
     return 2 * (p->largest + GAP) * base_threads();
 }
