@@ -171,7 +171,7 @@ values: [{name: q, field: flux, take: integral, on: xmin}, {name: d, field: u, t
     def test_slender_cells(self):
         """What a weak contact holds, it holds against the stiffness across slender cells: u of the right part is right to
         1e-7, and where u of the left one is a millionth of that, a note tells how far it may be off there."""
-        F, h = -2.43e-6, 8.48e-12
+        F, h = -2.43e-6, 4e-11  # an ulp of u on the right is 4e-6 of the load
         there = -1 + F / h
         for shape, reaction in (("triangle", 0), ("quad", 0), ("quad", 8.21e-16)):
             height = 6700 if shape == "quad" else 2000
@@ -196,6 +196,38 @@ values: [{{name: left, field: u, at: [0.6, {0.18 * height}]}}, {{name: right, fi
                 told = [float(found[1]) for note in out.get("notes", [])
                         if (found := re.search(r"group 'left' .*error there is about (\S+) of u", note))]
                 self.assertLess(abs(left + 0.6) / 0.6, 10 * max(told + [1e-6]), what)
+
+    def test_a_heavy_robin_side(self):
+        """One cell has the contact and a Robin side whose a is 1e10 of its K: what goes in comes out."""
+        for shape in ALL:
+            out = self.solve(self.bars(shape, cells=[2, 1, 1][:2 if shape in SHAPES[2] else 3]) + """equation: diffusion
+conductivity: [{on: left, value: 11270}, {on: right, value: 8.47e-6}]
+interfaces: [{between: [left, right], conductance: 651}]
+boundary: [{on: xmin, neumann: 3}, {on: xmax, robin: {a: 76300, g: 200141}}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+solver: {method: direct}
+values: [{name: out, field: flux, take: integral, on: xmax}, {name: u, field: u, take: mean, on: left}]
+""")
+            self.near(out["values"]["out"] / 3, 1, 1e-11, shape)
+            u = 200144 / 76300 + 3 * (0.5 / 8.47e-6 + 1 / 651 + 0.25 / 11270)
+            self.near(out["values"]["u"] / u, 1, 1e-10, shape)
+
+    def test_a_heavy_tau(self):
+        """tau far above K/h in the cell of a contact whose modes its radii couple: constants stay constants there."""
+        for shape in ("triangle", "quad"):
+            mesh = self.lattice(shape, cells=[2, 4], region=lambda x: "low" if x[1] < 0.5 else "high",
+                                moved=lambda x: [x[0] + 0.2 * x[0] * (1 - x[0]) * x[1], x[1]])
+            out = self.solve(mesh + """equation: diffusion
+plane: axisymmetric
+conductivity: [{on: low, value: 0.01}, {on: high, value: 1}]
+interfaces: [{between: [low, high], conductance: 1}]
+boundary: [{on: ymin, neumann: 600}, {on: ymax, dirichlet: 3.0e+5}, {on: xmax, neumann: 0}]
+discretization: {degree: 1, tau: 1.0e+7}
+solver: {method: direct}
+values: [{name: high, field: u, at: [0.3, 0.6]}, {name: low, field: u, at: [0.3, 0.1]}]
+""")
+            values = [out["values"]["high"] / (3e5 + 600 * 0.4), out["values"]["low"] / (3e5 + 600 * (0.5 + 1 + 40))]
+            self.near(values, [1, 1], 1e-7, shape)
 
     def assert_told(self, out, wanted, what):
         """Every value is right to 1e-7 of its scale, or the run says how far it may be off."""
