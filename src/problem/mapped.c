@@ -301,7 +301,7 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .forget_data = s,
                                     .roughen = hdg_is_rough(s->hdg) ? hdg_roughen : NULL,
                                     .roughen_data = s->hdg,
-                                    .regard = s->shares.n > 0 ? solver_shares_regard : NULL,
+                                    .regard = solver_regard,
                                     .regard_data = s,
                                     .flexible = s->flexible};
     TRY(find_judge(s, &control.judge));
