@@ -113,6 +113,24 @@ values: [{{name: in, field: flux, take: integral, on: xmax}}, {{name: out, field
                         found = self.solve(case.replace("dirichlet: 0", "robin: {a: 1, g: 0}"))
                         self.near(found["potentials"]["xmax"], 1 + 2e-8, 1e-10, what)
 
+    def test_loose_electrodes(self):
+        """Behind contacts of 1e-14 a potential of a loose solve is off by 1e-5, and its bar says so, to a factor of 3."""
+        for shape in ("triangle", "hex"):
+            for h in (1e-14, 1e-12):
+                for solver in ("method: fgmres, preconditioner: jacobi", "method: cg, preconditioner: block"):
+                    out = self.solve(self.bars(shape) + f"""equation: diffusion
+interfaces: [{{between: [left, right], conductance: {h!r}}}]
+boundary: [{{on: xmin, dirichlet: 0}}, {{on: xmax, total_flux: {h!r}}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2}}
+solver: {{{solver}}}
+values: [{{name: xmax, field: u, take: mean, on: right}}]
+""")
+                    error, bars = abs(out["potentials"]["xmax"] - 1 - h), out.get("bars", {})
+                    bar = bars.get("potential of xmax", {}).get("error", 0.0)
+                    self.assertLess(error, max(3 * bar, 2e-8), f"{shape} {h} {solver}")
+                    self.assertLess(bar, 3 * error + 1e-13, f"{shape} {h} {solver}")
+                    self.assertEqual("xmax" in bars, "potential of xmax" in bars)
+
     def test_orders(self):
         """A solution that varies along the contact: order p + 1 of u and q, p + 2 of u*."""
         for shape in ALL:
