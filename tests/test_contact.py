@@ -247,6 +247,31 @@ values: [{name: high, field: u, at: [0.3, 0.6]}, {name: low, field: u, at: [0.3,
             values = [out["values"]["high"] / (3e5 + 600 * 0.4), out["values"]["low"] / (3e5 + 600 * (0.5 + 1 + 40))]
             self.near(values, [1, 1], 1e-7, shape)
 
+    def test_a_light_tau(self):
+        """What tau / K of 3e-6 leaves inside of the cells of one group is in the bars of u there."""
+        Ks, ends, a, g, left = (3.3e-6, 1740, 0.27, 2.4e-4), (0.2, 0.5, 0.8, 1), 16800, 1.5, -0.927
+        for shape in ("quad", "triangle"):
+            mesh = self.lattice(shape, cells=[2, 10], region=lambda x: f"g{[x[1] < y for y in ends].index(True)}",
+                                moved=lambda x: [x[0] + 0.2 * x[0] * (1 - x[0]) * math.sin(3 * x[1]), x[1]])
+            for rtol in (1e-5, 3e-6, 1e-6):
+                out = self.solve(mesh + f"""equation: diffusion
+plane: axisymmetric
+conductivity: [{", ".join(f"{{on: g{i}, value: {K}}}" for i, K in enumerate(Ks))}]
+interfaces: [{{between: [g2, g3], conductance: 5190}}]
+boundary: [{{on: ymin, dirichlet: {left}}}, {{on: ymax, robin: {{a: {a}, g: {g}}}}}, {{on: xmax, neumann: 0}}]
+discretization: {{degree: 2, tau: 0.005}}
+solver: {{method: cg, preconditioner: block, rtol: {rtol}, max_iterations: 3000}}
+values: [{{name: most, field: u, take: max, on: g1}}, {{name: least, field: u, take: min, on: g1}}]
+""")
+                q = (g / a - left) / (sum(w / K for w, K in zip((0.2, 0.3, 0.3, 0.2), Ks)) + 1 / 5190 + 1 / a)
+                least = left + q * 0.2 / Ks[0]
+                for name, u in ("least", least), ("most", least + q * 0.3 / Ks[1]):
+                    error, bar = abs(out["values"][name] - u), out["bars"][name]["error"]
+                    self.assertLess(error, 5 * bar, f"{shape} {rtol} {name}")
+                    self.assertLess(bar, 1e-4 * abs(u), f"{shape} {rtol} {name}")
+                    if shape == "quad":  # 9e-8 without what is inside
+                        self.assertGreater(bar, 1.4e-7 * abs(u), f"{rtol} {name}")
+
     def assert_told(self, out, wanted, what):
         """Every value is right to 1e-7 of its scale, or the run says how far it may be off."""
         for name, (value, scale) in wanted.items():

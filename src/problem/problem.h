@@ -397,7 +397,8 @@ facet_status solver_shares_create(struct facet_solver *solver);
 void solver_shares_destroy(struct solver_shares *shares);
 facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error);
 facet_status solver_shares_judge(struct facet_solver *solver, double error, double constant);
-/* n more errors of u, each of so much times a trace. */
+/* More errors of u: in every cell, of which q sees nothing; and n of them, each of so much times a trace. */
+facet_status solver_shares_raise(struct facet_solver *solver, const double *cells);
 facet_status solver_shares_add(struct facet_solver *solver, int n, const double *errors,
                                const double *const *traces);
 const char *solver_shares_note(const struct facet_solver *solver, char *text, size_t bytes);

@@ -224,6 +224,17 @@ done:
     return status;
 }
 
+facet_status solver_shares_raise(struct facet_solver *s, const double *cells) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    struct solver_shares *shares = &s->shares;
+    if (shares->n == 0) return FACET_OK;
+    for (int32_t cell = 0; cell < mesh->n_cells; cell++) {
+        const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
+        shares->levels[2 * share] = fmax(shares->levels[2 * share], cells[cell]);
+    }
+    return team_reduce(mesh_team(mesh), TEAM_MAX, 2 * (shares->n + 1), shares->levels);
+}
+
 /* A trace on the faces of a cell: the largest coefficient, and the largest that is not that of a constant. */
 static void size_trace(const struct facet_solver *s, int b, int32_t cell, const double *trace,
                        double sizes[2]) {
