@@ -343,8 +343,9 @@ static facet_status lucky(void *data, int draw, const struct vector *x, struct v
     return FACET_OK;
 }
 
-static facet_status count_errors(void *data, const struct vector *error) {
+static facet_status count_errors(void *data, const struct vector *residual, const struct vector *error) {
     int *n = data;
+    (void)residual;
     *n = error == NULL ? 0 : *n + 1;
     return FACET_OK;
 }

@@ -133,6 +133,8 @@ int run_is_flux(const struct run *run, const struct run_value *value);
 facet_status run_measure_value(const struct facet_solver *solver, struct run_value *value);
 facet_status run_measure_values(struct run *run);
 facet_status run_write_values(const struct run *run);
+/* The trust in a potential, and its error. */
+enum run_trust run_judge_potential(const struct run *run, int i, double *error);
 /* FACET_NOT_CONVERGED names the first value that cannot be trusted. */
 facet_status run_refuse_values(const struct run *run);
 
@@ -168,6 +170,9 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
 const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]);
 /* The largest value of a field at all points where it is asked for, extremes among them. */
 double run_largest_of(const struct run *run, const char *field);
+/* The same of the potential of the electrode of condition i; NULL where it is exact, or is not told. */
+const char *run_potential_note(const struct run *run, int i, char text[RUN_NOTE_BYTES]);
+const char *run_potential_mark(const struct run *run, int i, char text[RUN_NOTE_BYTES]);
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]);
 const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
 

@@ -1,5 +1,6 @@
 /* A run as a JSON object. The names are fixed; a key that does not apply is left out. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -77,20 +78,38 @@ static void write_values(struct json *json, const struct run *run) {
     json_object_end(json);
 }
 
-/* Of the values that are not exact; they stay numbers above. */
+static void write_bar(struct json *json, const char *name, double error, const char *why, int *n) {
+    if ((*n)++ == 0) json_object_begin(json, "bars");
+    json_object_begin(json, name);
+    json_number(json, "error", error);
+    json_string(json, "kind", "estimated");
+    json_string(json, "why", why);
+    json_object_end(json);
+}
+
+/* By the name of its part; where a value has that name, as part of a sentence. */
+static void write_potential_bar(struct json *json, const struct run *run, int i, int *n) {
+    const char *part = run->solver->own.conditions[i].part;
+    char note[RUN_NOTE_BYTES], name[RUN_NOTE_BYTES];
+    double error;
+    int taken = 0;
+    if (run->solver->own.conditions[i].electrode == 0 || !run_potential_note(run, i, note)) return;
+    for (int v = 0; v < run->n_values; v++) taken |= strcmp(run->values[v].wanted->name, part) == 0;
+    snprintf(name, sizeof name, "%s%.400s", taken ? "potential of " : "", part);
+    (void)run_judge_potential(run, i, &error);
+    write_bar(json, name, error, note, n);
+}
+
+/* Of the values and potentials that are not exact; they stay numbers above. */
 static void write_bars(struct json *json, const struct run *run) {
     char note[RUN_NOTE_BYTES];
     int n = 0;
     for (int i = 0; i < run->n_values; i++) {
         const struct run_value *value = &run->values[i];
-        if (!run_value_note(run, value, note)) continue;
-        if (n++ == 0) json_object_begin(json, "bars");
-        json_object_begin(json, value->wanted->name);
-        json_number(json, "error", value->doubt);
-        json_string(json, "kind", "estimated");
-        json_string(json, "why", note);
-        json_object_end(json);
+        if (run_value_note(run, value, note)) write_bar(json, value->wanted->name, value->doubt, note, &n);
     }
+    for (int i = 0; run->solver != NULL && run->report.converged && i < run->solver->own.n_conditions; i++)
+        write_potential_bar(json, run, i, &n);
     if (n > 0) json_object_end(json);
 }
 

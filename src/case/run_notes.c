@@ -71,6 +71,23 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
     return text;
 }
 
+const char *run_potential_note(const struct run *run, int i, char text[RUN_NOTE_BYTES]) {
+    double error;
+    if (run_judge_potential(run, i, &error) == RUN_EXACT) return NULL;
+    snprintf(text, RUN_NOTE_BYTES,
+             "the potential of '%.64s' may be off by %.1g: so much the algebraic errors of u and of what a "
+             "potential sends through the part may change it",
+             run->solver->own.conditions[i].part, error);
+    return text;
+}
+
+const char *run_potential_mark(const struct run *run, int i, char text[RUN_NOTE_BYTES]) {
+    double error;
+    if (run_judge_potential(run, i, &error) != RUN_ROUGH) return NULL;
+    snprintf(text, RUN_NOTE_BYTES, "by the solve alone it may be off by %.1g", error);
+    return text;
+}
+
 /* "the point of value 'a'", "12 of the 101 points of value 'a'". */
 static const char *points_text(const struct run_value *value, int64_t n, char text[160]) {
     if (value->n_points == 0)

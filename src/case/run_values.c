@@ -147,6 +147,15 @@ static void judge_flux(const struct run *run, double largest, struct run_value *
 /* What is below this much of the largest value of a field is nothing beside it. */
 #define LITTLE 1e-8
 
+/* As of a u: of the potential of the electrode of condition i. */
+enum run_trust run_judge_potential(const struct run *run, int i, double *error) {
+    double size;
+    *error = solver_potential_error(run->solver, i, &size);
+    return *error <= CLOSE * size                                    ? RUN_EXACT
+           : *error > fmax(ENOUGH, WORSE * run->report.error) * size ? RUN_ROUGH
+                                                                     : RUN_CLOSE;
+}
+
 static int is_taken(const struct run_value *value) {
     return value->wanted->take != CASE_AT && value->wanted->take != CASE_ALONG;
 }

@@ -30,7 +30,7 @@ struct contact_cell {
     uint8_t slots[SHAPE_MAX_FACES];  /* its faces with a contact, of which it is the second side */
     int starts[SHAPE_MAX_FACES + 1]; /* where the rows f of each of them begin, and their number */
     double *T;                       /* f x n, after condensation */
-    double *inverse;                 /* S^-1: f x f */
+    double *L;                       /* f x f, by rows: S = L L' */
     double stiffest, joined; /* the largest diagonal entries: of K_e before condensation; of K_ff after it */
 };
 /* A second side with a jump. */
@@ -71,8 +71,8 @@ static inline int contact_is_second(const struct hdg *hdg, int block, int32_t ce
 }
 /* Whether it does, over a contact that hardly joins the two: their constants need not be alike. */
 int contact_is_weak(const struct hdg *hdg, int block, int32_t cell, int slot);
-/* K_e (n x n) of the cell at hand, if it is one of them. sums (n): K_e times the constant 1, to more digits
- * than K_e has; overwritten. */
+/* K_e (n x n) of the cell at hand, if it is one of them, without what Robin faces add. sums (n): K_e times
+ * the constant 1, to more digits than K_e has; overwritten. */
 facet_status contact_condense(struct local *l, double *sums, double *K);
 /* The loads of the cells on the trace (as of trace_assemble_vector); what recovery needs of them is kept. */
 void contact_load(const struct hdg *hdg, struct hdg_solution *solution, double *const *locals);

@@ -234,27 +234,8 @@ static facet_status restore_constants(struct local *l, double *K) {
     return FACET_OK;
 }
 
-/* sums: those of K_e without what Robin faces add. */
-static facet_status finish_contact(struct local *l, double *sums, double *K) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    double largest = 0.0;
-    for (int f = 0; f < b->n_faces; f++) {
-        const struct hdg_face_table *table = hdg_face_of(&b->boundary, f);
-        int found;
-        TRY(local_robin(l, f, &found, &largest));
-        for (int q = 0; found && q < table->rule.n; q++)
-            cblas_daxpy(table->m,
-                        l->values[q] * copysign(local_norm(l->hdg->data.mesh->dim,
-                                                           l->normal + q * l->hdg->data.mesh->dim),
-                                                table->rule.w[q]),
-                        table->psi + (int64_t)q * table->m, 1, sums + b->starts[f], 1);
-    }
-    TRY(local_place(contact_condense(l, sums, K), l));
-done:
-    return status;
-}
-
+/* What Robin's a adds comes last: what contacts and sums restore of K_e would be rounded as a is, which may
+ * be far above K. */
 static facet_status hybrid_cell(struct local *l, double *K, double *largest_robin) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
@@ -262,10 +243,11 @@ static facet_status hybrid_cell(struct local *l, double *K, double *largest_robi
     TRY(hybrid_matrix(l));
     TRY(local_eliminate(l, b->N, b->n_trace, K));
     TRY(restore_constants(l, K));
+    if (contact_has_cell(l->hdg, l->block, l->cell)) {
+        TRY(find_sums(l, sums));
+        TRY(local_place(contact_condense(l, sums, K), l));
+    }
     TRY(local_add_robin(l, K, largest_robin));
-    if (!contact_has_cell(l->hdg, l->block, l->cell)) goto done;
-    TRY(find_sums(l, sums));
-    TRY(finish_contact(l, sums, K));
 done:
     return status;
 }
@@ -284,10 +266,9 @@ static facet_status hybrid_finish(struct local *l, double *K, double *largest_ro
         TRY(local_begin(l, l->block, l->cell));
         return hybrid_cell(l, K, largest_robin);
     }
-    TRY(local_add_robin(l, K, largest_robin));
-    if (!contact) goto done;
     memset(l->vector + b->N, 0, (size_t)b->n_trace * sizeof *l->vector);
-    TRY(finish_contact(l, l->vector + b->N, K));
+    if (contact) TRY(local_place(contact_condense(l, l->vector + b->N, K), l));
+    TRY(local_add_robin(l, K, largest_robin));
 done:
     return status;
 }

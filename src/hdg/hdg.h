@@ -291,10 +291,10 @@ int hdg_is_rough(const struct hdg *hdg);
 /* recover.c: what an error of the trace (n_free) is as a solution that has no data; made here. */
 facet_status hdg_recover_error(const struct hdg *hdg, const double *error, struct hdg_solution *solution);
 /* Whether tau is so small that an error of the trace may be far larger inside the cells; and what an error
- * (n_free) is there, relative to u of the solution, in coefficients. */
+ * (n_free) is there: in every cell in the mean square, and relative to u of the solution, in coefficients. */
 int hdg_is_light(const struct hdg *hdg);
 facet_status hdg_error_inside(const struct hdg *hdg, const struct hdg_solution *solution, const double *error,
-                              double *relative);
+                              double *cells, double *relative);
 double
 hdg_doubt(const struct hdg *hdg); /* what rounding in the local problems does to u at least, relative */
 facet_status hdg_roughen(void *hdg, int draw, const struct vector *x, struct vector *r);

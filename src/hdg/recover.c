@@ -158,11 +158,18 @@ done:
     return status;
 }
 
-static double sum_of_squares(const struct hdg *h, const struct hdg_solution *s) {
+/* cells (or NULL): the root of the mean square of u in every cell. */
+static double sum_of_squares(const struct hdg *h, const struct hdg_solution *s, double *cells) {
     double sum = 0.0;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        int64_t n = (int64_t)h->data.mesh->blocks[b].count * h->trace.n_components * h->functions[b].Nu;
-        for (int64_t i = 0; i < n; i++) sum += s->u[b][i] * s->u[b][i];
+        const struct mesh_block *block = &h->data.mesh->blocks[b];
+        const int64_t n = (int64_t)h->trace.n_components * h->functions[b].Nu;
+        for (int64_t cell = 0; cell < block->count; cell++) {
+            double own = 0.0;
+            for (int64_t i = cell * n; i < (cell + 1) * n; i++) own += s->u[b][i] * s->u[b][i];
+            if (cells != NULL) cells[block->first + cell] = sqrt(own / shape_measure(block->shape));
+            sum += own;
+        }
     }
     return sum;
 }
@@ -181,11 +188,11 @@ done:
 }
 
 facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s, const double *error,
-                              double *relative) {
+                              double *cells, double *relative) {
     facet_status status = FACET_OK;
     struct hdg_solution d = {0};
     TRY(hdg_recover_error(h, error, &d));
-    double squares[2] = {sum_of_squares(h, &d), sum_of_squares(h, s)};
+    double squares[2] = {sum_of_squares(h, &d, cells), sum_of_squares(h, s, NULL)};
     TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2, squares));
     *relative = squares[0] > 0.0 ? sqrt(squares[0] / squares[1]) : 0.0;
 done:

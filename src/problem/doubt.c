@@ -310,7 +310,7 @@ facet_status sample_cell_doubt(const struct facet_solver *s, enum hdg_field fiel
     const double order = is_u(field) ? 1.0 : s->options.degree + 1;
     double steep, volume, error, size;
     facet_status status = steepness(s, field, cell, &steep, &volume);
-    solver_error_at(s, cell, &error, &size);
+    solver_error_at(s, cell, !is_u(field), &error, &size);
     *doubt = (struct sample_doubt){.error = order * steep * error, .scale = is_u(field) ? size : 0.0};
     return status;
 }
@@ -342,7 +342,7 @@ static facet_status cells_doubt(const struct facet_solver *s, enum hdg_field fie
         const int32_t cell = group != NULL ? group->ids[i] : i;
         double steep, volume, error, size;
         TRY(steepness(s, field, cell, &steep, &volume));
-        solver_error_at(s, cell, &error, &size);
+        solver_error_at(s, cell, !is_u(field), &error, &size);
         sum += step * pow(steep * error * (volume / measure), 2);
         if (!is_u(field)) continue;
         doubt->error = fmax(doubt->error, error);

@@ -21,7 +21,8 @@
  * equations (hdg/consistent.c), which are psi'(K u - F) with psi = 0 off the electrode.
  *
  * The error of U is C^-1 times what is still missing, rounding in the totals, and the product of the errors
- * of u and psi as the solver estimates them; it goes into that of the solution. */
+ * of u and psi, |e'K d| <= |e|_K |d|_K with the energies that the estimates of the solves have seen. It goes
+ * into that of the solution, and times |psi| into that of every group of cells. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -44,10 +45,12 @@
 struct solver_electrodes {
     int n;
     double *C;    /* n x n */
-    double **psi; /* n traces; NULL: the totals are fluxes of continuous elements */
+    double **psi; /* n traces; NULL of `continuous` */
     /* n each. lack: the norm, the root of <tau e, e>, of the error e of psi that its solve estimates. rest:
      * the norm of the error that the residual of its equations leaves. */
     double *lack, *rest;
+    double *energy;         /* n: the root of e'K e; 0: not known */
+    double *errors, *sizes; /* n each: of the potentials, and |u| around them */
 };
 
 void solver_forget_electrodes(struct facet_solver *s) {
@@ -58,6 +61,9 @@ void solver_forget_electrodes(struct facet_solver *s) {
     base_free(&e->C);
     base_free(&e->lack);
     base_free(&e->rest);
+    base_free(&e->energy);
+    base_free(&e->errors);
+    base_free(&e->sizes);
     base_free(&s->electrodes);
 }
 
@@ -153,16 +159,27 @@ static double find_rest(const struct facet_solver *s) {
     return fmin(s->report.error, fmax(s->report.residual, LEAST_REST));
 }
 
-/* With errors e of u and d of psi, e'K d is e'(what is left of the equations of psi), or the reverse. */
+/* With errors e of u and d of psi, e'K d by their energies; where these are not known it is e'(what is left
+ * of the equations of psi), or the reverse. norm: the root of <tau uhat, uhat>. */
+static double find_product(const struct facet_solver *s, int k, double norm) {
+    const struct solver_electrodes *e = s->electrodes;
+    const double product = e->energy[k] * sqrt(s->energy);
+    return product > 0.0 ? product : norm * fmin(s->report.error * e->rest[k], find_rest(s) * e->lack[k]);
+}
+
+/* Whether the numerical fluxes of HDG are there to be weighed. */
+static int weighs(const struct facet_solver *s) {
+    return s->backend->totals != NULL && s->resolved.data.equation->flux != NULL;
+}
+
 static facet_status find_totals(const struct facet_solver *s, struct totals *t) {
     facet_status status = FACET_OK;
     const struct solver_electrodes *e = s->electrodes;
     double *squares = NULL;
-    if (e->psi == NULL) return sample_totals(s, t);
+    if (!weighs(s)) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
     TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->doubt, squares));
-    for (int k = 0; k < e->n; k++)
-        t->doubt[k] += sqrt(squares[e->n]) * fmin(s->report.error * e->rest[k], find_rest(s) * e->lack[k]);
+    for (int k = 0; k < e->n; k++) t->doubt[k] += find_product(s, k, sqrt(squares[e->n]));
 done:
     base_free(&squares);
     return status;
@@ -176,6 +193,7 @@ struct kept {
     struct backend_array here[BACKEND_MAX_ARRAYS]; /* of the solver */
     double *copies[BACKEND_MAX_ARRAYS];
     double error, rest, norm; /* relative, both; the root of <tau uhat, uhat> */
+    double energy;
 };
 
 static void kept_destroy(struct kept *kept) {
@@ -190,6 +208,7 @@ static facet_status keep(struct facet_solver *s, struct kept *kept) {
     kept->error = s->report.error;
     kept->rest = find_rest(s);
     kept->norm = sqrt(square);
+    kept->energy = sqrt(s->energy);
     for (int i = 0; i < kept->n; i++) {
         TRY(ALLOC(kept->copies[i], kept->here[i].n));
         if (kept->here[i].n > 0)
@@ -228,16 +247,34 @@ static facet_status add_psi(struct facet_solver *s, struct kept *kept, double st
     const double before = kept->norm / step, after = sqrt(numbers[3 * k + 3]) + before;
     e->lack[k] = s->report.error * after + kept->error * before;
     e->rest[k] = find_rest(s) * after + kept->rest * before;
+    e->energy[k] = (sqrt(s->energy) + kept->energy) / step;
 done:
     base_free(&numbers);
     return status;
 }
 
-/* C alone, of continuous elements; before: the totals without the step. */
-static facet_status add_samples(struct facet_solver *s, const double *before, double step, int k) {
+/* before (or NULL): a trace, which is taken off. */
+static facet_status take_trace(struct facet_solver *s, const double *before, double step, double **trace) {
+    facet_status status = FACET_OK;
+    struct backend_array arrays[BACKEND_MAX_ARRAYS];
+    int n;
+    if (s->backend->arrays == NULL) return FACET_OK;
+    TRY(s->backend->arrays(s, arrays, &n));
+    TRY(ALLOC(*trace, arrays[0].n));
+    for (int64_t i = 0; i < arrays[0].n; i++)
+        (*trace)[i] = (arrays[0].values[i] - (before != NULL ? before[i] : 0.0)) / step;
+done:
+    return status;
+}
+
+/* C of continuous elements, and psi, which says how far errors of potentials reach; before: the totals
+ * without the step, and the trace. */
+static facet_status add_samples(struct facet_solver *s, const double *before, const double *trace,
+                                double step, int k) {
     facet_status status = FACET_OK;
     struct solver_electrodes *e = s->electrodes;
     struct totals t = {0};
+    TRY(take_trace(s, trace, step, &e->psi[k]));
     TRY(ALLOC(t.Q, e->n));
     TRY(ALLOC(t.doubt, e->n));
     TRY(sample_totals(s, &t));
@@ -246,11 +283,6 @@ done:
     base_free(&t.Q);
     base_free(&t.doubt);
     return status;
-}
-
-/* Whether the numerical fluxes of HDG are there to be weighed. */
-static int weighs(const struct facet_solver *s) {
-    return s->backend->totals != NULL && s->resolved.data.equation->flux != NULL;
 }
 
 /* psi and C by one solve for each electrode, with a step from U that is as large as u. The totals of the
@@ -262,33 +294,36 @@ static facet_status find_response(struct facet_solver *s, solver_once once, cons
     const double step = size > 0.0 ? size : 1.0;
     struct kept kept = {0};
     struct solver_electrodes *e = NULL;
+    double *trace = NULL;
     TRY(CALLOC(s->electrodes, 1));
     e = s->electrodes;
     e->n = n;
     TRY(CALLOC(e->C, n * n));
     TRY(CALLOC(e->lack, n));
     TRY(CALLOC(e->rest, n));
-    if (weighs(s)) {
-        TRY(CALLOC(e->psi, n));
-        TRY(keep(s, &kept));
-    } else {
-        TRY(sample_totals(s, t));
-    }
+    TRY(CALLOC(e->energy, n));
+    TRY(CALLOC(e->errors, n));
+    TRY(CALLOC(e->sizes, n));
+    TRY(CALLOC(e->psi, n));
+    TRY(weighs(s) ? keep(s, &kept) : sample_totals(s, t));
+    if (!weighs(s)) TRY(take_trace(s, NULL, 1.0, &trace));
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < n; i++) U[i] += k == 0 || i == k ? step : 0.0;
         status = put_potentials(s, U);
         if (status == FACET_OK) status = once(s, source, there);
         for (int i = 0; i < n; i++) U[i] -= k == 0 || i == k ? step : 0.0;
         if (status != FACET_OK) goto done;
-        TRY(e->psi != NULL ? add_psi(s, &kept, step, k) : add_samples(s, t->Q, step, k));
+        TRY(weighs(s) ? add_psi(s, &kept, step, k) : add_samples(s, t->Q, trace, step, k));
     }
-    if (e->psi == NULL) goto done;
+    if (!weighs(s)) goto done;
     TRY(restore(s, &kept));
     s->report.error = kept.error;
+    s->energy = kept.energy * kept.energy;
     TRY(find_totals(s, t));
 done:
     if (status != FACET_OK) solver_forget_electrodes(s);
     kept_destroy(&kept);
+    base_free(&trace);
     return status;
 }
 
@@ -414,6 +449,7 @@ static double find_wanted(const struct facet_solver *s, double *wanted) {
 /* What U lacks, and how well that is known: relative to u. */
 struct correction {
     double *change; /* n: dU */
+    double *doubts; /* n: of dV, in the unit of u, with what it still changes */
     double move, doubt;
 };
 
@@ -439,6 +475,7 @@ static facet_status find_correction(const struct facet_solver *s, int ground, co
             doubt = uncertain;
         }
         c->change[k] = k == 0 ? common : common + change;
+        c->doubts[k] = uncertain + fabs(change);
         c->move = fmax(c->move, fabs(c->change[k]));
         c->doubt = fmax(c->doubt, k == 0 ? doubt : doubt + uncertain);
     }
@@ -469,6 +506,43 @@ done:
     return status;
 }
 
+/* The largest |u| around the cells of electrodes, with U. */
+static facet_status find_sizes(struct facet_solver *s, const double *U) {
+    const struct problem_resolved *r = &s->resolved;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    double *sizes = s->electrodes->sizes, error, size;
+    for (int k = 0; k < s->electrodes->n; k++)
+        sizes[k] = fmax(fabs(U[k]), mesh_is_box(mesh) ? s->report.largest : 0.0);
+    for (int32_t f = 0; !mesh_is_box(mesh) && f < mesh->n_faces; f++) {
+        const int32_t condition = r->face_condition[f];
+        const int electrode = condition >= 0 ? s->own.conditions[condition].electrode : 0;
+        if (electrode == 0) continue;
+        solver_error_at(s, mesh->face_cells[2 * (int64_t)f], 0, &error, &size);
+        sizes[electrode - 1] = fmax(sizes[electrode - 1], size);
+    }
+    return team_reduce(mesh_team(mesh), TEAM_MAX, s->electrodes->n, sizes);
+}
+
+/* What the potentials still lack: in them, in u, and in the groups of cells. */
+static facet_status tell_errors(struct facet_solver *s, const struct correction *c, const double *U) {
+    facet_status status = FACET_OK;
+    struct solver_electrodes *e = s->electrodes;
+    const double before = s->report.error;
+    for (int k = 0; k < e->n; k++) e->errors[k] = c->doubts[0] + (k > 0 ? c->doubts[k] : 0.0);
+    TRY(solver_shares_add(s, e->n, c->doubts, (const double *const *)e->psi));
+    TRY(find_sizes(s, U));
+    status = solve_accept_more(s->options.rtol, c->move + c->doubt, &s->report);
+    s->shares.judged += s->report.error - before; /* no group has that beside its own */
+done:
+    return status;
+}
+
+double solver_potential_error(const struct facet_solver *s, int i, double *size) {
+    const int k = s->own.conditions[i].electrode - 1;
+    *size = s->electrodes->sizes[k];
+    return s->electrodes->errors[k];
+}
+
 facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once, const double *source,
                                        int there) {
     facet_status status = FACET_OK;
@@ -482,6 +556,7 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
     TRY(CALLOC(t.Q, n));
     TRY(CALLOC(t.doubt, n));
     TRY(CALLOC(c.change, n));
+    TRY(CALLOC(c.doubts, n));
     const double largest = find_wanted(s, wanted);
     for (int i = 0; i < s->own.n_conditions; i++)
         if (s->own.conditions[i].electrode > 0)
@@ -498,13 +573,14 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
         before = fresh ? INFINITY : c.move;
         for (int i = 0; i < n; i++) U[i] += c.change[i];
     }
-    TRY(solve_accept_more(s->options.rtol, c.move + c.doubt, &s->report));
+    TRY(tell_errors(s, &c, U));
 done:
     base_free(&U);
     base_free(&wanted);
     base_free(&t.Q);
     base_free(&t.doubt);
     base_free(&c.change);
+    base_free(&c.doubts);
     return status;
 }
 

@@ -301,7 +301,7 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .forget_data = s,
                                     .roughen = hdg_is_rough(s->hdg) ? hdg_roughen : NULL,
                                     .roughen_data = s->hdg,
-                                    .regard = s->shares.n > 0 ? solver_shares_regard : NULL,
+                                    .regard = solver_regard,
                                     .regard_data = s,
                                     .flexible = s->flexible};
     TRY(find_judge(s, &control.judge));
@@ -358,6 +358,7 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
     const struct operator* M = s->judge.apply != NULL ? &s->judge : & s->M;
     struct solve_control control = {.kernel = floats(s) ? &s->kernel : NULL};
     struct vector r = {0}, lack = {0};
+    double *cells = NULL;
     *error = 0.0;
     if (!hdg_is_light(s->hdg) || s->cholesky != NULL || M->apply == NULL || s->n_unknowns == 0)
         return FACET_OK;
@@ -365,8 +366,11 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
     TRY(vector_create_like(&s->x, &lack));
     solve_find_lack(&s->A, M, &s->b, &s->x, &control, &r, &lack);
     TRY(vector_download(&lack, s->F));
-    TRY(hdg_error_inside(s->hdg, &s->solution, s->F, error));
+    TRY(ALLOC(cells, s->problem->mesh->n_cells));
+    TRY(hdg_error_inside(s->hdg, &s->solution, s->F, cells, error));
+    TRY(solver_shares_raise(s, cells));
 done:
+    base_free(&cells);
     vector_destroy(&r);
     vector_destroy(&lack);
     return status;
@@ -386,9 +390,9 @@ static facet_status recover(struct facet_solver *s) {
         TRY(largest_value(s, &largest));
     }
     TRY(solve_check_size(largest, &s->report));
-    TRY(find_error_inside(s, &inside));
     if (s->hdg->weak.n > 0) weak = s->solution.uncertainty;
     TRY(solver_shares_judge(s, s->report.error, weak));
+    TRY(find_error_inside(s, &inside));
     TRY(solve_accept_more(s->options.rtol, fmax(inside, fmax(weak, hdg_doubt(s->hdg))), &s->report));
     TRY(solve_reached(s->options.error, &s->report));
 done:

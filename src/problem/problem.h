@@ -266,6 +266,8 @@ struct solver_shares {
     double *squares;          /* n_cells: of the errors of the last estimate */
     double *errors, *sizes;   /* n + 1 each: of u, in its unit, in the worst cell of a share; u there, in the
                                  mean square; those of all cells stand last */
+    double *levels;           /* 2 (n + 1): errors of u besides that the whole share has, and of those what
+                                 changes within a cell */
     double judged;            /* the relative error of the whole of which these are parts */
     int worst;                /* the one that is to be told, -1: none */
     int n_told;               /* that have fewer digits than the whole */
@@ -281,6 +283,7 @@ struct facet_solver {
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct solver_shares shares;
+    double energy; /* e'K e of the error e of the last estimate, where there are electrodes */
     char conflict[PROBLEM_WHY_BYTES]; /* of data where parts of the boundary meet; else "" */
     char pieces[PROBLEM_WHY_BYTES];   /* of the mesh that no face connects; "" where it is one */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
@@ -342,8 +345,10 @@ typedef facet_status (*solver_once)(struct facet_solver *solver, const double *s
 facet_status solver_balance_electrodes(struct facet_solver *solver, solver_once once, const double *source,
                                        int there);
 void solver_forget_electrodes(struct facet_solver *solver); /* the matrices are others */
-/* The potential of the electrode of condition i of the problem. */
+/* The potential of the electrode of condition i of the problem; after a solve its error, and |u| around it.
+ */
 double solver_potential(const struct facet_solver *solver, int i);
+double solver_potential_error(const struct facet_solver *solver, int i, double *size);
 
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
@@ -390,12 +395,18 @@ const struct device *mapped_device(const struct facet_solver *solver);
  * besides; the note. */
 facet_status solver_shares_create(struct facet_solver *solver);
 void solver_shares_destroy(struct solver_shares *shares);
-facet_status solver_shares_regard(void *solver, const struct vector *error);
+facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error);
 facet_status solver_shares_judge(struct facet_solver *solver, double error, double constant);
+/* More errors of u: in every cell, of which q sees nothing; and n of them, each of so much times a trace. */
+facet_status solver_shares_raise(struct facet_solver *solver, const double *cells);
+facet_status solver_shares_add(struct facet_solver *solver, int n, const double *errors,
+                               const double *const *traces);
 const char *solver_shares_note(const struct facet_solver *solver, char *text, size_t bytes);
 /* The algebraic error of u around a cell, in the unit of u, and the size of u there: of its share, or of all
- * cells where there are no shares. */
-void solver_error_at(const struct facet_solver *solver, int32_t cell, double *error, double *size);
+ * cells where there are no shares. of_change: without what is constant in the cell, which fluxes do not see.
+ */
+void solver_error_at(const struct facet_solver *solver, int32_t cell, int of_change, double *error,
+                     double *size);
 /* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);

@@ -83,8 +83,9 @@ facet_status solver_shares_create(struct facet_solver *s) {
         goto done;
     }
     TRY(CALLOC(shares->squares, mesh->n_cells));
-    TRY(CALLOC(shares->errors, 2 * ((int64_t)shares->n + 1)));
+    TRY(CALLOC(shares->errors, 4 * ((int64_t)shares->n + 1)));
     shares->sizes = shares->errors + shares->n + 1;
+    shares->levels = shares->sizes + shares->n + 1;
 done:
     return status;
 }
@@ -109,13 +110,18 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
         }
 }
 
-facet_status solver_shares_regard(void *solver, const struct vector *error) {
+facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error) {
     facet_status status = FACET_OK;
     struct facet_solver *s = solver;
+    const int n = s->shares.n;
     if (error == NULL) {
-        memset(s->shares.squares, 0, (size_t)s->problem->mesh->n_cells * sizeof *s->shares.squares);
+        s->energy = 0.0;
+        if (n > 0)
+            memset(s->shares.squares, 0, (size_t)s->problem->mesh->n_cells * sizeof *s->shares.squares);
         return FACET_OK;
     }
+    if (s->own.n_electrodes > 0) s->energy += fabs(vector_dot(residual, error));
+    if (n == 0) return FACET_OK;
     TRY(vector_download(error, s->F));
     add_squares(s, 1, s->F, s->shares.squares, NULL);
 done:
@@ -181,6 +187,7 @@ static void keep_errors(struct solver_shares *shares, const struct share_sums *s
             sums->errors[n] > 0.0 ? sums->peaks[i] / (sums->errors[n] / sums->counts[n]) : 1.0;
         shares->sizes[i] = sums->counts[i] > 0.0 ? sqrt(sums->sizes[i] / sums->counts[i]) : 0.0;
         shares->errors[i] = size * (error * sqrt(share) + constant);
+        shares->levels[2 * i] = shares->levels[2 * i + 1] = 0.0;
     }
     shares->judged = error;
 }
@@ -217,7 +224,60 @@ done:
     return status;
 }
 
-void solver_error_at(const struct facet_solver *s, int32_t cell, double *error, double *size) {
+facet_status solver_shares_raise(struct facet_solver *s, const double *cells) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    struct solver_shares *shares = &s->shares;
+    if (shares->n == 0) return FACET_OK;
+    for (int32_t cell = 0; cell < mesh->n_cells; cell++) {
+        const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
+        shares->levels[2 * share] = fmax(shares->levels[2 * share], cells[cell]);
+    }
+    return team_reduce(mesh_team(mesh), TEAM_MAX, 2 * (shares->n + 1), shares->levels);
+}
+
+/* A trace on the faces of a cell: the largest coefficient, and the largest that is not that of a constant. */
+static void size_trace(const struct facet_solver *s, int b, int32_t cell, const double *trace,
+                       double sizes[2]) {
+    const struct hdg *h = s->hdg;
+    const struct trace_space *t = contact_seen(h);
+    double constant = NAN;
+    sizes[0] = sizes[1] = 0.0;
+    for (int slot = 0; slot < t->n_slots[b]; slot++) {
+        const int32_t face = t->faces[b][(int64_t)cell * t->n_slots[b] + slot];
+        const int64_t first = t->face_first[face];
+        const double one =
+            h->data.equation->one_on(h, face < h->trace.n_faces ? face : t->records[face].face);
+        if (isnan(constant) && one > 0.0) constant = trace[first] / one;
+        for (int64_t i = first; i < t->face_first[face + 1]; i++) {
+            sizes[0] = fmax(sizes[0], fabs(trace[i]));
+            sizes[1] = fmax(sizes[1], fabs(trace[i] - (i == first ? constant * one : 0.0)));
+        }
+    }
+}
+
+facet_status solver_shares_add(struct facet_solver *s, int n, const double *errors,
+                               const double *const *traces) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    struct solver_shares *shares = &s->shares;
+    if (shares->n == 0) return FACET_OK;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
+            const int32_t share = shares->cell_share[mesh->blocks[b].first + cell];
+            double *of_share = shares->levels + 2 * (share >= 0 ? share : shares->n), sums[2] = {0.0};
+            for (int k = 0; k < n; k++) {
+                double sizes[2];
+                size_trace(s, b, cell, traces[k], sizes);
+                for (int i = 0; i < 2; i++) sums[i] += errors[k] * sizes[i];
+            }
+            for (int i = 0; i < 2; i++) of_share[i] = fmax(of_share[i], sums[i]);
+        }
+    TRY(team_reduce(mesh_team(mesh), TEAM_MAX, 2 * (shares->n + 1), shares->levels));
+done:
+    return status;
+}
+
+void solver_error_at(const struct facet_solver *s, int32_t cell, int of_change, double *error, double *size) {
     const struct solver_shares *shares = &s->shares;
     const double whole = fmax(s->report.error, DBL_EPSILON);
     *size = s->report.largest;
@@ -225,7 +285,7 @@ void solver_error_at(const struct facet_solver *s, int32_t cell, double *error, 
     if (shares->n == 0 || s->n_unknowns == 0) return;
     const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
     *size = shares->sizes[share];
-    *error = fmax(shares->errors[share], DBL_EPSILON * *size);
+    *error = fmax(shares->errors[share] + shares->levels[2 * share + of_change], DBL_EPSILON * *size);
     if (whole > shares->judged) *error += (whole - shares->judged) * shares->sizes[shares->n];
 }
 

@@ -183,9 +183,9 @@ struct solve_control {
      * products. Its signs are drawn: draw 0, 1, .. are different ones. Or NULL. */
     facet_status (*roughen)(void *data, int draw, const struct vector *x, struct vector *r);
     void *roughen_data;
-    /* Sees the errors (of x, not relative, their size having no meaning) whose norms an estimate is made of.
-     * NULL instead of an error: a new estimate begins. Or NULL. */
-    facet_status (*regard)(void *data, const struct vector *error);
+    /* Sees the residuals, and the errors that they make, whose norms an estimate is made of. NULL
+     * instead of both means that a new estimate begins. Or NULL. */
+    facet_status (*regard)(void *data, const struct vector *residual, const struct vector *error);
     void *regard_data;
     int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */

@@ -47,7 +47,7 @@ static facet_status measure(const struct operator* A, solve_correction *correct,
     TRY(correct(data, r, d));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, d);
     if (control->forget != NULL) TRY(control->forget(control->forget_data, d));
-    if (control->regard != NULL) TRY(control->regard(control->regard_data, d));
+    if (control->regard != NULL) TRY(control->regard(control->regard_data, r, d));
     *error = solve_size(A, d) / SOLVE_PROBE;
     if (*error != 0.0) *error /= solve_size(A, x);
 done:
@@ -79,7 +79,7 @@ facet_status solve_weigh(const struct operator* A, solve_correction *correct, vo
                          struct vector *r, double *error) {
     facet_status status = FACET_OK;
     double more;
-    if (control->regard != NULL) TRY(control->regard(control->regard_data, NULL));
+    if (control->regard != NULL) TRY(control->regard(control->regard_data, NULL, NULL));
     if (control->roughen != NULL && control->judge == NULL) {
         /* the signs of the rounding of element matrices are drawn, so that of both together the squares add
          * up */
