@@ -265,6 +265,7 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
                     report_count(unknowns[1]).text);
     if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
     if (findings.conflict[0]) report_note(findings.conflict, out);
+    if (findings.unresolved[0]) report_note(findings.unresolved, out);
     report_mismatch(&findings.mismatch, out);
     if (findings.broken[0]) report_note(findings.broken, out);
 done:

@@ -277,6 +277,7 @@ void report_results(const struct run *run, struct text *out) {
     if (run->report.converged) {
         if (run_note(run, RUN_NOTE_PIECES, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_CONFLICT, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_UNRESOLVED, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_BALANCE, note)) report_note(note, out);
         report_mismatch(&run->findings.mismatch, out);
         if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);

@@ -190,6 +190,10 @@ facet_status problem_find_conflict(const struct problem *problem, const struct p
                                    struct problem_conflict *conflict);
 void problem_conflict_text(const struct problem *problem, const struct options *options,
                            const struct problem_conflict *conflict, char *text, size_t bytes);
+/* unresolved.c: the sentence about data finer than the rules that integrate them, "" for none. on_box: the
+ * rules are those of the tensor operators. Collective. */
+facet_status problem_find_unresolved(const struct problem *problem, const struct problem_resolved *resolved,
+                                     int degree, int on_box, char *text, size_t bytes);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
@@ -281,8 +285,9 @@ struct facet_solver {
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct solver_shares shares;
-    char conflict[PROBLEM_WHY_BYTES]; /* of data where parts of the boundary meet; else "" */
-    char pieces[PROBLEM_WHY_BYTES];   /* of the mesh that no face connects; "" where it is one */
+    char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
+    char unresolved[PROBLEM_WHY_BYTES]; /* of data finer than the mesh; else "" */
+    char pieces[PROBLEM_WHY_BYTES];     /* of the mesh that no face connects; "" where it is one */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
     struct problem own;  /* its data, at which `problem` points */
@@ -349,8 +354,9 @@ double solver_potential(const struct facet_solver *solver, int i);
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
  * geometric multigrid; what a device leaves to the host; options of PETSc that nobody asked for; pieces of
- * the mesh that nothing connects; parts of the boundary that contradict each other; what was taken off data
- * that must balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
+ * the mesh that nothing connects; parts of the boundary that contradict each other; data finer than the mesh;
+ * what was taken off data that must balance; the group of cells whose error is far above that of the whole.
+ * NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
@@ -358,6 +364,7 @@ enum solver_note {
     SOLVER_NOTE_PETSC,
     SOLVER_NOTE_PIECES,
     SOLVER_NOTE_CONFLICT,
+    SOLVER_NOTE_UNRESOLVED,
     SOLVER_NOTE_BALANCE,
     SOLVER_NOTE_SHARE,
     SOLVER_N_NOTES
@@ -416,7 +423,7 @@ struct problem_findings {
     struct hdg_mismatch mismatch;   /* see hdg_check_data; its part lives as long as the problem */
     char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
     int64_t unknowns[2];            /* on the trace, and in the cells */
-    char conflict[PROBLEM_WHY_BYTES];
+    char conflict[PROBLEM_WHY_BYTES], unresolved[PROBLEM_WHY_BYTES];
 };
 /* Everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
