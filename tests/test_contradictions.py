@@ -184,6 +184,71 @@ discretization: {degree: 2}
         done = self.run_program("solve", self.write(case + "source: 1e139\nboundary: [{on: rest, dirichlet: 0}]\n"), status=2)
         self.assertIn("right-hand side that the data make is too large", done.stderr)
 
+    # -------------------------------------------------------------------------------------- electrodes, joined sides
+
+    def test_electrode_at_a_dirichlet_part(self):
+        """The potential has no limit under refinement: told with the difference and the place, unless there is a gap."""
+        case = """equation: diffusion
+boundary: [{on: xmin, total_flux: 1}, {on: %s, dirichlet: 0}, {on: rest, neumann: 0}]
+"""
+        for shape in SHAPES[2]:
+            for method in ("hdg", "condensed"):
+                options = f"discretization: {{method: {method}, degree: 2}}\n"
+                for ranks in self.ranks()[:2 if method == "hdg" else 1]:
+                    notes, found = self.note(box(2, shape) + case % "ymin" + options, "leave a gap", ranks)
+                    self.assertEqual(len(notes), 1, f"{shape} {method} {ranks}")
+                    difference = f"{found['potentials']['xmin']:.3g}"
+                    self.assertIn(f"potentials of 'xmin' and 'ymin' differ by {difference} at (0, 0)", notes[0])
+                notes, _ = self.note(box(2, shape) + case % "xmax" + options, "leave a gap")
+                self.assertEqual(notes, [], f"{shape} {method}")
+
+    def joined_square(self, joined):
+        """A square of two triangles whose sides the file joins."""
+        lines = {"bottom": (1, 2), "right": (2, 4), "top": (3, 4), "left": (1, 3)}
+        names = "".join(f'1 {i + 1} "{name}"\n' for i, name in enumerate(lines))
+        text = f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n{names}$EndPhysicalNames\n"
+        text += "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 1 1 0\n$EndNodes\n$Elements\n6\n"
+        text += "".join(f"{i + 1} 1 2 {i + 1} {i + 1} {a} {b}\n" for i, (a, b) in enumerate(lines.values()))
+        text += "5 2 2 9 1 1 2 4\n6 2 2 9 1 1 4 3\n$EndElements\n"
+        pairs = {"x": "1 2 4\n2\n2 1\n4 3\n", "y": "1 3 1\n2\n3 1\n4 2\n"}
+        text += f"$Periodic\n{len(joined)}\n" + "".join(pairs[d] for d in joined) + "$EndPeriodic\n"
+        with open(self.path("joined.msh"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_sides_that_a_file_joins(self):
+        """They are no boundary: `rest` says nothing about them, and nobody would know."""
+        case = """mesh: {file: joined.msh, refine: 2%s}
+equation: diffusion
+source: sin(2*pi*x)*sin(2*pi*y)
+boundary: [{on: rest, dirichlet: 0}]
+"""
+        for joined, names, words in (("x", "'left', 'right'", "does not hold there"),
+                                     ("xy", "'bottom', 'left', 'right', 'top'", "has no face")):
+            self.joined_square(joined)
+            notes, _ = self.note(case % "", "$Periodic")
+            self.assertEqual(len(notes), 1)
+            self.assertIn(names, notes[0])
+            self.assertIn(words, notes[0])
+            self.assertIn("mesh.periodic: false", notes[0])
+            self.assertIn("joined to the side", self.run_program("check", self.write(case % "")).stdout)
+            self.assertEqual(self.note(case % ", periodic: false", "$Periodic")[0], [])
+        for shape in ("triangle", "quad"):  # boxes are asked to be periodic
+            mesh = box(2, shape).replace("cells:", "periodic: [x], cells:")
+            self.assertEqual(self.note(mesh + "equation: diffusion\nboundary: [{on: rest, dirichlet: 0}]\n", "$Periodic")[0], [])
+
+    # -------------------------------------------------------------------------------------- lists of errors
+
+    def test_many_errors(self):
+        """The list ends with a whole line, and with the number of those that had no room."""
+        self.joined_square("x")
+        wrong = "".join(f"  - {{on: a side that is not there, number {i}, dirichlet: 0}}\n".replace(", number", " number")
+                        for i in range(70))
+        case = "mesh: {file: joined.msh}\nequation: diffusion\nboundary:\n" + wrong
+        for command in ("check", "solve"):
+            lines = self.run_program(command, self.write(case), status=2).stderr.splitlines()
+            self.assertTrue(all(line.endswith("top") for line in lines[:-1]), lines[-2])
+            self.assertRegex(lines[-1], rf"and {70 - len(lines) + 1} more errors$")
+
     # -------------------------------------------------------------------------------------- corners
 
     def test_one_rule(self):

@@ -146,6 +146,7 @@ enum run_note {
     RUN_NOTE_HOST,       /* what the device leaves to the host */
     RUN_NOTE_PETSC,      /* options that nobody asked for */
     RUN_NOTE_PIECES,     /* nothing connects pieces of the mesh */
+    RUN_NOTE_JOINED,     /* sides of a file are joined, and no boundary */
     RUN_NOTE_CONFLICT,   /* parts of the boundary contradict each other where they meet */
     RUN_NOTE_UNRESOLVED, /* data are finer than the rules that integrate them */
     RUN_NOTE_BALANCE,    /* data that must balance did not, quite */

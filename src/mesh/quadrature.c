@@ -132,7 +132,7 @@ void mesh_rules_points(const struct mesh_rules *rules, int32_t cell, int face, d
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     const struct place *place = find_place(rules, cell, face);
     const int is_box = mesh_is_box(mesh), in_block = cell - block->first;
-    const int affine = is_box || block->affine[in_block];
+    const int affine = is_box || (mesh->order == 1 && shape_is_simplex(block->shape));
     int dim = mesh->dim, n = place->rule.n;
     double normal[3], square, element = 0.0;
     if (is_box) {

@@ -215,10 +215,10 @@ done:
     return status;
 }
 
-/* The sentence about data that contradict each other. */
-static facet_status find_conflict(struct facet_solver *s) {
+/* The sentence about data that contradict each other. has_potentials: those of electrodes are among them. */
+static facet_status find_conflict(struct facet_solver *s, int has_potentials) {
     struct problem_conflict conflict;
-    facet_status status = problem_find_conflict(s->problem, &s->resolved, &conflict);
+    facet_status status = problem_find_conflict(s->problem, &s->resolved, has_potentials, &conflict);
     if (status == FACET_OK)
         problem_conflict_text(s->problem, &s->options, &conflict, s->conflict, sizeof s->conflict);
     return status;
@@ -241,7 +241,9 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
     TRY(choose_backend(*solver, maker, &data, &box));
     (*solver)->maker = maker;
     TRY(find_pieces(*solver));
-    TRY(find_conflict(*solver));
+    TRY(problem_joined_text((*solver)->problem, &(*solver)->resolved, (*solver)->joined,
+                            sizeof(*solver)->joined));
+    TRY(find_conflict(*solver, 0));
     TRY(find_unresolved(*solver));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver));
     TRY(solver_digest(*solver, &(*solver)->digest));
@@ -357,7 +359,7 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     TRY(prepare(problem, options, &s));
     TRY(choose_backend(s, NULL, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
-    if (cells) TRY(find_conflict(s));
+    if (cells) TRY(find_conflict(s, 0));
     if (cells) TRY(find_unresolved(s));
     memcpy(findings->conflict, s->conflict, sizeof s->conflict);
     memcpy(findings->unresolved, s->unresolved, sizeof s->unresolved);
@@ -576,6 +578,7 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
     if (status == FACET_OK)
         status = s->own.n_electrodes > 0 ? solver_balance_electrodes(s, solve_once, source, there)
                                          : solve_once(s, source, there);
+    if (status == FACET_OK && s->own.n_electrodes > 0) status = find_conflict(s, 1);
     if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
@@ -756,6 +759,7 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
                                          "",
                                          "",
                                          "",
+                                         "",
                                          ""};
     char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
     if (which == SOLVER_NOTE_SHARE) return solver_shares_note(s, text, bytes);
@@ -765,8 +769,8 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
     if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
         s->context->elsewhere->unused(unused, sizeof unused);
     if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
-    const char *const whys[] = {s->why_mapped, s->why_pmg,  host,          unused,
-                                s->pieces,     s->conflict, s->unresolved, taken},
+    const char *const whys[] = {s->why_mapped, s->why_pmg,  host,          unused, s->pieces,
+                                s->joined,     s->conflict, s->unresolved, taken},
                       *why = whys[which];
     if (why[0] == '\0') return NULL;
     snprintf(text, bytes, "%s%s", before[which], why);

@@ -41,7 +41,7 @@ facet_status solve_finish(struct solve_report *report, int converged, const char
 
 facet_status solve_nothing(double norm, const struct vector *b, struct vector *x,
                            struct solve_report *report) {
-    if (!(norm < SOLVE_LEAST)) {
+    if (norm > SOLVE_LEAST) {
         vector_fill(x, 0.0);
         report->reason = "the right-hand side is too large";
         return base_fail(

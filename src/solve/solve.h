@@ -228,9 +228,10 @@ facet_status solve_record(const struct solve_control *control, struct solve_repo
  * x = 0, with success if b is zero. */
 #define SOLVE_LEAST 1e-140
 static inline int solve_is_extreme(double norm) {
-    return !(norm >= SOLVE_LEAST && norm <= 1.0 / SOLVE_LEAST);
+    return norm < SOLVE_LEAST || norm > 1.0 / SOLVE_LEAST; /* and not NaN, which every method notices */
 }
-facet_status solve_nothing(double norm, const struct vector *b, struct vector *x, struct solve_report *report);
+facet_status solve_nothing(double norm, const struct vector *b, struct vector *x,
+                           struct solve_report *report);
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
