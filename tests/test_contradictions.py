@@ -236,6 +236,29 @@ boundary: [{on: rest, dirichlet: 0}]
             mesh = box(2, shape).replace("cells:", "periodic: [x], cells:")
             self.assertEqual(self.note(mesh + "equation: diffusion\nboundary: [{on: rest, dirichlet: 0}]\n", "$Periodic")[0], [])
 
+    # -------------------------------------------------------------------------------------- soft supports
+
+    def test_the_softest_support_is_named(self):
+        spring = """equation: elasticity
+material: {E: 210e9, nu: 0.3}
+boundary:
+  - {on: xmin, spring: 1e-4}
+  - {on: ymin, spring: 1e-3}
+  - {on: rest, traction: [0, -1e3]}
+discretization: {degree: 2}
+"""
+        robin = """equation: diffusion
+source: 1
+conductivity: 1e3
+boundary: [{on: xmin, robin: {a: 1e-14, g: 0}}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+solver: {method: direct}
+"""
+        for case, words in ((spring, r"the spring on 'xmin': 0.0001, which is \d.\de-15 of the shear modulus"),
+                            (robin, r"robin a on 'xmin': 1e-14, which is 1.0e-17 of the conductivity")):
+            done = self.run_program("solve", self.write(box(2, "triangle") + case), status=1)
+            self.assertRegex(done.stderr, words)
+
     # -------------------------------------------------------------------------------------- lists of errors
 
     def test_many_errors(self):

@@ -51,8 +51,8 @@ int field_reads(const struct field *field, const char *name);
  * normal where there is none. */
 facet_status field_check_coordinates(const struct field *field, int dim, int has_normal);
 
-/* values: n_points x n_components. A value that is not finite, or beyond FIELD_LARGEST, is a FACET_ERROR_INPUT
- * that names the point. */
+/* values: n_points x n_components. A value that is not finite, or beyond FIELD_LARGEST, is a
+ * FACET_ERROR_INPUT that names the point. */
 facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values);
 /* The same at the points of a grid. */
 facet_status field_eval_grid(const struct field *field, const struct expr_grid *grid, double *values);

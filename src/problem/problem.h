@@ -226,6 +226,10 @@ facet_status problem_resolve_lists(const struct problem *problem, struct problem
 facet_status problem_check_rigid(const struct problem *problem, struct problem_resolved *resolved,
                                  struct text *errors);
 
+/* hold.c: the softest of springs, Robin sides and contacts, as a sentence; "": none is soft. */
+facet_status problem_hold_text(const struct problem *problem, const struct problem_resolved *resolved,
+                               char *text, size_t bytes);
+
 struct box_backend; /* box.c */
 #define PROBLEM_WHY_BYTES 384
 /* solver.c: a caller's array that must be memory of the host. */

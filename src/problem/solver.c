@@ -229,6 +229,15 @@ static facet_status find_unresolved(struct facet_solver *s) {
                                    s->operator_used == OPERATOR_TENSOR, s->unresolved, sizeof s->unresolved);
 }
 
+/* Adds to the message of a solve that failed what may be the cause. */
+static facet_status blame_support(const struct facet_solver *s, facet_status status) {
+    char message[BASE_MESSAGE_BYTES], hold[PROBLEM_WHY_BYTES];
+    if (status != FACET_NOT_CONVERGED || s == NULL) return status;
+    snprintf(message, sizeof message, "%s", base_message());
+    const int known = problem_hold_text(s->problem, &s->resolved, hold, sizeof hold) == FACET_OK && hold[0];
+    return base_fail(status, "%s%s%s", message, known ? "; " : "", known ? hold : "");
+}
+
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
@@ -249,6 +258,7 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
     TRY(solver_digest(*solver, &(*solver)->digest));
 done:
     base_phase_end(*solver != NULL ? &(*solver)->timers : NULL, monitor, FACET_PHASE_SETUP, begin);
+    status = blame_support(*solver, status);
     if (status != FACET_OK) {
         box_data_destroy(&data);
         facet_solver_destroy(solver);
@@ -590,6 +600,7 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
 static facet_status call_solve(struct facet_solver *s, const double *source, double *u, int there) {
     facet_status status;
     SOLVER_CALL(s, status, solve(s, source, u, there));
+    status = blame_support(s, status);
     if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
     if (status == FACET_INTERRUPTED) {                                    /* wherever that was */
         s->report.reason = "interrupted";
