@@ -28,11 +28,11 @@
 #define MORE_DEGREES  6
 #define MORE_ON_FACES 14
 /* Points at which one datum is looked at, by both rules: so many, and more for every cell of the mesh up to
- * the most, so that it takes a hundredth of a run. How many middles are looked at, how many of the cells with
- * the largest values at most, and points that are evaluated at once. */
-#define LEAST_POINTS 5000
-#define CELL_POINTS  3
-#define MOST_POINTS  30000
+ * the most, so that it takes a hundredth or two of a run. How many middles are looked at, how many of the
+ * cells with the largest values at most, and points that are evaluated at once. */
+#define LEAST_POINTS 4000
+#define CELL_POINTS  2
+#define MOST_POINTS  25000
 #define MOST_MIDDLES 10000
 #define N_LARGEST    16
 #define CHUNK        4096
