@@ -70,7 +70,7 @@ values: [{{name: out, field: flux, take: integral, on: [xmin, xmax, ymin, ymax]}
 source: "{source}"
 boundary: [{{on: rest, dirichlet: 0}}]
 discretization: {{degree: 1}}
-""", 0, 60 if source == peak else 24)
+""", 0, 60 if source == peak else 16)
                 self.assertEqual(len(notes), 1, f"{shape} {source}")
 
     def test_other_data_finer_than_the_mesh(self):
