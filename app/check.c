@@ -203,6 +203,9 @@ static facet_status report_groups(const facet_mesh *mesh, int dim, const struct 
         text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name, report_number_of(count, thing).text);
         if (dim < mesh->dim && is_on_axis(mesh, group, file))
             text_printf(out, ", on the axis");
+        else if (dim < mesh->dim && group->count > 0 && mesh_group_face(mesh, group, 0).is_inner)
+            text_printf(out, problem_is_joined(mesh, group, 0) ? ", joined to the side that it repeats"
+                                                               : ", inside the domain");
         else if (file && dim < mesh->dim)
             report_condition(file, group->name, out);
         text_printf(out, "\n");
@@ -265,6 +268,7 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
                     report_count(unknowns[1]).text);
     if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
     if (findings.conflict[0]) report_note(findings.conflict, out);
+    if (findings.unresolved[0]) report_note(findings.unresolved, out);
     report_mismatch(&findings.mismatch, out);
     if (findings.broken[0]) report_note(findings.broken, out);
 done:
@@ -303,7 +307,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
         &errors));
     if (errors.length > 0) {
         if (file != NULL) TRY(check_rest(file, context, &errors));
-        FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+        TRY(base_fail_lines(FACET_ERROR_INPUT, errors.data));
     }
     TRY(run_mesh(file, context, 0, &mesh));
     for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next) {
@@ -317,7 +321,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
         }
         TRY(gather(check_data(f, context, mesh, out), &errors));
     }
-    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+    if (errors.length > 0) TRY(base_fail_lines(FACET_ERROR_INPUT, errors.data));
 done:
     text_free(&errors);
     facet_mesh_destroy(&mesh);

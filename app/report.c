@@ -280,7 +280,9 @@ void report_results(const struct run *run, struct text *out) {
     put_levels(run, out);
     if (run->report.converged) {
         if (run_note(run, RUN_NOTE_PIECES, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_JOINED, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_CONFLICT, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_UNRESOLVED, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_BALANCE, note)) report_note(note, out);
         report_mismatch(&run->findings.mismatch, out);
         if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);

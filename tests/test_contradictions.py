@@ -3,6 +3,7 @@ mesh, loads that must balance. All methods take what the documents say, and the 
 where there is one, FACET_MPI_PROGRAM say where the programs are."""
 
 import json
+import math
 import os
 import sys
 import unittest
@@ -33,6 +34,243 @@ class Contradictions(Loads):
 
     def ranks(self):
         return (0, 2, 5) if mpi_ranks.MPI else (0,)
+
+    # -------------------------------------------------------------------------------------- data finer than the mesh
+
+    PEAK = "100*exp(-((x - 0.53)^2 + (y - 0.47)^2)/0.01^2)"
+    STEP = "if(y < 0.43, 1, 0)"
+
+    def unresolved(self, shape, data, ranks=0, cells=8):
+        dim = dim_of(shape)
+        mesh = f"mesh: {{box: {{lower: {[0] * dim}, upper: {[1] * dim}, cells: {[cells] * dim}, shape: {shape}}}}}\n"
+        notes, found = self.note(mesh + data, "is not resolved by the mesh", ranks)
+        return notes, found
+
+    def test_source_finer_than_the_mesh(self):
+        """What goes out is 20 % more than what was given (0.0314): told with the place, on all meshes and over ranks, by
+        expressions as by groups."""
+        for shape in SHAPES[2]:
+            for ranks in self.ranks():
+                notes, found = self.unresolved(shape, f"""equation: diffusion
+source: {self.PEAK}
+boundary: [{{on: rest, dirichlet: 0}}]
+discretization: {{degree: 2}}
+values: [{{name: out, field: flux, take: integral, on: [xmin, xmax, ymin, ymax]}}]
+""", ranks, 10)
+                self.assertGreater(abs(found["values"]["out"] / (0.01 * math.pi) - 1), 0.1)
+                self.assertEqual(len(notes), 1, f"{shape} {ranks}")
+                self.assertRegex(notes[0], r"the source .* no better than \d+ %.* cell at \(0.5\d*, 0.4\d*\)")
+
+    def test_large_meshes(self):
+        """Where not all cells are looked at: a lone peak, and a step along a circle."""
+        peak, circle = "exp(-((x - 0.531)^2 + (y - 0.471)^2)/0.002^2)", "if(hypot(x - 0.5, y - 0.5) < 0.3, 1, 0)"
+        for shape in SHAPES[2]:
+            for source in (peak, circle):
+                notes, _ = self.unresolved(shape, f"""equation: diffusion
+source: "{source}"
+boundary: [{{on: rest, dirichlet: 0}}]
+discretization: {{degree: 1}}
+""", 0, 60 if source == peak else 16)
+                self.assertEqual(len(notes), 1, f"{shape} {source}")
+
+    def test_other_data_finer_than_the_mesh(self):
+        diffusion = {"conductivity": "the conductivity", "reaction": "the reaction", "neumann": "the neumann flux on 'xmax'",
+                     "robin a": "the robin a on 'xmin'", "robin g": "the robin g on 'xmin'",
+                     "dirichlet": "the dirichlet value on 'ymin'"}
+        for shape in ("triangle", "quad", "hex"):
+            for which, name in diffusion.items():
+                step = {key: f'"1 + {self.STEP if key != "dirichlet" else self.STEP.replace("y", "x")}"' if key == which else "1"
+                        for key in diffusion}
+                notes, _ = self.unresolved(shape, f"""equation: diffusion
+conductivity: {step["conductivity"]}
+reaction: {step["reaction"]}
+boundary:
+  - {{on: xmin, robin: {{a: {step["robin a"]}, g: {step["robin g"]}}}}}
+  - {{on: xmax, neumann: {step["neumann"]}}}
+  - {{on: ymin, dirichlet: {step["dirichlet"]}}}
+  - {{on: rest, neumann: 0}}
+discretization: {{degree: 2}}
+""", 0, 8 if shape != "hex" else 4)
+                self.assertEqual(len(notes), 1, f"{shape} {which}")
+                self.assertIn(name, notes[0], shape)
+
+    def test_bodies_finer_than_the_mesh(self):
+        for shape in SHAPES[2]:
+            for which, name in (("E", "the modulus mu"), ("traction", "the traction on 'xmax'"), ("f", "the source"),
+                                ("pressure", "the pressure on 'ymax'"), ("spring", "the spring on 'xmin'")):
+                step = {key: f'"1 + {self.STEP if key != "pressure" else self.STEP.replace("y", "x")}"' if key == which else "1"
+                        for key in ("E", "traction", "f", "pressure", "spring")}
+                notes, _ = self.unresolved(shape, f"""equation: elasticity
+material: {{E: {step["E"]}, nu: 0.3}}
+source: [0, {step["f"]}]
+boundary:
+  - {{on: xmin, spring: {step["spring"]}}}
+  - {{on: xmax, traction: [{step["traction"]}, 0]}}
+  - {{on: ymax, pressure: {step["pressure"]}}}
+  - {{on: ymin, fixed: true}}
+discretization: {{degree: 2}}
+""")
+                self.assertEqual(len(notes), 1, f"{shape} {which}")
+                self.assertIn(name, notes[0], shape)
+
+    def test_data_that_are_resolved(self):
+        """Smooth data of the coarsest meshes and the lowest degrees, steps along the borders of cells, numbers, and data of
+        an exact solution are nobody's concern."""
+        smooth = """equation: diffusion
+conductivity: 1 + 0.9*sin(3*x)*cos(2*y)
+source: exp(3*x)*sin(pi*x)*sin(pi*y)
+boundary:
+  - {on: xmin, dirichlet: sin(pi*y)}
+  - {on: xmax, neumann: exp(-3*y)}
+  - {on: rest, robin: {a: 1 + sin(3*x), g: cos(5*y)}}
+"""
+        steps = """equation: diffusion
+source: "if(x < 0.5, 1, 100)"
+boundary: [{on: xmin, dirichlet: "if(y < 0.5, 1, 2)"}, {on: rest, neumann: 0}]
+"""
+        exact = f"equation: diffusion\nexact: {self.PEAK}\n"
+        for shape in SHAPES[2]:
+            for degree in (1, 2):
+                for data, cells in ((smooth, 1), (smooth, 2), (steps, 4), (exact, 4)):
+                    notes, _ = self.unresolved(shape, data + f"discretization: {{degree: {degree}}}\n", 0, cells)
+                    self.assertEqual(notes, [], f"{shape} {degree} {cells}")
+
+    # -------------------------------------------------------------------------------------- data beyond the range
+
+    def refuse_huge(self, case, *arguments):
+        done = self.run_program("solve", self.write(case), *arguments, status=2)
+        self.assertIn("1e+140 (use other units)", done.stderr, case)
+
+    def test_huge_data(self):
+        """Squares of 1e300 are infinite: refused by every datum, as a number, an expression and over elements of all
+        methods."""
+        diffusion = """equation: diffusion
+source: 1
+boundary:
+  - {on: xmin, dirichlet: 0}
+  - {on: xmax, neumann: 0}
+  - {on: ymin, robin: {a: 1, g: 0}}
+  - {on: rest, neumann: 0}
+discretization: {degree: 2}
+"""
+        elasticity = """equation: elasticity
+material: {E: 1, nu: 0.3}
+boundary:
+  - {on: xmin, displacement: [0, 0]}
+  - {on: xmax, traction: [0, 0]}
+  - {on: ymin, spring: 1, pressure: 0}
+  - {on: rest, force: [0, 1]}
+thermal: {expansion: 1, temperature: 0, reference: 0}
+discretization: {degree: 2}
+"""
+        for value in ("1e300", "1e300*(1 + x)"):
+            for key in ("source", "conductivity", "reaction", "boundary.0.dirichlet", "boundary.1.neumann",
+                        "boundary.2.robin.a", "boundary.2.robin.g", "discretization.tau"):
+                self.refuse_huge(box(2, "triangle") + diffusion, "--set", f"{key}={value}")
+            for key in ("source", "boundary.0.displacement", "boundary.1.traction"):
+                self.refuse_huge(box(2, "triangle") + elasticity, "--set", f"{key}=[{value}, 0]")
+            for key in ("material.E", "boundary.2.spring", "boundary.2.pressure", "thermal.expansion",
+                        "thermal.temperature", "thermal.reference"):
+                self.refuse_huge(box(2, "triangle") + elasticity, "--set", f"{key}={value}")
+            for method in ("hdg", "continuous"):
+                self.refuse_huge(box(2, "quad") + "equation: diffusion\nboundary: [{on: rest, dirichlet: 0}]\n", "--set",
+                             f"source={value}", "--set", f"discretization.method={method}")
+        self.refuse_huge(box(2, "triangle") + elasticity, "--set", "boundary.3.force=[0, 1e300]")
+        self.refuse_huge(box(2, "triangle") + diffusion, "--set", "boundary.1={on: xmax, total_flux: 1e300}")
+
+    def test_huge_loads(self):
+        """Data within the range whose integrals are not."""
+        case = "mesh: {box: {lower: [0, 0], upper: [1e9, 1e9], cells: [4, 4], shape: triangle}}\nequation: diffusion\n"
+        done = self.run_program("solve", self.write(case + "source: 1e139\nboundary: [{on: rest, dirichlet: 0}]\n"), status=2)
+        self.assertIn("right-hand side that the data make is too large", done.stderr)
+
+    # -------------------------------------------------------------------------------------- electrodes, joined sides
+
+    def test_electrode_at_a_dirichlet_part(self):
+        """The potential has no limit under refinement: told with the difference and the place, unless there is a gap."""
+        case = """equation: diffusion
+boundary: [{on: xmin, total_flux: 1}, {on: %s, dirichlet: 0}, {on: rest, neumann: 0}]
+"""
+        for shape in SHAPES[2]:
+            for method in ("hdg", "condensed"):
+                options = f"discretization: {{method: {method}, degree: 2}}\n"
+                for ranks in self.ranks()[:2 if method == "hdg" else 1]:
+                    notes, found = self.note(box(2, shape) + case % "ymin" + options, "leave a gap", ranks)
+                    self.assertEqual(len(notes), 1, f"{shape} {method} {ranks}")
+                    difference = f"{found['potentials']['xmin']:.3g}"
+                    self.assertIn(f"potentials of 'xmin' and 'ymin' differ by {difference} at (0, 0)", notes[0])
+                notes, _ = self.note(box(2, shape) + case % "xmax" + options, "leave a gap")
+                self.assertEqual(notes, [], f"{shape} {method}")
+
+    def joined_square(self, joined):
+        """A square of two triangles whose sides the file joins."""
+        lines = {"bottom": (1, 2), "right": (2, 4), "top": (3, 4), "left": (1, 3)}
+        names = "".join(f'1 {i + 1} "{name}"\n' for i, name in enumerate(lines))
+        text = f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n{names}$EndPhysicalNames\n"
+        text += "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 1 1 0\n$EndNodes\n$Elements\n6\n"
+        text += "".join(f"{i + 1} 1 2 {i + 1} {i + 1} {a} {b}\n" for i, (a, b) in enumerate(lines.values()))
+        text += "5 2 2 9 1 1 2 4\n6 2 2 9 1 1 4 3\n$EndElements\n"
+        pairs = {"x": "1 2 4\n2\n2 1\n4 3\n", "y": "1 3 1\n2\n3 1\n4 2\n"}
+        text += f"$Periodic\n{len(joined)}\n" + "".join(pairs[d] for d in joined) + "$EndPeriodic\n"
+        with open(self.path("joined.msh"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_sides_that_a_file_joins(self):
+        """They are no boundary: `rest` says nothing about them, and nobody would know."""
+        case = """mesh: {file: joined.msh, refine: 2%s}
+equation: diffusion
+source: sin(2*pi*x)*sin(2*pi*y)
+boundary: [{on: rest, dirichlet: 0}]
+"""
+        for joined, names, words in (("x", "'left', 'right'", "does not hold there"),
+                                     ("xy", "'bottom', 'left', 'right', 'top'", "has no face")):
+            self.joined_square(joined)
+            notes, _ = self.note(case % "", "$Periodic")
+            self.assertEqual(len(notes), 1)
+            self.assertIn(names, notes[0])
+            self.assertIn(words, notes[0])
+            self.assertIn("mesh.periodic: false", notes[0])
+            self.assertIn("joined to the side", self.run_program("check", self.write(case % "")).stdout)
+            self.assertEqual(self.note(case % ", periodic: false", "$Periodic")[0], [])
+        for shape in ("triangle", "quad"):  # boxes are asked to be periodic
+            mesh = box(2, shape).replace("cells:", "periodic: [x], cells:")
+            self.assertEqual(self.note(mesh + "equation: diffusion\nboundary: [{on: rest, dirichlet: 0}]\n", "$Periodic")[0], [])
+
+    # -------------------------------------------------------------------------------------- soft supports
+
+    def test_the_softest_support_is_named(self):
+        spring = """equation: elasticity
+material: {E: 210e9, nu: 0.3}
+boundary:
+  - {on: xmin, spring: 1e-4}
+  - {on: ymin, spring: 1e-3}
+  - {on: rest, traction: [0, -1e3]}
+discretization: {degree: 2}
+"""
+        robin = """equation: diffusion
+source: 1
+conductivity: 1e3
+boundary: [{on: xmin, robin: {a: 1e-14, g: 0}}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+solver: {method: direct}
+"""
+        for case, words in ((spring, r"the spring on 'xmin': 0.0001, which is \d.\de-15 of the shear modulus"),
+                            (robin, r"robin a on 'xmin': 1e-14, which is 1.0e-17 of the conductivity")):
+            done = self.run_program("solve", self.write(box(2, "triangle") + case), status=1)
+            self.assertRegex(done.stderr, words)
+
+    # -------------------------------------------------------------------------------------- lists of errors
+
+    def test_many_errors(self):
+        """The list ends with a whole line, and with the number of those that had no room."""
+        self.joined_square("x")
+        wrong = "".join(f"  - {{on: a side that is not there, number {i}, dirichlet: 0}}\n".replace(", number", " number")
+                        for i in range(70))
+        case = "mesh: {file: joined.msh}\nequation: diffusion\nboundary:\n" + wrong
+        for command in ("check", "solve"):
+            lines = self.run_program(command, self.write(case), status=2).stderr.splitlines()
+            self.assertTrue(all(line.endswith("top") for line in lines[:-1]), lines[-2])
+            self.assertRegex(lines[-1], rf"and {70 - len(lines) + 1} more errors$")
 
     # -------------------------------------------------------------------------------------- corners
 

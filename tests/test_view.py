@@ -142,6 +142,8 @@ class Pictures(unittest.TestCase):
             self.assertNotIn("Traceback", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn("unknown option '--nonsense'", view(quad, "--nonsense").stderr)
+        self.assertIn("'--feild'; did you mean '--field'?", view(quad, "--feild", "u").stderr)
+        self.assertIn("let its name end in .png", view(quad, "--output", "picture.jpg").stderr)
 
     def test_modules(self):
         """Beside NumPy nothing is loaded that does not come with Python."""

@@ -10,6 +10,7 @@ Exit status: 0 done (the path of the picture is printed), 2 the file or an optio
 picture cannot be written.
 """
 import argparse
+import difflib
 import math
 import os
 import signal
@@ -538,6 +539,8 @@ def picture(options):
     finite = numbers[np.isfinite(numbers)]
     if len(finite) == 0:
         raise Wrong(f"the field '{title}' has no value that is a number")
+    if len(finite) < numbers.size:
+        caption += f", grey: no number ({numbers.size - len(finite)} of {numbers.size} values)"
     extremes = finite.min(), finite.max()
     low, high = extremes
     if options.map == "diverging":  # zero has the colour of the middle
@@ -557,10 +560,13 @@ class Parser(argparse.ArgumentParser):
         """A sentence, without the usage."""
         name = message.split(": ")[-1].split(" ")[0]
         if message.startswith("unrecognized arguments"):
+            near = difflib.get_close_matches(name.split("=")[0], self._option_string_actions, 1)
             message = f"unknown option '{name}'" if name.startswith("-") else f"one argument too many: '{name}'"
+            if name.startswith("-") and near:
+                message += f"; did you mean '{near[0]}'?"
         elif message.startswith("the following arguments are required"):
             message = "needs FILE"
-        print(f"facet view: {message}; see 'facet view --help'", file=sys.stderr)
+        print(f"facet view: {message}" + ("" if message.endswith("?") else "; see 'facet view --help'"), file=sys.stderr)
         sys.exit(2)
 
 
@@ -585,7 +591,7 @@ def parse(arguments):
         options.output = os.path.splitext(options.file)[0] + ".png"
     kind = os.path.splitext(options.output)[1].lower()
     if kind not in ("", ".png"):
-        parser.error(f"--output {options.output}: the picture is a PNG file, not one of kind '{kind}'")
+        parser.error(f"--output {options.output}: the picture is a PNG file, not one of kind '{kind}'; let its name end in .png")
     return options
 
 

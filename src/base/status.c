@@ -17,6 +17,32 @@ facet_status base_fail(facet_status status, const char *format, ...) {
     return status;
 }
 
+int base_read_more(const char *line) {
+    int n = 0;
+    return sscanf(line, "and %d more error", &n) == 1 ? n : 0;
+}
+
+#define MORE_BYTES 64 /* "and 12 more errors" */
+facet_status base_fail_lines(facet_status status, const char *lines) {
+    char kept[BASE_MESSAGE_BYTES] = "";
+    size_t used = 0;
+    int left = 0;
+    while (*lines != '\0') {
+        const size_t n = strcspn(lines, "\n");
+        if (base_read_more(lines) > 0)
+            left += base_read_more(lines);
+        else if (used + n + 1 + MORE_BYTES >= sizeof kept && used > 0)
+            left++;
+        else
+            used += (size_t)snprintf(kept + used, sizeof kept - used - MORE_BYTES, "%s%.*s",
+                                     used > 0 ? "\n" : "", (int)n, lines);
+        if (used >= sizeof kept - MORE_BYTES) used = strlen(kept); /* one line that is too long */
+        lines += n + (lines[n] == '\n');
+    }
+    if (left > 0) snprintf(kept + used, MORE_BYTES, "\nand %d more error%s", left, left == 1 ? "" : "s");
+    return base_fail(status, "%s", kept);
+}
+
 facet_status base_wrap(facet_status status, const char *format, ...) {
     if (status == FACET_OK) return status;
     char old[BASE_MESSAGE_BYTES];

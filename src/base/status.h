@@ -22,6 +22,10 @@
 facet_status base_fail(facet_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "text: " in front of the calling thread's message and returns `status`; does nothing for FACET_OK. */
+/* Several sentences, one per line: those that have room, and at the end "and 12 more errors" for the others,
+ * to which such a line among them is added. */
+facet_status base_fail_lines(facet_status status, const char *lines);
+int base_read_more(const char *line); /* the number in such a line; 0: it is none */
 facet_status base_wrap(facet_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The calling thread's message; "" before the first failure. */

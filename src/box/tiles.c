@@ -248,12 +248,15 @@ facet_status box_tiles_check_finite(struct box_tiles *t, int n, const double *va
     TRY(ALLOC(extremes, 2 * t->all.count));
     TRY(tiles_extremes(t, t->all.count, size, values, extremes));
     for (int64_t c = 0; c < t->all.count; c++) {
-        if (isfinite(extremes[2 * c])) continue;
+        if (fmax(fabs(extremes[2 * c]), fabs(extremes[2 * c + 1])) <= FIELD_LARGEST &&
+            !isnan(extremes[2 * c]))
+            continue;
         TRY(ALLOC(cell, size));
         TRY(device_download(t->device, cell, values + c * size, (size_t)size * sizeof *cell));
         int64_t i = 0;
-        while (i + 1 < size && isfinite(cell[i])) i++;
-        FAIL(FACET_ERROR_INPUT, "number %lld of %s is %g", (long long)(c * size + i), what, cell[i]);
+        while (i + 1 < size && fabs(cell[i]) <= FIELD_LARGEST) i++;
+        FAIL(FACET_ERROR_INPUT, "number %lld of %s is %g%s", (long long)(c * size + i), what, cell[i],
+             isfinite(cell[i]) ? ", beyond 1e140 (use other units)" : "");
     }
 done:
     base_free(&extremes);

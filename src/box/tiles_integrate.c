@@ -63,7 +63,9 @@ static facet_status check_finite(struct integrals *job, const struct tile_plan *
         TRY(tiles_extremes(t, tile->count, job->n_points, job->values + i * tile->count * job->n_points,
                            job->extremes));
         for (int64_t c = 0; c < tile->count; c++) {
-            if (isfinite(job->extremes[2 * c])) continue;
+            if (fmax(fabs(job->extremes[2 * c]), fabs(job->extremes[2 * c + 1])) <= FIELD_LARGEST &&
+                !isnan(job->extremes[2 * c]))
+                continue;
             TRY(ALLOC(scratch, box_integrate_room(job->samples, t->all.dim)));
             TRY(integrate_cell(job, tile->first + c, scratch, NULL));
             FAIL(FACET_ERROR_INPUT, "source: a value in cell %lld is not finite on the device '%s'",

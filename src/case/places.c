@@ -69,6 +69,10 @@ facet_status case_in_file(facet_status status, const struct case_file *file) {
     for (const char *line = base_message(); *line != '\0';) {
         size_t n = strcspn(line, "\n");
         struct case_place place = find_place(file, line, n);
+        if (base_read_more(line) > 0) {
+            text_printf(&lines, "\n%.*s", (int)n, line);
+            break;
+        }
         text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", place.setting ? "--set " : file->path);
         if (place.setting != NULL)
             text_printf(&lines, "%s", place.setting);
@@ -77,14 +81,12 @@ facet_status case_in_file(facet_status status, const struct case_file *file) {
         text_printf(&lines, ": %.*s", (int)n, line);
         line += n + (line[n] == '\n');
     }
-    if (lines.status == FACET_OK && lines.length > 0) base_fail(status, "%s", lines.data);
+    if (lines.status == FACET_OK && lines.length > 0) base_fail_lines(status, lines.data);
     text_free(&lines);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------ messages */
-
-#define MORE_BYTES 64 /* "and 12 more errors" */
 
 struct line {
     const char *text;
@@ -122,15 +124,16 @@ static int count_lines(const char *text) {
 facet_status case_join_messages(const char *one, const char *other) {
     facet_status status = FACET_OK;
     struct line *lines = NULL;
-    char joined[BASE_MESSAGE_BYTES] = "";
-    size_t used = 0;
-    int n = 0, left = 0;
+    struct text joined = {0};
+    int n = 0, more = 0;
     TRY(ALLOC(lines, count_lines(one) + count_lines(other)));
     for (int second = 0; second < 2; second++)
         for (const char *at = second ? other : one; *at != '\0';) {
             lines[n] = read_line(at, second, n);
             at += lines[n].n + (at[lines[n].n] == '\n');
-            n++;
+            const int is_more = base_read_more(lines[n].text) > 0;
+            n += !(is_more && more); /* those that neither has told are the same, as far as anybody knows */
+            more |= is_more;
         }
     qsort(lines, (size_t)n, sizeof *lines, by_place);
     for (int i = 0; i < n; i++) {
@@ -138,17 +141,12 @@ facet_status case_join_messages(const char *one, const char *other) {
         if (before != NULL && line->second && line->row != INT_MAX && line->row == before->row &&
             line->column == before->column)
             continue;
-        if (used + line->n + MORE_BYTES >= sizeof joined) {
-            left++;
-            continue;
-        }
-        used += (size_t)snprintf(joined + used, sizeof joined - used, "%s%.*s", used > 0 ? "\n" : "",
-                                 (int)line->n, line->text);
+        text_printf(&joined, "%s%.*s", joined.length > 0 ? "\n" : "", (int)line->n, line->text);
     }
-    if (left > 0)
-        snprintf(joined + used, sizeof joined - used, "\nand %d more error%s", left, left == 1 ? "" : "s");
-    FAIL(FACET_ERROR_INPUT, "%s", joined);
+    TRY(joined.status);
+    TRY(base_fail_lines(FACET_ERROR_INPUT, joined.data));
 done:
+    text_free(&joined);
     base_free(&lines);
     return status;
 }

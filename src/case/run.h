@@ -143,20 +143,22 @@ facet_status run_compare_ranks(struct run *run);
 
 /* run_notes.c: a sentence that whoever reads the results should know; NULL: there is none. */
 enum run_note {
-    RUN_NOTE_OPERATOR, /* why the tensor operators do not apply */
-    RUN_NOTE_PMG,      /* why there is no geometric multigrid */
-    RUN_NOTE_HOST,     /* what the device leaves to the host */
-    RUN_NOTE_PETSC,    /* options that nobody asked for */
-    RUN_NOTE_PIECES,   /* nothing connects pieces of the mesh */
-    RUN_NOTE_CONFLICT, /* parts of the boundary contradict each other where they meet */
-    RUN_NOTE_BALANCE,  /* data that must balance did not, quite */
-    RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
-    RUN_NOTE_BROKEN,   /* or what is inside of the mesh does */
-    RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
-    RUN_NOTE_SHARE,    /* a group of cells has a larger error than the whole */
-    RUN_NOTE_MOVED,    /* points were moved to the boundary */
-    RUN_NOTE_OUTSIDE,  /* points of a line lie outside the mesh */
-    RUN_NOTE_BETWEEN,  /* points lie between cells whose values differ */
+    RUN_NOTE_OPERATOR,   /* why the tensor operators do not apply */
+    RUN_NOTE_PMG,        /* why there is no geometric multigrid */
+    RUN_NOTE_HOST,       /* what the device leaves to the host */
+    RUN_NOTE_PETSC,      /* options that nobody asked for */
+    RUN_NOTE_PIECES,     /* nothing connects pieces of the mesh */
+    RUN_NOTE_JOINED,     /* sides of a file are joined, and no boundary */
+    RUN_NOTE_CONFLICT,   /* parts of the boundary contradict each other where they meet */
+    RUN_NOTE_UNRESOLVED, /* data are finer than the rules that integrate them */
+    RUN_NOTE_BALANCE,    /* data that must balance did not, quite */
+    RUN_NOTE_MISMATCH,   /* boundary data contradict the exact solution */
+    RUN_NOTE_BROKEN,     /* or what is inside of the mesh does */
+    RUN_NOTE_HIDDEN,     /* parameters have the names of the time or of the normal */
+    RUN_NOTE_SHARE,      /* a group of cells has a larger error than the whole */
+    RUN_NOTE_MOVED,      /* points were moved to the boundary */
+    RUN_NOTE_OUTSIDE,    /* points of a line lie outside the mesh */
+    RUN_NOTE_BETWEEN,    /* points lie between cells whose values differ */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512

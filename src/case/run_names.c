@@ -236,7 +236,7 @@ facet_status run_check_names(const struct case_file *file, const struct facet_me
                    file->values[i].on_places[k]);
     }
     TRY(errors.status);
-    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+    if (errors.length > 0) TRY(base_fail_lines(FACET_ERROR_INPUT, errors.data));
 done:
     base_free(&places);
     text_free(&errors);

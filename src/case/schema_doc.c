@@ -97,6 +97,16 @@ static const char elastic_example[] =
     "  - {name: bending, field: stress, component: xx, at: [0, 1]}\n"
     "  - {name: reaction, field: traction, take: integral, on: xmin}  # the force of the support\n"
     "```\n"
+    "\n"
+    "The moment of a reaction is no value. Where all loads are known it is minus theirs, since what "
+    "supports\n"
+    "take balances them; where several supports share it, it is an integral of one's own, in Python:\n"
+    "\n"
+    "```python\n"
+    "x, weights, normals, _ = mesh.quadrature(8, on=\"xmin\")\n"
+    "t = np.einsum(\"iab,ib->ia\", solution(x, \"stress\"), normals)\n"
+    "moment = weights @ (x[:, 0]*t[:, 1] - x[:, 1]*t[:, 0])  # about the origin, as exact as the stress is\n"
+    "```\n"
     "\n";
 
 static const char chain_example[] =

@@ -43,6 +43,24 @@ static facet_status at_component(const struct field *field, int component, facet
                                                          : status;
 }
 
+static facet_status check_number(double value) {
+    if (fabs(value) <= FIELD_LARGEST) return FACET_OK;
+    if (!isfinite(value)) return base_fail(FACET_ERROR_INPUT, "the value is %g; give a finite number", value);
+    return base_fail(FACET_ERROR_INPUT, "the value is %g, beyond %g (use other units)", value, FIELD_LARGEST);
+}
+
+/* n values of one component, `step` numbers apart. */
+static facet_status check_values(int n, int step, const double *values, int dim, const double *x) {
+    char where[128];
+    int wrong = 0, i = 0;
+    for (int k = 0; k < n; k++) wrong |= !(fabs(values[(int64_t)k * step]) <= FIELD_LARGEST);
+    if (!wrong) return FACET_OK;
+    while (fabs(values[(int64_t)i * step]) <= FIELD_LARGEST) i++;
+    return base_fail(FACET_ERROR_INPUT, "the value at %s is %g, beyond %g (use other units)",
+                     expr_point_text(dim, x + (int64_t)i * dim, 10, where, sizeof where),
+                     values[(int64_t)i * step], FIELD_LARGEST);
+}
+
 facet_status field_create_texts(int n_components, const char *const *texts, int n_parameters,
                                 const struct expr_parameter *parameters, struct field **field) {
     facet_status status = FACET_OK;
@@ -52,7 +70,9 @@ facet_status field_create_texts(int n_components, const char *const *texts, int 
     for (int c = 0; c < n_components; c++) {
         TRY(at_component(made, c, expr_compile(texts[c], n_parameters, parameters, &made->exprs[c])));
         TRY(base_strdup(texts[c], &made->texts[c]));
-        if (expr_is_constant(made->exprs[c], &made->numbers[c])) expr_destroy(&made->exprs[c]);
+        if (!expr_is_constant(made->exprs[c], &made->numbers[c])) continue;
+        TRY(at_component(made, c, check_number(made->numbers[c])));
+        expr_destroy(&made->exprs[c]);
     }
     *field = made;
     made = NULL;
@@ -67,9 +87,7 @@ facet_status field_create_constants(int n_components, const double *values, stru
     *field = NULL;
     TRY(create(n_components, &made));
     for (int c = 0; c < n_components; c++) {
-        if (!isfinite(values[c]))
-            TRY(at_component(
-                made, c, base_fail(FACET_ERROR_INPUT, "the value is %g; give a finite number", values[c])));
+        TRY(at_component(made, c, check_number(values[c])));
         made->numbers[c] = values[c];
     }
     *field = made;
@@ -110,6 +128,10 @@ done:
 
 void field_answers_status(struct field *field) {
     field->ours = 1;
+}
+
+int field_is_ours(const struct field *field) {
+    return field->function != NULL && field->ours;
 }
 
 void field_set_user(struct field *field, void *user) {
@@ -211,6 +233,8 @@ static facet_status eval_function(const struct field *field, int n_points, int d
                            values[i], expr_point_text(dim, point, 10, where, sizeof where));
         TRY(at_component(field, (int)(i % (size_t)field->n_components), status));
     }
+    for (int c = 0; c < field->n_components; c++)
+        TRY(at_component(field, c, check_values(n_points, field->n_components, values + c, dim, x)));
 done:
     return status;
 }
@@ -231,10 +255,12 @@ static facet_status evaluate(const struct field *field, int n_points, int dim, c
             for (size_t i = 0; i < (size_t)n_points; i++) values[i * n_components + c] = field->numbers[c];
         } else if (n_components == 1) {
             TRY(expr_eval(field->exprs[c], n_points, dim, x, normals, values, NULL, NULL));
+            TRY(check_values(n_points, 1, values, dim, x));
         } else {
             if (!column) TRY(ALLOC(column, n_points));
             TRY(at_component(field, (int)c,
                              expr_eval(field->exprs[c], n_points, dim, x, normals, column, NULL, NULL)));
+            TRY(at_component(field, (int)c, check_values(n_points, 1, column, dim, x)));
             for (size_t i = 0; i < (size_t)n_points; i++) values[i * n_components + c] = column[i];
         }
     }
@@ -251,8 +277,10 @@ facet_status field_eval_grid(const struct field *field, const struct expr_grid *
     facet_status status = FACET_OK;
     double *points = NULL;
     int n = 1;
-    if (field->n_components == 1 && field->exprs[0]) return expr_eval_grid(field->exprs[0], grid, values);
+    const int own = field->n_components == 1 && field->exprs[0];
     for (int d = 0; d < grid->dim; d++) n *= grid->counts[d];
+    if (own) TRY(expr_eval_grid(field->exprs[0], grid, values));
+    if (own && check_values(n, 1, values, 0, NULL) == FACET_OK) return FACET_OK;
     TRY(ALLOC(points, (int64_t)n * grid->dim));
     expr_grid_points(grid, points);
     TRY(evaluate(field, n, grid->dim, points, NULL, values));
@@ -305,6 +333,7 @@ facet_status field_eval_jet(const struct field *field, int component, int n_poin
         TRY(at_component(
             field, component,
             expr_eval(field->exprs[component], n_points, dim, x, NULL, values, gradients, hessians)));
+        TRY(at_component(field, component, check_values(n_points, 1, values, dim, x)));
         goto done;
     }
     size_t n = (size_t)n_points, d = (size_t)dim;

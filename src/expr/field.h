@@ -9,6 +9,10 @@
 
 struct field;
 
+/* Values beyond this are refused, as those that are not finite, wherever they come from: squares of what is
+ * made of them would be infinite. */
+#define FIELD_LARGEST 1e140
+
 /* Components from texts (expressions or numbers). */
 facet_status field_create_texts(int n_components, const char *const *texts, int n_parameters,
                                 const struct expr_parameter *parameters, struct field **field);
@@ -21,6 +25,7 @@ facet_status field_copy(const struct field *from, int n_parameters, const struct
                         double t, const char *group, struct field **copy);
 /* The function of a field is one of this library: it answers with a facet_status, whose message stands. */
 void field_answers_status(struct field *field);
+int field_is_ours(const struct field *field); /* it is such a function */
 /* What the function of a field is called with. */
 void field_set_user(struct field *field, void *user);
 /* Each becomes the other; groups stay. */
@@ -46,7 +51,8 @@ int field_reads(const struct field *field, const char *name);
  * normal where there is none. */
 facet_status field_check_coordinates(const struct field *field, int dim, int has_normal);
 
-/* values: n_points x n_components. A value that is not finite is a FACET_ERROR_INPUT that names the point. */
+/* values: n_points x n_components. A value that is not finite, or beyond FIELD_LARGEST, is a
+ * FACET_ERROR_INPUT that names the point. */
 facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values);
 /* The same at the points of a grid. */
 facet_status field_eval_grid(const struct field *field, const struct expr_grid *grid, double *values);

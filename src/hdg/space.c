@@ -14,10 +14,14 @@
 /* Degrees. An integrand of the cell matrices is a product of two basis functions and det J, of degree 2k +
  * dim (g-1) on simplices and 2k + dim g - 1 per direction on tensor cells; two more for coefficients that
  * vary. Data and norms get six more. */
-facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule) {
+int hdg_rule_degree(enum hdg_use use, enum shape shape, int degree, int order) {
     int geometry = shape_is_simplex(shape) ? shape_dim(shape) * (order - 1) : shape_dim(shape) * order - 1;
     int extra = use == HDG_CELL || use == HDG_FACE ? 2 : use == HDG_NORM_STAR ? 8 : 6;
-    return rule_create(shape, 2 * degree + geometry + extra, rule);
+    return 2 * degree + geometry + extra;
+}
+
+facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule) {
+    return rule_create(shape, hdg_rule_degree(use, shape, degree, order), rule);
 }
 
 facet_status hdg_table_create(enum shape shape, int degree, int order, int n, const double *xi,

@@ -51,6 +51,7 @@ typedef facet_status (*hdg_rule_maker)(enum hdg_use use, enum shape shape, int d
 facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
                                    int degree, int basis_degree, int order, struct hdg_face_table *table);
 void hdg_face_table_destroy(struct hdg_face_table *table);
+int hdg_rule_degree(enum hdg_use use, enum shape shape, int degree, int order);
 facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule);
 
 struct hdg_block_space {

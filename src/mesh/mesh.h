@@ -260,9 +260,9 @@ struct mesh_numbers {
 facet_status mesh_numbers_create(const struct facet_mesh *mesh, struct mesh_numbers *numbers);
 void mesh_numbers_destroy(struct mesh_numbers *numbers); /* safe on a zeroed struct, and twice */
 
-/* Rules of a degree for all cells, or for all their faces, of a mesh that has its lists. face: its number in
- * the cell; -1: the cell. x, weights, normals (of length 1, outward; faces only): as facet_mesh_quadrature. A
- * rule is for one thread. */
+/* Rules of a degree for all cells, or for all their faces, of a mesh with or without lists. face: its number
+ * in the cell; -1: the cell. x, weights, normals (of length 1, outward; faces only): as
+ * facet_mesh_quadrature. A rule is for one thread. */
 struct mesh_rules;
 facet_status mesh_rules_create(const struct facet_mesh *mesh, int degree, int faces,
                                struct mesh_rules **rules);

@@ -11,7 +11,7 @@
  * d xi / d s. */
 struct place {
     struct rule rule;
-    double *lagrange, *gradients;
+    double *xi, *lagrange, *gradients;
     double tangents[2][3];
 };
 struct mesh_rules {
@@ -26,6 +26,7 @@ void mesh_rules_destroy(struct mesh_rules **rules) {
         for (int f = 0; f <= SHAPE_MAX_FACES; f++) {
             struct place *place = &(*rules)->places[b][f];
             rule_destroy(&place->rule);
+            base_free(&place->xi);
             base_free(&place->lagrange);
             base_free(&place->gradients);
         }
@@ -50,19 +51,17 @@ static facet_status make_place(const struct facet_mesh *mesh, const struct mesh_
                                int degree, struct place *place) {
     facet_status status = FACET_OK;
     int dim = mesh->dim;
-    double *xi = NULL;
     TRY(rule_create(face < 0 ? block->shape : shape_face_shape(block->shape, face), degree, &place->rule));
     int n = place->rule.n;
-    TRY(ALLOC(xi, n * dim));
+    TRY(ALLOC(place->xi, n * dim));
     for (int p = 0; p < n && face >= 0; p++)
-        shape_face_point(block->shape, face, 0, place->rule.x + p * (dim - 1), xi + p * dim);
-    if (face < 0) memcpy(xi, place->rule.x, (size_t)(n * dim) * sizeof *xi);
+        shape_face_point(block->shape, face, 0, place->rule.x + p * (dim - 1), place->xi + p * dim);
+    if (face < 0) memcpy(place->xi, place->rule.x, (size_t)(n * dim) * sizeof *place->xi);
     if (face >= 0) find_tangents(block->shape, face, place);
     TRY(ALLOC(place->lagrange, n * block->n_nodes));
     TRY(ALLOC(place->gradients, n * block->n_nodes * dim));
-    TRY(basis_lagrange(block->shape, mesh->order, n, xi, place->lagrange, place->gradients));
+    TRY(basis_lagrange(block->shape, mesh->order, n, place->xi, place->lagrange, place->gradients));
 done:
-    base_free(&xi);
     return status;
 }
 
@@ -112,19 +111,42 @@ static void find_normal(int dim, const double *J, const double tangents[2][3], d
     }
 }
 
+/* Of a cell of a box, whose lists may not be there: x, and the Jacobian of all points. */
+static void map_brick(const struct facet_mesh *mesh, int32_t cell, const struct place *place, double *x,
+                      double *J) {
+    double nodes[3 * SHAPE_MAX_VERTICES], widths[3];
+    const int dim = mesh->dim;
+    const double *last = nodes + ((1 << dim) - 1) * dim;
+    mesh_box_nodes(mesh, cell, nodes);
+    for (int a = 0; a < dim; a++) {
+        widths[a] = last[a] - nodes[a];
+        for (int b = 0; b < dim; b++) J[a * dim + b] = a == b ? widths[a] : 0.0;
+    }
+    for (int p = 0; p < place->rule.n; p++)
+        for (int a = 0; a < dim; a++) x[p * dim + a] = nodes[a] + widths[a] * place->xi[p * dim + a];
+}
+
 void mesh_rules_points(const struct mesh_rules *rules, int32_t cell, int face, double *x, double *weights,
                        double *normals) {
     const struct facet_mesh *mesh = rules->mesh;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     const struct place *place = find_place(rules, cell, face);
+    const int is_box = mesh_is_box(mesh), in_block = cell - block->first;
+    const int affine = is_box || (mesh->order == 1 && shape_is_simplex(block->shape));
     int dim = mesh->dim, n = place->rule.n;
-    mesh_cell_map(block, dim, cell - block->first, n, place->lagrange, place->gradients, x, rules->J);
+    double normal[3], square, element = 0.0;
+    if (is_box) {
+        map_brick(mesh, cell, place, x, rules->J);
+    } else {
+        mesh_cell_map(block, dim, in_block, n, place->lagrange, NULL, x, NULL);
+        mesh_cell_map(block, dim, in_block, affine ? 1 : n, NULL, place->gradients, NULL, rules->J);
+    }
     for (int p = 0; p < n; p++) {
         const double *J = rules->J + p * dim * dim;
-        double normal[3], square = 0.0;
-        if (face >= 0) find_normal(dim, J, place->tangents, normal);
+        square = 0.0;
+        if (face >= 0 && (p == 0 || !affine)) find_normal(dim, J, place->tangents, normal);
         for (int a = 0; a < dim && face >= 0; a++) square += normal[a] * normal[a];
-        double element = face < 0 ? mesh_determinant(dim, J) : sqrt(square);
+        if (p == 0 || !affine) element = face < 0 ? mesh_determinant(dim, J) : sqrt(square);
         if (weights != NULL) weights[p] = place->rule.w[p] * element;
         for (int a = 0; a < dim && normals != NULL; a++) normals[p * dim + a] = normal[a] / element;
     }

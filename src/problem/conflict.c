@@ -4,7 +4,8 @@
  *
  * The data are compared at the vertices of the mesh where parts with different data meet; of a box at those
  * of its edges, without any list. Data that cannot be had there (a normal, a number that is not finite) are
- * left out: the solve looks at them elsewhere, and refuses what is wrong. */
+ * left out: the solve looks at them elsewhere, and refuses what is wrong. Potentials of electrodes are data
+ * like others once they are solved for. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct finder {
     const struct problem *problem;
     const struct problem_resolved *resolved;
     int dim, n_components, n_conditions;
+    int has_potentials;
     int *kin;       /* of a condition: the first that has the same data; -1: it gives u no value */
     double largest; /* datum that was met */
 };
@@ -29,11 +31,15 @@ static int is_conflict(const struct finder *f, double difference) {
     return difference > ROUNDING * f->largest;
 }
 
-/* The components of u that a condition gives. An electrode's number is not known yet; the components of a
+static int is_electrode(const struct problem *p, int condition) {
+    return condition < p->n_conditions && p->conditions[condition].electrode > 0;
+}
+
+/* The components of u that a condition gives. An electrode's number may not be known yet; the components of a
  * surface of symmetry are not those of the axes. */
 static int holds(const struct finder *f, int condition, int component) {
     const struct hdg_condition *c = &f->resolved->conditions[condition];
-    if (condition < f->problem->n_conditions && f->problem->conditions[condition].electrode > 0) return 0;
+    if (is_electrode(f->problem, condition) && !f->has_potentials) return 0;
     if (c->symmetric || c->curved) return 0;
     return c->kind == HDG_MECHANICAL ? c->fixed[component] : c->kind == HDG_DIRICHLET;
 }
@@ -403,12 +409,13 @@ done:
 }
 
 facet_status problem_find_conflict(const struct problem *p, const struct problem_resolved *r,
-                                   struct problem_conflict *conflict) {
+                                   int has_potentials, struct problem_conflict *conflict) {
     facet_status status = FACET_OK;
     struct finder f = {.problem = p,
                        .resolved = r,
                        .dim = p->mesh->dim,
                        .n_components = physics_components(p->physics, p->mesh->dim),
+                       .has_potentials = has_potentials,
                        .n_conditions = p->n_conditions + 1}; /* and not those of surfaces of symmetry */
     *conflict = (struct problem_conflict){0};
     TRY(ALLOC(f.kin, f.n_conditions));
@@ -427,8 +434,11 @@ void problem_conflict_text(const struct problem *p, const struct options *option
                            const struct problem_conflict *c, char *text, size_t bytes) {
     const int vector = physics_components(p->physics, p->mesh->dim) > 1;
     char component[16] = "", z[32] = "", others[64] = "";
+    int electrode = 0;
     text[0] = '\0';
     if (c->difference == 0.0) return;
+    for (int i = 0; i < 2 * p->n_conditions; i++)
+        electrode |= is_electrode(p, i / 2) && strcmp(p->conditions[i / 2].part, c->parts[i % 2]) == 0;
     if (vector) snprintf(component, sizeof component, " in %c", "xyz"[c->component]);
     if (p->mesh->dim == 3) snprintf(z, sizeof z, ", %.6g", c->at[2]);
     if (c->n_vertices > 1)
@@ -436,9 +446,16 @@ void problem_conflict_text(const struct problem *p, const struct options *option
                  c->n_vertices > 2 ? "vertices" : "vertex");
     snprintf(text, bytes,
              "%s of '%s' and '%s' differ by %.3g%s at (%.6g, %.6g%s), where these parts meet%s: u has no "
-             "single value there, and the %s through these parts grows without a limit on finer meshes; %s",
-             vector ? "the displacements" : "the Dirichlet data", c->parts[0], c->parts[1], c->difference,
-             component, c->at[0], c->at[1], z, others, vector ? "force" : "flux",
+             "single value there, and %s; %s",
+             vector      ? "the displacements"
+             : electrode ? "the potentials"
+                         : "the Dirichlet data",
+             c->parts[0], c->parts[1], c->difference, component, c->at[0], c->at[1], z, others,
+             vector ? "the force through these parts grows without a limit on finer meshes"
+             : electrode
+                 ? "what total_flux gives passes at less and less difference on finer meshes: leave a gap "
+                   "between these parts"
+                 : "the flux through these parts grows without a limit on finer meshes",
              options->discretization == DISCRETIZATION_HDG ? "every face keeps its own data"
                                                            : "the mean of the parts is taken");
 }

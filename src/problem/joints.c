@@ -76,6 +76,70 @@ done:
     return status;
 }
 
+int problem_is_joined(const struct facet_mesh *mesh, const struct mesh_group *part, int32_t i) {
+    double R[9], s[3];
+    return !mesh_is_box(mesh) && mesh_face_joint(mesh, part->ids[i], R, s) != MESH_ONE_PLACE;
+}
+
+/* Flags of the faces that are joined here, or across a seam; NULL: there are none in any part. */
+static facet_status mark_joined(const struct facet_mesh *mesh, uint8_t **flags) {
+    facet_status status = FACET_OK;
+    struct mesh_joined *joined = NULL;
+    struct mesh_seam_joint *seams = NULL;
+    int32_t n_seams, n_joined;
+    int64_t n;
+    TRY(mesh_find_joined(mesh, &joined, &n_joined));
+    TRY(mesh_find_seam_joints(mesh, &seams, &n_seams));
+    n = (int64_t)n_seams + n_joined;
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n));
+    if (n == 0) goto done;
+    TRY(CALLOC(*flags, mesh->n_faces));
+    for (int32_t i = 0; i < n_joined; i++) (*flags)[joined[i].face] = 1;
+    for (int32_t i = 0; i < n_seams; i++) (*flags)[seams[i].face] = 1;
+done:
+    base_free(&joined);
+    base_free(&seams);
+    return status;
+}
+
+#define NAMES_BYTES 160
+facet_status problem_joined_text(const struct problem *p, const struct problem_resolved *r, char *text,
+                                 size_t bytes) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->mesh, *first = mesh;
+    uint8_t *flags = NULL;
+    int64_t *joined = NULL;
+    char names[NAMES_BYTES] = "";
+    int rest = 0;
+    text[0] = '\0';
+    for (int i = 0; i < p->n_conditions; i++) rest |= strcmp(p->conditions[i].part, "rest") == 0;
+    while (first->coarse != NULL) first = first->coarse;
+    if (!rest || mesh_is_box(mesh) || first->cut.cells[0] > 0) return FACET_OK; /* boxes are asked to be */
+    TRY(mark_joined(mesh, &flags));
+    if (flags == NULL) goto done;
+    TRY(CALLOC(joined, mesh->n_groups));
+    for (int g = 0; g < mesh->n_groups; g++)
+        for (int32_t i = 0; mesh->groups[g].dim < mesh->dim && i < mesh->groups[g].count; i++)
+            joined[g] |= flags[mesh->groups[g].ids[i]];
+    TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, mesh->n_groups, joined));
+    for (int g = 0; g < mesh->n_groups; g++) {
+        const size_t length = strlen(names);
+        if (joined[g])
+            snprintf(names + length, sizeof names - length, "%s'%s'", length > 0 ? ", " : " ",
+                     mesh->groups[g].name);
+    }
+    snprintf(
+        text, bytes,
+        "the file joins sides that repeat each other ($Periodic):%s; they are no boundary, and 'rest' %s; "
+        "mesh.periodic: false leaves them apart",
+        names[0] != '\0' ? names : " they belong to no part",
+        problem_has_rest(mesh, r) ? "does not hold there" : "has no face");
+done:
+    base_free(&flags);
+    base_free(&joined);
+    return status;
+}
+
 /* Of the last side of a face. */
 static facet_status add_turn(const struct facet_mesh *mesh, int32_t face, const double R[9],
                              struct problem_resolved *r) {

@@ -178,7 +178,8 @@ facet_status problem_resolve_axis(const struct problem *problem, struct problem_
 double problem_axis_size(const struct facet_mesh *mesh);
 int problem_is_on_axis(const struct facet_mesh *mesh, double size, int32_t cell, int local);
 /* conflict.c: where parts of the boundary meet and give u different values, the largest difference (0: there
- * is none), and at how many vertices of the mesh the values differ. Collective. And the sentence about it, ""
+ * is none), and at how many vertices of the mesh the values differ. has_potentials: those of electrodes are
+ * solved for. Collective. And the sentence about it, ""
  * for none. */
 struct problem_conflict {
     double difference, at[3];
@@ -187,9 +188,13 @@ struct problem_conflict {
     const char *parts[2]; /* as long as the problem */
 };
 facet_status problem_find_conflict(const struct problem *problem, const struct problem_resolved *resolved,
-                                   struct problem_conflict *conflict);
+                                   int has_potentials, struct problem_conflict *conflict);
 void problem_conflict_text(const struct problem *problem, const struct options *options,
                            const struct problem_conflict *conflict, char *text, size_t bytes);
+/* unresolved.c: the sentence about data finer than the rules that integrate them, "" for none. on_box: the
+ * rules are those of the tensor operators. Collective. */
+facet_status problem_find_unresolved(const struct problem *problem, const struct problem_resolved *resolved,
+                                     int degree, int on_box, char *text, size_t bytes);
 /* symmetry.c: conditions that its parts need room for, and these; after the lists of faces are there. */
 int problem_n_symmetric(const struct problem *problem);
 facet_status problem_resolve_symmetry(const struct problem *problem, struct problem_resolved *resolved,
@@ -199,7 +204,12 @@ void problem_clear_contacts(struct problem *problem);
 facet_status problem_copy_contacts(const struct problem *from, struct problem *copy); /* without fields */
 facet_status problem_resolve_contacts(const struct problem *problem, struct problem_resolved *resolved,
                                       struct text *errors);
-/* joints.c: what is given across joined sides; the turns of rotated ones, after those of symmetry. */
+/* joints.c: whether face i of a part is one of a periodic pair; the sentence about parts that are, where
+ * `rest` could be meant for them, "" for none (collective); what is given across joined sides; the turns of
+ * rotated ones, after those of symmetry. */
+int problem_is_joined(const struct facet_mesh *mesh, const struct mesh_group *part, int32_t i);
+facet_status problem_joined_text(const struct problem *problem, const struct problem_resolved *resolved,
+                                 char *text, size_t bytes);
 facet_status problem_resolve_turns(const struct problem *problem, struct problem_resolved *resolved);
 facet_status problem_resolve_joints(const struct problem *problem, struct problem_resolved *resolved,
                                     struct text *errors);
@@ -215,6 +225,10 @@ facet_status problem_resolve_lists(const struct problem *problem, struct problem
  * lists those that nothing holds at all, where the formulation can do with their motions. */
 facet_status problem_check_rigid(const struct problem *problem, struct problem_resolved *resolved,
                                  struct text *errors);
+
+/* hold.c: the softest of springs, Robin sides and contacts, as a sentence; "": none is soft. */
+facet_status problem_hold_text(const struct problem *problem, const struct problem_resolved *resolved,
+                               char *text, size_t bytes);
 
 struct box_backend; /* box.c */
 #define PROBLEM_WHY_BYTES 384
@@ -284,8 +298,10 @@ struct facet_solver {
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct solver_shares shares;
     double energy; /* e'K e of the error e of the last estimate, where there are electrodes */
-    char conflict[PROBLEM_WHY_BYTES]; /* of data where parts of the boundary meet; else "" */
-    char pieces[PROBLEM_WHY_BYTES];   /* of the mesh that no face connects; "" where it is one */
+    char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
+    char unresolved[PROBLEM_WHY_BYTES]; /* of data finer than the mesh; else "" */
+    char joined[PROBLEM_WHY_BYTES];     /* sides of a file that are no boundary; else "" */
+    char pieces[PROBLEM_WHY_BYTES];     /* of the mesh that no face connects; "" where it is one */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
     struct problem own;  /* its data, at which `problem` points */
@@ -354,15 +370,18 @@ double solver_potential_error(const struct facet_solver *solver, int i, double *
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
  * geometric multigrid; what a device leaves to the host; options of PETSc that nobody asked for; pieces of
- * the mesh that nothing connects; parts of the boundary that contradict each other; what was taken off data
- * that must balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
+ * the mesh that nothing connects; sides of a file that it joins; parts of the boundary that contradict each
+ * other; data finer than the mesh; what was taken off data that must balance; the group of cells whose error
+ * is far above that of the whole. NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
     SOLVER_NOTE_HOST,
     SOLVER_NOTE_PETSC,
     SOLVER_NOTE_PIECES,
+    SOLVER_NOTE_JOINED,
     SOLVER_NOTE_CONFLICT,
+    SOLVER_NOTE_UNRESOLVED,
     SOLVER_NOTE_BALANCE,
     SOLVER_NOTE_SHARE,
     SOLVER_N_NOTES
@@ -427,7 +446,7 @@ struct problem_findings {
     struct hdg_mismatch mismatch;   /* see hdg_check_data; its part lives as long as the problem */
     char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
     int64_t unknowns[2];            /* on the trace, and in the cells */
-    char conflict[PROBLEM_WHY_BYTES];
+    char conflict[PROBLEM_WHY_BYTES], unresolved[PROBLEM_WHY_BYTES];
 };
 /* Everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,

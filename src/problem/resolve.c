@@ -52,12 +52,6 @@ static int lies_on_axis(const struct problem_resolved *r, const struct mesh_grou
     return part->count > 0 && n == part->count;
 }
 
-/* Whether a face is one of a periodic pair. */
-static int is_joined(const struct facet_mesh *mesh, const struct mesh_group *part, int32_t i) {
-    double R[9], s[3];
-    return !mesh_is_box(mesh) && mesh_face_joint(mesh, part->ids[i], R, s) != MESH_ONE_PLACE;
-}
-
 /* Assigns condition `index` to the faces of its part. */
 static void assign_part(const struct problem *p, int index, struct problem_resolved *r, struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
@@ -89,7 +83,7 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
             continue;
         }
         mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
-        if (face.is_inner && is_joined(mesh, group, k))
+        if (face.is_inner && problem_is_joined(mesh, group, k))
             PROBLEM_ERROR(errors,
                           "boundary: '%s' is joined to the side that it repeats, and carries no condition; "
                           "mesh.periodic: false leaves them apart",
@@ -398,7 +392,7 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
                                 .face_condition = r->face_condition};
     if (errors.length == 0) TRY(p->physics->resolve(p, options, r, &errors));
     TRY(errors.status);
-    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+    if (errors.length > 0) TRY(base_fail_lines(FACET_ERROR_INPUT, errors.data));
 done:
     text_free(&errors);
     if (status != FACET_OK) problem_resolved_destroy(r);

@@ -215,13 +215,27 @@ done:
     return status;
 }
 
-/* The sentence about data that contradict each other. */
-static facet_status find_conflict(struct facet_solver *s) {
+/* The sentence about data that contradict each other. has_potentials: those of electrodes are among them. */
+static facet_status find_conflict(struct facet_solver *s, int has_potentials) {
     struct problem_conflict conflict;
-    facet_status status = problem_find_conflict(s->problem, &s->resolved, &conflict);
+    facet_status status = problem_find_conflict(s->problem, &s->resolved, has_potentials, &conflict);
     if (status == FACET_OK)
         problem_conflict_text(s->problem, &s->options, &conflict, s->conflict, sizeof s->conflict);
     return status;
+}
+
+static facet_status find_unresolved(struct facet_solver *s) {
+    return problem_find_unresolved(s->problem, &s->resolved, s->options.degree,
+                                   s->operator_used == OPERATOR_TENSOR, s->unresolved, sizeof s->unresolved);
+}
+
+/* Adds to the message of a solve that failed what may be the cause. */
+static facet_status blame_support(const struct facet_solver *s, facet_status status) {
+    char message[BASE_MESSAGE_BYTES], hold[PROBLEM_WHY_BYTES];
+    if (status != FACET_NOT_CONVERGED || s == NULL) return status;
+    snprintf(message, sizeof message, "%s", base_message());
+    const int known = problem_hold_text(s->problem, &s->resolved, hold, sizeof hold) == FACET_OK && hold[0];
+    return base_fail(status, "%s%s%s", message, known ? "; " : "", known ? hold : "");
 }
 
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
@@ -236,11 +250,15 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
     TRY(choose_backend(*solver, maker, &data, &box));
     (*solver)->maker = maker;
     TRY(find_pieces(*solver));
-    TRY(find_conflict(*solver));
+    TRY(problem_joined_text((*solver)->problem, &(*solver)->resolved, (*solver)->joined,
+                            sizeof(*solver)->joined));
+    TRY(find_conflict(*solver, 0));
+    TRY(find_unresolved(*solver));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver));
     TRY(solver_digest(*solver, &(*solver)->digest));
 done:
     base_phase_end(*solver != NULL ? &(*solver)->timers : NULL, monitor, FACET_PHASE_SETUP, begin);
+    status = blame_support(*solver, status);
     if (status != FACET_OK) {
         box_data_destroy(&data);
         facet_solver_destroy(solver);
@@ -351,8 +369,10 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     TRY(prepare(problem, options, &s));
     TRY(choose_backend(s, NULL, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
-    if (cells) TRY(find_conflict(s));
+    if (cells) TRY(find_conflict(s, 0));
+    if (cells) TRY(find_unresolved(s));
     memcpy(findings->conflict, s->conflict, sizeof s->conflict);
+    memcpy(findings->unresolved, s->unresolved, sizeof s->unresolved);
     if (!box || (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
                        : gives_data(s->problem) || has_faces_here(s))) { /* else a box stays a box */
         s->backend = &mapped_backend;
@@ -470,15 +490,15 @@ static facet_status check_length(const struct facet_solver *s, const char *funct
         function, (long long)n, (long long)(wanted / components), components);
 }
 
-/* Whether all numbers of a caller's array are finite; one that is not is named. */
+/* Whether all numbers of a caller's array are finite, and squares of them, too; one that is not is named. */
 static facet_status check_finite(const char *function, const char *array, int64_t n, const double *values) {
     int64_t wrong = n;
 #pragma omp parallel for reduction(min : wrong) num_threads(base_threads()) if (n > 100000)
     for (int64_t i = 0; i < n; i++)
-        if (!isfinite(values[i]) && i < wrong) wrong = i;
+        if (!(fabs(values[i]) <= FIELD_LARGEST) && i < wrong) wrong = i;
     if (wrong == n) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s: number %lld of %s is %g", function, (long long)wrong, array,
-                     values[wrong]);
+    return base_fail(FACET_ERROR_INPUT, "%s: number %lld of %s is %g%s", function, (long long)wrong, array,
+                     values[wrong], isfinite(values[wrong]) ? ", beyond 1e140 (use other units)" : "");
 }
 
 facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
@@ -568,6 +588,7 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
     if (status == FACET_OK)
         status = s->own.n_electrodes > 0 ? solver_balance_electrodes(s, solve_once, source, there)
                                          : solve_once(s, source, there);
+    if (status == FACET_OK && s->own.n_electrodes > 0) status = find_conflict(s, 1);
     if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
@@ -579,6 +600,7 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
 static facet_status call_solve(struct facet_solver *s, const double *source, double *u, int there) {
     facet_status status;
     SOLVER_CALL(s, status, solve(s, source, u, there));
+    status = blame_support(s, status);
     if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
     if (status == FACET_INTERRUPTED) {                                    /* wherever that was */
         s->report.reason = "interrupted";
@@ -642,9 +664,12 @@ done:
 
 facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     REQUIRE_AS(s, "solver");
-    if (!isfinite(reaction) || reaction < 0.0)
+    if (!(fabs(reaction) <= FIELD_LARGEST) || reaction < 0.0)
         return base_fail(FACET_ERROR_INPUT, "the reaction must %s, but is %g",
-                         isfinite(reaction) ? "not be negative" : "be finite", reaction);
+                         !isfinite(reaction) ? "be finite"
+                         : reaction < 0.0    ? "not be negative"
+                                             : "not be beyond 1e140 (use other units)",
+                         reaction);
     facet_status status = check_ready(s);
     if (status != FACET_OK) return status;
     if (s->backend->set_reaction == NULL)
@@ -744,6 +769,8 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
                                          "PETSc: nobody asked for ",
                                          "",
                                          "",
+                                         "",
+                                         "",
                                          ""};
     char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
     if (which == SOLVER_NOTE_SHARE) return solver_shares_note(s, text, bytes);
@@ -753,7 +780,8 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
     if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
         s->context->elsewhere->unused(unused, sizeof unused);
     if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
-    const char *const whys[] = {s->why_mapped, s->why_pmg, host, unused, s->pieces, s->conflict, taken},
+    const char *const whys[] = {s->why_mapped, s->why_pmg,  host,          unused, s->pieces,
+                                s->joined,     s->conflict, s->unresolved, taken},
                       *why = whys[which];
     if (why[0] == '\0') return NULL;
     snprintf(text, bytes, "%s%s", before[which], why);

@@ -638,8 +638,8 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
     TRY(solve_need_symmetric(A->asymmetric, "the method of conjugate gradients"));
     if (*work == NULL) TRY(CALLOC(*work, 1));
     double scale = solve_norm(A, b);
-    if (scale < SOLVE_LEAST) {
-        status = solve_nothing(b, x, report);
+    if (solve_is_extreme(scale)) {
+        status = solve_nothing(scale, b, x, report);
         goto done;
     }
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);

@@ -186,8 +186,8 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     TRY(vector_create_like(b, &a.V[0]));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), goal = control->rtol * scale;
-    if (scale < SOLVE_LEAST) {
-        status = solve_nothing(b, x, report);
+    if (solve_is_extreme(scale)) {
+        status = solve_nothing(scale, b, x, report);
         goto done;
     }
     double norm = solve_true_residual(A, b, x, control, &a.V[0]);

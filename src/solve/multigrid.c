@@ -479,8 +479,8 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     if (mg->in.n == 0) TRY(vector_create_like(b, &d));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), before = INFINITY;
-    if (scale < SOLVE_LEAST) {
-        status = solve_nothing(b, x, report);
+    if (solve_is_extreme(scale)) {
+        status = solve_nothing(scale, b, x, report);
         goto done;
     }
     double norm = scale;

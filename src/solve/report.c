@@ -39,10 +39,20 @@ facet_status solve_finish(struct solve_report *report, int converged, const char
                      report->iterations, report->iterations == 1 ? "" : "s", residual);
 }
 
-facet_status solve_nothing(const struct vector *b, struct vector *x, struct solve_report *report) {
+facet_status solve_nothing(double norm, const struct vector *b, struct vector *x,
+                           struct solve_report *report) {
+    if (norm > SOLVE_LEAST) {
+        vector_fill(x, 0.0);
+        report->reason = "the right-hand side is too large";
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "the right-hand side that the data make is too large, %.1e: squares of numbers above "
+            "%g are infinite in double precision; use other units",
+            norm, 1.0 / SOLVE_LEAST);
+    }
     vector_axpby(0x1p500, b, 0.0, x);
     vector_axpby(0.0, x, 0x1p250, x); /* so that the least of all numbers has a square */
-    double norm = vector_norm(x);
+    norm = vector_norm(x);
     vector_fill(x, 0.0);
     if (norm == 0.0) return solve_finish(report, 1, "the right-hand side is zero", 0.0);
     report->reason = "the right-hand side is too small";
@@ -149,8 +159,8 @@ static facet_status refine(struct refinement *s) {
     TRY(solve_fit(s->A, s->r));
     TRY(solve_fit(s->A, s->d));
     s->scale = s->norm = solve_norm(s->A, s->b);
-    if (s->scale < SOLVE_LEAST) {
-        status = solve_nothing(s->b, s->x, s->report);
+    if (solve_is_extreme(s->scale)) {
+        status = solve_nothing(s->scale, s->b, s->x, s->report);
         goto done;
     }
     TRY(solve_record(s->control, s->report, 1.0));

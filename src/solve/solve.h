@@ -224,9 +224,14 @@ struct solve_balance {
 void solve_report_clear(struct solve_report *report); /* empties it, keeps nothing */
 /* One more entry of the history, told to the monitor; fails when interrupted. */
 facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
-/* x = 0, with success if b, whose norm is below SOLVE_LEAST, is zero. */
+/* Where squares are zero or infinite: a norm of b of which solve_nothing is to say what that means. It makes
+ * x = 0, with success if b is zero. */
 #define SOLVE_LEAST 1e-140
-facet_status solve_nothing(const struct vector *b, struct vector *x, struct solve_report *report);
+static inline int solve_is_extreme(double norm) {
+    return norm < SOLVE_LEAST || norm > 1.0 / SOLVE_LEAST; /* and not NaN, which every method notices */
+}
+facet_status solve_nothing(double norm, const struct vector *b, struct vector *x,
+                           struct solve_report *report);
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
