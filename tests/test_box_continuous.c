@@ -391,6 +391,53 @@ static void test_changes(void **state) {
     boxsem_destroy(&c);
 }
 
+/* What goes out through all faces of the sides is the integral of f, and has the same bits however many
+ * threads look for it. The lower side in z is a Neumann side. */
+static void check_fluxes(const struct setting *s) {
+    struct boxsem *c;
+    struct solve_report report = {0};
+    const struct box_given none = {0};
+    double sums[2] = {0.0};
+    if (build(s, &c) != FACET_OK || run(c, NULL, "1 + x", 1e-12, &report, NULL) != FACET_OK)
+        fail_msg("%s", base_message());
+    for (int threads = 1; threads <= 2; threads++) {
+        base_set_threads(threads);
+        c->fluxes.known = 0;
+        assert_int_equal(boxsem_find_fluxes(c, &none), FACET_OK);
+        for (int64_t cell = 0; cell < c->grid.n_cells; cell++) {
+            int at[3];
+            box_cell_at(&c->grid, cell, at);
+            for (int i = 0; i < 2 * s->dim; i++) {
+                double flux;
+                if (at[i / 2] != i % 2 * (s->cells[i / 2] - 1) || s->sides[i / 2][i % 2] == BOX_PERIODIC)
+                    continue;
+                assert_int_equal(boxsem_face_flux(c, cell, i / 2, i % 2, &flux), FACET_OK);
+                assert_true(s->sides[i / 2][i % 2] != BOX_NEUMANN || flux == 0.0);
+                sums[threads - 1] += flux;
+            }
+        }
+    }
+    base_set_threads(1);
+    assert_true(sums[0] == sums[1] && fabs(sums[0] - 1.5) < 1e-9);
+    solve_report_clear(&report);
+    boxsem_destroy(&c);
+}
+
+static void test_fluxes(void **state) {
+    (void)state;
+    for (int dim = 1; dim <= 3; dim++)
+        for (int periodic = 0; periodic < (dim > 1 ? 2 : 1); periodic++) {
+            struct setting s = basic(dim, 7, 3);
+            s.contrast = 3.0;
+            s.sides[dim - 1][0] = BOX_NEUMANN;
+            if (periodic) s.sides[0][0] = s.sides[0][1] = BOX_PERIODIC;
+            check_fluxes(&s);
+        }
+    struct setting large = basic(3, 20, 4);
+    large.cells[1] = 2;
+    check_fluxes(&large);
+}
+
 /* Points, lattices and Gauss points see one function. */
 static void test_evaluation(void **state) {
     (void)state;
@@ -552,6 +599,7 @@ int main(void) {
         cmocka_unit_test(test_changes),       cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_mixed),         cmocka_unit_test(test_direct_levels),
         cmocka_unit_test(test_memory),        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_fluxes),
     };
     base_set_threads(1); /* the boxes are small */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1277,6 +1277,48 @@ static void test_faults(void **state) {
     mesh_destroy(&mesh);
 }
 
+/* Pairs of boxes that meet: by the tree, of the nodes of any of its levels, each once; and by all pairs. */
+enum { N_BOXES = 90 };
+struct pairs {
+    int met[N_BOXES][N_BOXES], n;
+};
+
+static int note_pair(void *user, int32_t box, int32_t other) {
+    struct pairs *pairs = user;
+    pairs->met[box < other ? box : other][box < other ? other : box]++;
+    pairs->n++;
+    return 0;
+}
+
+static void test_pairs_of_boxes(void **state) {
+    (void)state;
+    for (int dim = 2; dim <= 3; dim++)
+        for (int32_t n = 0; n <= N_BOXES; n += 9) {
+            double boxes[2 * 3 * N_BOXES];
+            struct mesh_tree tree;
+            for (int32_t i = 0; i < n * 2 * dim; i++) { /* the second half of a box is its upper corner */
+                boxes[i] =
+                    i % (2 * dim) < dim ? (i * 7919 % 101) / 20.0 : boxes[i - dim] + (i * 31 % 11) / 8.0;
+            }
+            assert_int_equal(mesh_tree_create(dim, n, boxes, &tree), FACET_OK);
+            for (int32_t first = 1; first <= tree.n_leaves; first *= 2) {
+                struct pairs pairs = {0};
+                for (int32_t node = first; node < 2 * first; node++)
+                    mesh_tree_pairs(&tree, node, note_pair, &pairs);
+                for (int32_t i = 0; i < n; i++)
+                    for (int32_t k = i + 1; k < n; k++) {
+                        const double *a = boxes + i * 2 * dim, *b = boxes + k * 2 * dim;
+                        int meet = 1;
+                        for (int d = 0; d < dim; d++) meet &= a[d] <= b[dim + d] && a[dim + d] >= b[d];
+                        assert_int_equal(pairs.met[i][k], meet);
+                        pairs.n -= meet;
+                    }
+                assert_int_equal(pairs.n, 0);
+            }
+            mesh_tree_free(&tree);
+        }
+}
+
 int main(void) {
     base_blas_narrow();
     const struct CMUnitTest tests[] = {
@@ -1309,6 +1351,7 @@ int main(void) {
         cmocka_unit_test(test_plane_faces_between_arcs),
         cmocka_unit_test(test_refuse_torn),
         cmocka_unit_test(test_unused_vertices),
+        cmocka_unit_test(test_pairs_of_boxes),
         cmocka_unit_test(test_refuse_boxes),
         cmocka_unit_test(test_faults),
     };

@@ -1,5 +1,6 @@
 /* Extremes of polynomials on reference cells (poly/peak.h), against closed forms and dense samples. */
 #include "poly/basis.h"
+#include "poly/hull.h"
 #include "poly/peak.h"
 #include "tests/poly_helpers.h"
 
@@ -302,6 +303,35 @@ static void samples_of_shapes(void **state) {
         }
 }
 
+/* The hull of the unit vectors is 1/sqrt(n) from the origin, moved away and turned as well; what is found is
+ * a point of the hull, and no bound exceeds the distance. */
+static void test_hull(void **state) {
+    (void)state;
+    for (int n = 1; n <= 6; n++)
+        for (int moved = 0; moved <= 3; moved++) {
+            double points[6 * 7] = {0.0}, room[14], x[HULL_MOST], square = 0.0;
+            const int count = n + 1; /* the last is their mean, twice as far */
+            for (int d = 0; d < n; d++)
+                for (int i = 0; i < count; i++)
+                    points[d * count + i] = (i < n ? i == d : 2.0 / n) + moved * (d % 2 ? -1.0 : 1.0);
+            const double bound = hull_distance(n, count, points, 0.0, room, x);
+            for (int d = 0; d < n; d++) square += x[d] * x[d];
+            assert_true(bound <= sqrt(square) + 1e-13 && bound >= 0.9 * sqrt(square) - 1e-12);
+            for (int trial = 0; trial < 200; trial++) { /* other points of the hull */
+                double weights[7], sum = 0.0, other = 0.0;
+                for (int i = 0; i < count; i++) sum += weights[i] = pow((trial * 37 + i * 61) % 97 / 97.0, 4);
+                for (int d = 0; d < n; d++) {
+                    double y = 0.0;
+                    for (int i = 0; i < count; i++) y += weights[i] / sum * points[d * count + i];
+                    other += y * y;
+                }
+                assert_true(sqrt(other) >= bound - 1e-13);
+            }
+            if (moved == 0) assert_true(fabs(bound - sqrt(1.0 / n)) < 1e-2 && bound <= sqrt(1.0 / n) + 1e-13);
+            assert_true(hull_distance(n, count, points, 2.0 * sqrt(square) + 1.0, room, x) <= bound + 1e-13);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_of_shapes),
@@ -310,6 +340,7 @@ int main(void) {
         cmocka_unit_test(nothing_greater_is_left),
         cmocka_unit_test(ridges),
         cmocka_unit_test(flat_fields),
+        cmocka_unit_test(test_hull),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,11 +76,6 @@ done:
     return status;
 }
 
-static int is_fixed(const struct boxsem *c, int d, int i) {
-    return d < c->grid.dim && ((i == 0 && c->grid.sides[d][0] == BOX_DIRICHLET) ||
-                               (i == c->n_nodes[d] - 1 && c->grid.sides[d][1] == BOX_DIRICHLET));
-}
-
 /* Whole rows where their place is fixed, else their ends. */
 static facet_status list_fixed(struct boxsem *c) {
     facet_status status = FACET_OK;
@@ -92,9 +87,9 @@ static facet_status list_fixed(struct boxsem *c) {
     for (int z = 0; z < c->n_nodes[2] && n_fixed > 0; z++)
         for (int y = 0; y < c->n_nodes[1]; y++) {
             int64_t row = ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0];
-            int whole = is_fixed(c, 1, y) || is_fixed(c, 2, z);
+            int whole = boxsem_is_fixed(c, 1, y) || boxsem_is_fixed(c, 2, z);
             for (int x = 0; x <= last; x = whole || x == last ? x + 1 : last)
-                if (whole || is_fixed(c, 0, x)) c->fixed[count++] = row + x;
+                if (whole || boxsem_is_fixed(c, 0, x)) c->fixed[count++] = row + x;
         }
 done:
     return status;

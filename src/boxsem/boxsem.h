@@ -87,8 +87,11 @@ struct boxsem_held {
 /* Fluxes through sides by the equations (consistent.c). */
 struct boxsem_fluxes {
     int known;               /* of the last solution */
-    double *lacks;           /* n_all - n_free: what fluxes lack at nodes, as a density on Dirichlet sides */
-    double *slopes;          /* 2 x n: of the 1D functions at the ends of a line */
+    double *sides[3][2];     /* through the faces of a side; NULL where it has no condition */
+    double *rows;            /* 2 x 3 x n: of the 1D functions at the ends of a line, the slopes, and what
+                                the function of that end has in the stiffness and in the mass matrix */
+    double *moments;         /* n: integrals of the 1D functions; owns the weights as well: */
+    double *weights;         /* n^(dim - 1): of the functions of a face of size 1 */
     struct box_samples rule; /* of what is given on sides */
     double left;             /* sum of the moduli of what is left of the equations */
     struct solve_balance balance;
@@ -193,8 +196,7 @@ facet_status boxsem_measure_errors(const struct boxsem *c, const struct field *e
  * the boundary data of the solve. Collective. */
 facet_status boxsem_find_fluxes(struct boxsem *c, const struct box_given *given);
 /* After that: the integral of q.n over a face of a cell; on Neumann sides what was given. */
-facet_status boxsem_face_flux(const struct boxsem *c, const struct box_given *given, int64_t cell, int d,
-                              int side, double *flux);
+facet_status boxsem_face_flux(const struct boxsem *c, int64_t cell, int d, int side, double *flux);
 void boxsem_fluxes_destroy(struct boxsem *c);
 /* The mean of u over the box. */
 facet_status boxsem_mean(const struct boxsem *c, double *mean);

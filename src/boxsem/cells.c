@@ -1,9 +1,11 @@
 /* Cells of continuous elements: tables and nodes. */
 #include "boxsem/cells.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 
 facet_status boxsem_tabulate(const void *user, int kind, int n_points, const double *x, double *values,
                              double *slopes) {
@@ -25,9 +27,10 @@ void boxsem_cell_move(const struct boxsem *c, const int at[3], enum boxsem_move 
     for (int d = 0; d < 3; d++) n[d] = d < c->grid.dim ? c->n : 1;
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++, local += n[0]) {
-            int64_t row = (at[2] * k + z) % c->n_nodes[2];
-            row = (row * c->n_nodes[1] + (at[1] * k + y) % c->n_nodes[1]) * c->n_nodes[0];
-            double *first = nodes + row + at[0] * k, *last = nodes + row + (at[0] + 1) * k % c->n_nodes[0];
+            int64_t row = boxsem_around(c, 2, at[2] * k + z);
+            row = (row * c->n_nodes[1] + boxsem_around(c, 1, at[1] * k + y)) * c->n_nodes[0];
+            double *first = nodes + row + at[0] * k,
+                   *last = nodes + row + boxsem_around(c, 0, (at[0] + 1) * k);
             if (how == BOXSEM_GATHER) {
                 memcpy(local, first, sizeof *local * (size_t)k);
                 local[k] = *last;
@@ -61,6 +64,26 @@ facet_status boxsem_nodes_close(struct vector *v, int write, double **nodes) {
     if (write) status = vector_upload(v, *nodes);
     base_free(nodes);
     return status;
+}
+
+/* In pieces that do not depend on the number of threads, and so does not the sum. */
+void boxsem_add_up(const struct boxsem *c, const double *nodes, double sums[2]) {
+    enum { PIECES = 64 };
+    double parts[PIECES][2];
+    const int threads = base_threads_for(c->n_all);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int p = 0; p < PIECES; p++) {
+        double sum = 0.0, moduli = 0.0;
+        for (int64_t i = c->n_all * p / PIECES; i < c->n_all * (p + 1) / PIECES; i++) {
+            sum += nodes[i];
+            moduli += fabs(nodes[i]);
+        }
+        parts[p][0] = sum;
+        parts[p][1] = moduli;
+    }
+    sums[0] = sums[1] = 0.0;
+    for (int p = 0; p < PIECES; p++)
+        for (int i = 0; i < 2; i++) sums[i] += parts[p][i];
 }
 
 /* The places of fixed nodes as the device reads them. */

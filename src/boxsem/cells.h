@@ -11,6 +11,17 @@ facet_status boxsem_tabulate(const void *continuous, int kind, int n_points, con
                              double *slopes);
 facet_status boxsem_samples_create(const struct boxsem *c, int n_points, struct box_samples *samples);
 
+/* Whether nodes number i of direction d are on a Dirichlet side across it. */
+static inline int boxsem_is_fixed(const struct boxsem *c, int d, int i) {
+    return d < c->grid.dim && ((i == 0 && c->grid.sides[d][0] == BOX_DIRICHLET) ||
+                               (i == c->n_nodes[d] - 1 && c->grid.sides[d][1] == BOX_DIRICHLET));
+}
+
+/* Node i of direction d, up to that after the last, which is the first of a ring. */
+static inline int boxsem_around(const struct boxsem *c, int d, int i) {
+    return i < c->n_nodes[d] ? i : i - c->n_nodes[d];
+}
+
 /* Between the cell's part of a vector of all nodes and local (n^dim): local = nodes, nodes += local, nodes =
  * local. */
 enum boxsem_move { BOXSEM_GATHER, BOXSEM_ADD, BOXSEM_PUT };
@@ -21,6 +32,8 @@ void boxsem_cell_move(const struct boxsem *c, const int at[3], enum boxsem_move 
  * brings it back. */
 facet_status boxsem_nodes_open(const struct vector *v, double **nodes);
 facet_status boxsem_nodes_close(struct vector *v, int write, double **nodes);
+/* The sum of the values of all nodes, and of their moduli: in this process. */
+void boxsem_add_up(const struct boxsem *c, const double *nodes, double sums[2]);
 /* What was fetched of u goes. */
 void boxsem_forget(struct boxsem *c);
 /* v on the fixed nodes = values; NULL: zero. */

@@ -263,11 +263,7 @@ done:
 
 /* The sum of all loads, and of their absolute values; of a block, nodes are parts of sums. */
 static facet_status add_up(const struct boxsem *c, const double *nodes, double sums[2]) {
-    sums[0] = sums[1] = 0.0;
-    for (int64_t i = 0; i < c->n_all; i++) {
-        sums[0] += nodes[i];
-        sums[1] += fabs(nodes[i]);
-    }
+    boxsem_add_up(c, nodes, sums);
     return c->grid.part != NULL ? team_reduce(c->grid.part->team, TEAM_SUM, 2, sums) : FACET_OK;
 }
 

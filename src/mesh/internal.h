@@ -224,6 +224,8 @@ int64_t mesh_cell_number(const struct facet_mesh *mesh, int32_t cell);
 
 /* ------------------------------------------------------------------------------------------ tree of boxes */
 
+#define MESH_TREE_LEAF 4 /* boxes in a leaf: those of leaf i begin at order[4 i] */
+
 /* A static tree over boxes sorted along the Morton curve of their centres; robust for graded meshes. */
 struct mesh_tree {
     int dim;
@@ -239,5 +241,9 @@ void mesh_tree_free(struct mesh_tree *tree);
 /* Visits every box that meets [lower, upper]. */
 void mesh_tree_query(const struct mesh_tree *tree, const double *lower, const double *upper,
                      mesh_tree_visit visit, void *user);
+/* Visits every pair of boxes that meet, one below a node and the other below it or one that comes later,
+ * once. A nonzero return ends it. */
+typedef int (*mesh_tree_visit_pair)(void *user, int32_t box, int32_t other);
+void mesh_tree_pairs(const struct mesh_tree *tree, int32_t node, mesh_tree_visit_pair visit, void *user);
 
 #endif

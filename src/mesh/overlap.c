@@ -49,11 +49,19 @@ static int piece_plane(const struct mesh_surface *s, int32_t piece, struct plane
     return surface_normal(s->dim, plane->corners, plane->normal);
 }
 
+static int n_vertices(const struct surface_face *face) {
+    int n = SHAPE_MAX_FACE_VERTICES;
+    while (face->vertices[n - 1] < 0) n--;
+    return n;
+}
+
+/* Most pairs do, and where is of no interest. */
 static int share_vertex(const struct surface_face *a, const struct surface_face *b) {
-    for (int i = 0; i < SHAPE_MAX_FACE_VERTICES && a->vertices[i] >= 0; i++)
-        for (int k = 0; k < SHAPE_MAX_FACE_VERTICES && b->vertices[k] >= 0; k++)
-            if (a->vertices[i] == b->vertices[k]) return 1;
-    return 0;
+    const int n = n_vertices(a), m = n_vertices(b);
+    int shared = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < m; k++) shared |= a->vertices[i] == b->vertices[k];
+    return shared;
 }
 
 /* How far the corners of a piece lie above a plane; whether they lie on both sides, by more than that. */
@@ -110,46 +118,31 @@ static int have_common_point(int dim, const struct plane *p, const double *p_abo
     return places[low] < places[high];
 }
 
-/* Pieces that stand together in the tree ask it together. */
-#define GROUP 4
-struct group_look {
+struct pair_look {
     const struct mesh_surface *surface;
-    int n;
-    int32_t pieces[GROUP];
-    struct plane planes[GROUP];
-    double box[6];
     struct finding *found;
 };
 
-/* Whether two pieces cross; and the place, a little inside of both. */
-static int do_cross(const struct mesh_surface *s, int32_t piece, const struct plane *own, int32_t other,
-                    struct finding *found) {
+/* Whether two pieces cross; and the place, a little inside of both. Most pairs are of neighbours. */
+static int visit_pair(void *user, int32_t one, int32_t two) {
+    const struct pair_look *look = user;
+    const struct mesh_surface *s = look->surface;
+    const int32_t piece = one < two ? one : two, other = one < two ? two : one;
     const struct surface_face *f = &s->faces[s->pieces[piece].face], *g = &s->faces[s->pieces[other].face];
-    struct plane plane;
+    struct plane own, plane;
     double above[3], below[3], x[3] = {0}, size = fmin(f->size, g->size);
-    if (f == g || share_vertex(f, g) || !piece_plane(s, other, &plane)) return 0;
+    if (f == g || share_vertex(f, g) || !piece_plane(s, piece, &own) || !piece_plane(s, other, &plane))
+        return 0;
     double tolerance = SIDE_STEP * size;
     if (s->largest_error > 0) tolerance += f->error + f->dent + g->error + g->dent;
-    if (!is_on_both_sides(s->dim, own, &plane, tolerance, above) ||
-        !is_on_both_sides(s->dim, &plane, own, tolerance, below) ||
-        !have_common_point(s->dim, own, above, &plane, below, x))
+    if (!is_on_both_sides(s->dim, &own, &plane, tolerance, above) ||
+        !is_on_both_sides(s->dim, &plane, &own, tolerance, below) ||
+        !have_common_point(s->dim, &own, above, &plane, below, x))
         return 0;
-    *found = (struct finding){.piece = piece, .cells = {f->cell, g->cell}};
-    for (int a = 0; a < s->dim; a++) found->x[a] = x[a] - 1e-3 * size * (own->normal[a] + plane.normal[a]);
+    *look->found = (struct finding){.piece = piece, .cells = {f->cell, g->cell}};
+    for (int a = 0; a < s->dim; a++)
+        look->found->x[a] = x[a] - 1e-3 * size * (own.normal[a] + plane.normal[a]);
     return 1;
-}
-
-static int visit_other(void *user, int32_t other) {
-    struct group_look *look = user;
-    const struct mesh_surface *s = look->surface;
-    const double *box = s->boxes + 2 * (int64_t)other * s->dim;
-    for (int k = 0; k < look->n; k++) {
-        const double *own = s->boxes + 2 * (int64_t)look->pieces[k] * s->dim;
-        int meet = other > look->pieces[k];
-        for (int a = 0; a < s->dim; a++) meet &= own[a] <= box[s->dim + a] && own[s->dim + a] >= box[a];
-        if (meet && do_cross(s, look->pieces[k], &look->planes[k], other, look->found)) return 1;
-    }
-    return 0;
 }
 
 struct near_look {
@@ -240,48 +233,38 @@ done:
     return status;
 }
 
-/* Pieces first .. end - 1 in the order of the tree. */
-static void look_at_group(const struct mesh_surface *s, int64_t first, int64_t end, const uint8_t *chosen,
-                          struct finding *found) {
-    struct group_look look = {.surface = s, .found = found};
-    for (int a = 0; a < s->dim; a++) {
-        look.box[a] = INFINITY;
-        look.box[s->dim + a] = -INFINITY;
-    }
-    for (int64_t i = first; i < end; i++) {
-        const int32_t piece = s->tree.order[i];
-        const double *box = s->boxes + 2 * (int64_t)piece * s->dim;
-        look.pieces[look.n] = piece;
-        if (!piece_plane(s, piece, &look.planes[look.n])) continue;
-        look.n++;
-        for (int a = 0; a < s->dim; a++) {
-            look.box[a] = fmin(look.box[a], box[a]);
-            look.box[s->dim + a] = fmax(look.box[s->dim + a], box[s->dim + a]);
-        }
-    }
-    mesh_tree_query(&s->tree, look.box, look.box + s->dim, visit_other, &look);
-    for (int k = 0; k < look.n && found->piece < 0; k++) {
-        const int32_t piece = look.pieces[k], face = s->pieces[piece].face;
-        if ((chosen == NULL || chosen[face]) && (piece == 0 || s->pieces[piece - 1].face != face))
-            look_inside(s, piece, &look.planes[k], found);
+/* The pieces below a node of the tree, with each other and with those of later nodes. */
+static void look_below(const struct mesh_surface *s, int32_t node, int n_nodes, const uint8_t *chosen,
+                       struct finding *found) {
+    struct pair_look pairs = {s, found};
+    struct plane plane;
+    const int64_t each = (int64_t)s->tree.n_leaves / n_nodes * MESH_TREE_LEAF, first = node * each;
+    mesh_tree_pairs(&s->tree, n_nodes + node, visit_pair, &pairs);
+    for (int64_t i = first; i < first + each && i < s->n_pieces && found->piece < 0; i++) {
+        const int32_t piece = s->tree.order[i], face = s->pieces[piece].face;
+        if ((chosen == NULL || chosen[face]) && (piece == 0 || s->pieces[piece - 1].face != face) &&
+            piece_plane(s, piece, &plane))
+            look_inside(s, piece, &plane, found);
     }
 }
 
-/* The first place, in the order of the tree, whoever looks: a share for each part of the mesh, in portions
- * that do not depend on the number of threads. chosen: the faces on whose inner sides to look; NULL: all. */
+/* The first place, in the order of nodes of the tree, whoever looks: a share for each part of the mesh, in
+ * portions that do not depend on the number of threads. chosen: the faces on whose inner sides to look; NULL:
+ * all. */
 static facet_status look(const struct mesh_surface *s, struct base_team *team, const uint8_t *chosen,
                          struct finding *found) {
-    enum { PORTIONS = 64 };
+    enum { PORTIONS = 64, MOST_NODES = 1024, NODE_LEAVES = 16 };
     struct finding portions[PORTIONS];
-    const int64_t n_groups = ((int64_t)s->n_pieces + GROUP - 1) / GROUP,
-                  all = team_size(team) * (int64_t)PORTIONS;
-#pragma omp parallel for num_threads(base_threads_for(20 * (int64_t)s->n_pieces)) schedule(dynamic)
+    int n_nodes = 1;
+    while (n_nodes < MOST_NODES && NODE_LEAVES * n_nodes < s->tree.n_leaves) n_nodes *= 2;
+    const int64_t each = (int64_t)s->tree.n_leaves / n_nodes * MESH_TREE_LEAF,
+                  n_used = (s->n_pieces + each - 1) / each, all = team_size(team) * (int64_t)PORTIONS;
+#pragma omp parallel for num_threads(base_threads_for(200 * (int64_t)s->n_pieces)) schedule(dynamic)
     for (int p = 0; p < PORTIONS; p++) {
-        const int64_t portion = team_rank(team) * (int64_t)PORTIONS + p, end = n_groups * (portion + 1) / all;
+        const int64_t portion = team_rank(team) * (int64_t)PORTIONS + p, end = n_used * (portion + 1) / all;
         portions[p].piece = -1;
-        for (int64_t g = n_groups * portion / all; g < end && portions[p].piece < 0; g++)
-            look_at_group(s, g * GROUP, (g + 1) * GROUP < s->n_pieces ? (g + 1) * GROUP : s->n_pieces, chosen,
-                          &portions[p]);
+        for (int64_t node = n_used * portion / all; node < end && portions[p].piece < 0; node++)
+            look_below(s, (int32_t)node, n_nodes, chosen, &portions[p]);
     }
     found->piece = -1;
     for (int p = PORTIONS - 1; p >= 0; p--)

@@ -30,18 +30,37 @@ void surface_destroy(struct mesh_surface *s) {
 
 /* ------------------------------------------------------------------------------------------ faces */
 
-static facet_status add_face(const struct facet_mesh *mesh, int32_t cell, int local, struct mesh_surface *s) {
+/* Which nodes of a cell those of a face are, in the order of its lattice; made when they are first asked for.
+ */
+struct face_numbers {
+    int n, numbers[(MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1)];
+};
+
+static void find_numbers(enum shape cell, int local, int order, struct face_numbers *nodes) {
+    const enum shape shape = shape_face_shape(cell, local);
+    nodes->n = shape_n_nodes(shape, order);
+    if (order > 1)
+        mesh_face_nodes(cell, local, 0, order, nodes->numbers);
+    else /* the vertices, and the lattice of a quad does not go round it */
+        for (int v = 0; v < nodes->n; v++)
+            nodes->numbers[shape_vertex_node(shape, 1, v)] =
+                shape_vertex_node(cell, 1, shape_face_vertices(cell, local)[v]);
+}
+
+static void add_face(const struct facet_mesh *mesh, int32_t cell, int local, struct face_numbers *all,
+                     struct mesh_surface *s) {
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     struct surface_face *face = &s->faces[s->n_faces];
-    enum shape shape = shape_face_shape(block->shape, local);
-    int numbers[(MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1)], dim = mesh->dim, n = shape_n_vertices(shape);
+    struct face_numbers *from = &all[block->shape * SHAPE_MAX_FACES + local];
+    const int dim = mesh->dim, n = shape_n_vertices(shape_face_shape(block->shape, local));
     const int32_t *vertices =
         block->vertices + (int64_t)(cell - block->first) * shape_n_vertices(block->shape);
+    if (from->n == 0) find_numbers(block->shape, local, mesh->order, from);
     *face = (struct surface_face){.cell = mesh->part != NULL ? mesh->part->cell_numbers[cell] : cell,
                                   .vertices = {-1, -1, -1, -1},
                                   .nodes = s->n_faces > 0 ? face[-1].nodes : 0,
                                   .local = local,
-                                  .shape = shape};
+                                  .shape = shape_face_shape(block->shape, local)};
     if (s->n_faces > 0) face->nodes += shape_n_nodes((enum shape)face[-1].shape, mesh->order);
     for (int v = 0; v < n; v++) {
         int32_t vertex = vertices[shape_face_vertices(block->shape, local)[v]];
@@ -49,19 +68,10 @@ static facet_status add_face(const struct facet_mesh *mesh, int32_t cell, int lo
     }
     const double *nodes = mesh_cell_nodes(mesh, cell);
     double *x = s->nodes + face->nodes * dim;
-    if (mesh->order == 1) { /* the vertices, in the order of the lattice: that of a quad is not round it */
-        for (int v = 0; v < n; v++) {
-            int to = shape_vertex_node(shape, 1, v), from = shape_face_vertices(block->shape, local)[v];
-            memcpy(x + to * dim, nodes + shape_vertex_node(block->shape, 1, from) * dim,
-                   (size_t)dim * sizeof *x);
-        }
-    } else {
-        int m = mesh_face_nodes(block->shape, local, 0, mesh->order, numbers);
-        for (int i = 0; i < m; i++) memcpy(x + i * dim, nodes + numbers[i] * dim, (size_t)dim * sizeof *x);
-    }
-    face->size = mesh_extent(shape_n_nodes(shape, mesh->order), dim, x);
+    for (int i = 0; i < from->n; i++)
+        memcpy(x + i * dim, nodes + from->numbers[i] * dim, (size_t)dim * sizeof *x);
+    face->size = mesh_extent(from->n, dim, x);
     s->n_faces++;
-    return FACET_OK;
 }
 
 /* The faces of this part. */
@@ -69,6 +79,7 @@ static facet_status gather_own(const struct facet_mesh *mesh, struct mesh_surfac
     facet_status status = FACET_OK;
     struct mesh_joined *joined = NULL;
     struct mesh_seam_joint *seam = NULL;
+    struct face_numbers *numbers = NULL;
     int32_t n_joined = 0, n_seam = 0;
     int most = mesh->dim == 2 ? mesh->order + 1 : (mesh->order + 1) * (mesh->order + 1);
     TRY(mesh_find_joined(mesh, &joined, &n_joined));
@@ -76,20 +87,22 @@ static facet_status gather_own(const struct facet_mesh *mesh, struct mesh_surfac
     int64_t room = (int64_t)mesh->n_boundary_faces + 2 * (int64_t)n_joined + n_seam;
     TRY(ALLOC(s->faces, room));
     TRY(ALLOC(s->nodes, room * most * mesh->dim));
+    TRY(CALLOC(numbers, SHAPE_COUNT * SHAPE_MAX_FACES));
     for (int64_t f = 0; f < mesh->n_faces; f++)
         if (mesh_is_boundary(mesh, f))
-            TRY(add_face(mesh, mesh->face_cells[2 * f], mesh->face_locals[2 * f], s));
+            add_face(mesh, mesh->face_cells[2 * f], mesh->face_locals[2 * f], numbers, s);
     for (int64_t i = 0; i < 2 * (int64_t)n_joined; i++) {
         int64_t side = 2 * (int64_t)joined[i / 2].face + i % 2;
-        TRY(add_face(mesh, mesh->face_cells[side], mesh->face_locals[side], s));
+        add_face(mesh, mesh->face_cells[side], mesh->face_locals[side], numbers, s);
     }
     for (int32_t i = 0; i < n_seam; i++)
         if (seam[i].joint != MESH_ONE_PLACE)
-            TRY(add_face(mesh, mesh->face_cells[2 * (int64_t)seam[i].face],
-                         mesh->face_locals[2 * (int64_t)seam[i].face], s));
+            add_face(mesh, mesh->face_cells[2 * (int64_t)seam[i].face],
+                     mesh->face_locals[2 * (int64_t)seam[i].face], numbers, s);
 done:
     base_free(&joined);
     base_free(&seam);
+    base_free(&numbers);
     return status;
 }
 
@@ -154,25 +167,28 @@ done:
 /* How far the nodes are from the flat map through the corners, and two triangles from a twisted quad. */
 static double bend_of(const struct mesh_surface *s, const struct surface_face *face, const double *linear) {
     int dim = s->dim, n = shape_n_nodes((enum shape)face->shape, s->order),
-        n_vertices = shape_n_vertices((enum shape)face->shape);
+        n_vertices = shape_n_vertices((enum shape)face->shape), numbers[SHAPE_MAX_FACE_VERTICES],
+        at[SHAPE_MAX_FACE_VERTICES];
     const double *x = s->nodes + face->nodes * dim;
     double bend = 0, twist = 0;
     if (s->order == 1 && n_vertices < 4) return 0;
+    for (int v = 0; v < n_vertices; v++) {
+        numbers[v] = shape_vertex_node((enum shape)face->shape, 1, v);
+        at[v] = dim * shape_vertex_node((enum shape)face->shape, s->order, v);
+    }
     for (int i = 0; i < n && s->order > 1; i++) {
         double square = 0;
         for (int a = 0; a < dim; a++) {
             double difference = -x[i * dim + a];
             for (int v = 0; v < n_vertices; v++)
-                difference += linear[i * n_vertices + shape_vertex_node((enum shape)face->shape, 1, v)] *
-                              x[shape_vertex_node((enum shape)face->shape, s->order, v) * dim + a];
+                difference += linear[i * n_vertices + numbers[v]] * x[at[v] + a];
             square += difference * difference;
         }
         bend = fmax(bend, sqrt(square));
     }
     for (int a = 0; n_vertices == 4 && a < dim; a++) {
         double sum = 0;
-        for (int v = 0; v < 4; v++)
-            sum += (v % 2 ? -1 : 1) * x[shape_vertex_node((enum shape)face->shape, s->order, v) * dim + a];
+        for (int v = 0; v < 4; v++) sum += (v % 2 ? -1 : 1) * x[at[v] + a];
         twist += sum * sum;
     }
     return bend + 0.25 * sqrt(twist);

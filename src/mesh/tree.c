@@ -7,19 +7,35 @@
 #include "base/memory.h"
 #include "mesh/internal.h"
 
-#define LEAF 4
+#define LEAF MESH_TREE_LEAF
+
+/* The lowest 32 bits at every second place, and the lowest 21 at every third: halves move apart. */
+static uint64_t spread_by_two(uint64_t x) {
+    x = (x | x << 16) & 0x0000FFFF0000FFFFu;
+    x = (x | x << 8) & 0x00FF00FF00FF00FFu;
+    x = (x | x << 4) & 0x0F0F0F0F0F0F0F0Fu;
+    x = (x | x << 2) & 0x3333333333333333u;
+    return (x | x << 1) & 0x5555555555555555u;
+}
+
+static uint64_t spread_by_three(uint64_t x) {
+    x = (x | x << 32) & 0x001F00000000FFFFu;
+    x = (x | x << 16) & 0x001F0000FF0000FFu;
+    x = (x | x << 8) & 0x100F00F00F00F00Fu;
+    x = (x | x << 4) & 0x10C30C30C30C30C3u;
+    return (x | x << 2) & 0x1249249249249249u;
+}
 
 /* The bits of a dim-dimensional lattice point interleaved; every coordinate has 64/dim bits (at most 32). */
 static uint64_t morton(int dim, const double *unit) {
-    int bits = dim == 2 ? 32 : 21;
-    uint64_t code = 0, whole[3];
+    const int bits = dim == 2 ? 32 : 21;
+    const double whole = (double)(UINT64_C(1) << bits), top = whole - 1;
+    uint64_t code = 0;
     for (int a = 0; a < dim; a++) {
-        double scaled = unit[a] * ldexp(1.0, bits);
-        double top = ldexp(1.0, bits) - 1;
-        whole[a] = scaled >= top ? (uint64_t)top : scaled > 0 ? (uint64_t)scaled : 0;
+        const double scaled = unit[a] * whole;
+        const uint64_t place = scaled >= top ? (uint64_t)top : scaled > 0 ? (uint64_t)scaled : 0;
+        code |= (dim == 2 ? spread_by_two(place) : spread_by_three(place)) << (dim - 1 - a);
     }
-    for (int b = bits - 1; b >= 0; b--)
-        for (int a = 0; a < dim; a++) code = code << 1 | (whole[a] >> b & 1);
     return code;
 }
 
@@ -105,17 +121,17 @@ void mesh_tree_free(struct mesh_tree *tree) {
     base_free(&tree->bounds);
 }
 
-static int boxes_meet(int dim, const double *box, const double *lower, const double *upper) {
+static inline int boxes_meet(int dim, const double *box, const double *lower, const double *upper) {
     int meet = 1;
     for (int a = 0; a < dim; a++) meet &= box[a] <= upper[a] && box[dim + a] >= lower[a];
     return meet;
 }
 
-void mesh_tree_query(const struct mesh_tree *tree, const double *lower, const double *upper,
-                     mesh_tree_visit visit, void *user) {
-    int dim = tree->dim, depth = 0;
+/* With the dimension of the tree as a constant. */
+static inline int query(const struct mesh_tree *tree, const int dim, const double *lower, const double *upper,
+                        mesh_tree_visit visit, void *user) {
+    int depth = 0;
     int32_t stack[64];
-    if (tree->n == 0) return;
     stack[depth++] = 1;
     while (depth > 0) {
         int32_t node = stack[--depth];
@@ -128,6 +144,61 @@ void mesh_tree_query(const struct mesh_tree *tree, const double *lower, const do
         int64_t begin = (int64_t)(node - tree->n_leaves) * LEAF;
         for (int64_t i = begin; i < begin + LEAF && i < tree->n; i++)
             if (boxes_meet(dim, tree->boxes + 2 * (int64_t)tree->order[i] * dim, lower, upper))
-                if (visit(user, tree->order[i])) return;
+                if (visit(user, tree->order[i])) return 1;
     }
+    return 0;
+}
+
+void mesh_tree_query(const struct mesh_tree *tree, const double *lower, const double *upper,
+                     mesh_tree_visit visit, void *user) {
+    if (tree->n == 0) return;
+    tree->dim == 2 ? query(tree, 2, lower, upper, visit, user) : query(tree, 3, lower, upper, visit, user);
+}
+
+/* Whether they meet is as good as random: all of two leaves are compared before anybody asks. */
+static inline int pair_boxes(const struct mesh_tree *tree, const int dim, int32_t a, int32_t b,
+                             mesh_tree_visit_pair visit, void *user) {
+    const int64_t first = (int64_t)(a - tree->n_leaves) * LEAF, other = (int64_t)(b - tree->n_leaves) * LEAF;
+    const int n = tree->n - first < LEAF ? (int)(tree->n - first) : LEAF,
+              m = tree->n - other < LEAF ? (int)(tree->n - other) : LEAF;
+    double boxes[6][LEAF];
+    unsigned meetings = 0;
+    for (int k = 0; k < LEAF; k++) {
+        const double *box = tree->boxes + 2 * (int64_t)tree->order[other + (k < m ? k : 0)] * dim;
+        for (int i = 0; i < 2 * dim; i++) boxes[i][k] = box[i];
+    }
+    for (int i = 0; i < n; i++) {
+        const double *box = tree->boxes + 2 * (int64_t)tree->order[first + i] * dim;
+        int64_t meet[LEAF];
+        for (int k = 0; k < LEAF; k++) meet[k] = 1;
+        for (int d = 0; d < dim; d++)
+            for (int k = 0; k < LEAF; k++)
+                meet[k] &= (int64_t)(boxes[d][k] <= box[dim + d]) & (int64_t)(boxes[dim + d][k] >= box[d]);
+        for (int k = 0; k < LEAF; k++) meetings |= (unsigned)meet[k] << (i * LEAF + k);
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = a == b ? i + 1 : 0; k < m; k++)
+            if (meetings >> (i * LEAF + k) & 1 && visit(user, tree->order[first + i], tree->order[other + k]))
+                return 1;
+    return 0;
+}
+
+/* Pairs of boxes below a and b; b comes after a or is a, and may stand higher. */
+static int pair_nodes(const struct mesh_tree *tree, int32_t a, int32_t b, mesh_tree_visit_pair visit,
+                      void *user) {
+    const int dim = tree->dim;
+    const double *box = tree->bounds + 2 * (int64_t)a * dim;
+    if (!boxes_meet(dim, tree->bounds + 2 * (int64_t)b * dim, box, box + dim)) return 0;
+    if (b < a) return pair_nodes(tree, a, 2 * b, visit, user) || pair_nodes(tree, a, 2 * b + 1, visit, user);
+    if (a >= tree->n_leaves)
+        return dim == 2 ? pair_boxes(tree, 2, a, b, visit, user) : pair_boxes(tree, 3, a, b, visit, user);
+    return pair_nodes(tree, 2 * a, 2 * b, visit, user) || pair_nodes(tree, 2 * a, 2 * b + 1, visit, user) ||
+           (a != b && pair_nodes(tree, 2 * a + 1, 2 * b, visit, user)) ||
+           pair_nodes(tree, 2 * a + 1, 2 * b + 1, visit, user);
+}
+
+void mesh_tree_pairs(const struct mesh_tree *tree, int32_t node, mesh_tree_visit_pair visit, void *user) {
+    int ended = tree->n == 0 || pair_nodes(tree, node, node, visit, user);
+    for (int32_t up = node; up > 1 && !ended; up /= 2)
+        if (up % 2 == 0) ended = pair_nodes(tree, node, up + 1, visit, user);
 }

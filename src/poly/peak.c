@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "poly/hull.h"
+
+/* Bernstein coefficients of higher degree are far from the polynomial, and take long. */
+#define MOST_HULL 8
 
 void peak_point(enum shape shape, const double *t, double *xi) {
     for (int d = shape_dim(shape) - 1; d >= 0; d--) {
@@ -42,6 +46,10 @@ facet_status peak_table_create(int dim, int degree, int squares, struct peak_tab
     TRY(ALLOC(table->sums, (sought + 1) * (fine + 1)));
     TRY(pieces_table_create(dim, sought, &table->pieces));
     fill_coefficients(degree, degree, table->coefficients);
+    if (squares && degree <= MOST_HULL) {
+        TRY(ALLOC(table->bernstein, n * n));
+        pieces_fill_bernstein(n, table->bernstein);
+    }
     fill_coefficients(sought, fine, table->sums);
     for (int p = 0; p <= fine; p++)
         for (int i = 0; i < n; i++) table->values[p * n + i] = cos(pi * (i * p % (2 * fine)) / fine);
@@ -56,6 +64,7 @@ void peak_table_destroy(struct peak_table *table) {
     base_free(&table->coefficients);
     base_free(&table->values);
     base_free(&table->points);
+    base_free(&table->bernstein);
     base_free(&table->sums);
     pieces_table_destroy(&table->pieces);
     *table = (struct peak_table){0};
@@ -365,6 +374,26 @@ static double bound_magnitude(const struct search *s) {
     return s->goal->sign > 0.0 ? pow(constant + reach, 2) : -pow(fmax(constant - reach, 0.0), 2);
 }
 
+/* The values of polynomials lie in the convex hull of their Bernstein coefficients, where a magnitude is
+ * greatest at one of these. work: three times as large as all coefficients. */
+static double bound_hull(const struct search *s, double *work) {
+    const struct peak_table *table = s->table;
+    const int64_t size = peak_n_points(table);
+    const int n = s->goal->n;
+    double *hull = work + size, *room = hull + n * size, x[HULL_MOST], most = 0.0;
+    for (int p = 0; p < n; p++)
+        contract_all(table->dim, table->degree + 1, table->degree + 1, table->bernstein,
+                     s->coefficients + p * size, work, hull + p * size);
+    if (s->goal->sign < 0.0)
+        return -pow(hull_distance(n, (int)size, hull, sqrt(fmax(-s->goal->low, 0.0)), room, x), 2);
+    for (int64_t i = 0; i < size; i++) {
+        double square = 0.0;
+        for (int p = 0; p < n; p++) square += hull[p * size + i] * hull[p * size + i];
+        most = fmax(most, square);
+    }
+    return most * (1.0 + 1e-13);
+}
+
 /* What is sought is at most this, by the coefficients. */
 static double bound(const struct search *s) {
     const int64_t size = peak_n_points(s->table);
@@ -520,6 +549,7 @@ void peak_find(const struct peak_table *table, const struct peak_goal *goal, con
                      scratch + p * size);
     }
     if (!(bound(&s) >= goal->low)) return;
+    if (table->bernstein != NULL && goal->n <= HULL_MOST && !(bound_hull(&s, work) >= goal->low)) return;
     find_most(&s, work, grid, work + 4 * all, most, t);
     if (!(*most >= goal->low)) *most = -INFINITY;
 }

@@ -38,6 +38,7 @@ struct peak_table {
     double *values;        /* (fine + 1) x (degree + 1): to those of the finer grid */
     double *points;        /* degree + 1: t_j */
     double near[3];        /* t of the finer grid's points after its first */
+    double *bernstein;     /* (degree + 1)^2: from Chebyshev coefficients; NULL where they are too large */
     double *sums;          /* from values on the finer grid: coefficients of what is sought */
     struct pieces_table pieces;
 };

@@ -6,15 +6,7 @@
 
 #include "base/memory.h"
 
-/* Bernstein coefficients of higher degree are large, and their rounding too. */
-enum {
-    LEAST_PIECES = 60,
-    MOST_PIECES = 20000,
-    WORK = 400000000,
-    MOST_HALVINGS = 20,
-    MOST_NUMBERS = 1 << 22,
-    MOST_BERNSTEIN = 32
-};
+enum { LEAST_PIECES = 60, MOST_PIECES = 20000, WORK = 400000000, MOST_HALVINGS = 20, MOST_NUMBERS = 1 << 22 };
 
 static int64_t size_of(const struct pieces_table *table) {
     int64_t size = 1;
@@ -59,10 +51,10 @@ static void split_bernstein(int n, double *lower, double *upper) {
         for (int j = 0; j < n; j++) upper[i * n + j] = lower[(n - 1 - i) * n + n - 1 - j];
 }
 
-/* Bernstein coefficients of T_j(1 - 2 t): (-1)^i C(2 j, 2 i)/C(j, i) of degree j, raised to degree n - 1. */
-static void fill_bernstein(int n, double *to) {
+/* (-1)^i C(2 j, 2 i)/C(j, i) are those of degree j, which are raised to n - 1. */
+void pieces_fill_bernstein(int n, double *to) {
     for (int j = 0; j < n; j++) {
-        double b[MOST_BERNSTEIN + 1] = {1.0};
+        double b[PIECES_MOST_BERNSTEIN + 1] = {1.0};
         for (int i = 1; i <= j; i++) b[i] = -b[i - 1] * (2.0 * j - 2.0 * i + 1.0) / (2.0 * i - 1.0);
         for (int degree = j; degree < n - 1; degree++)
             for (int i = degree + 1; i >= 0; i--) {
@@ -81,7 +73,7 @@ facet_status pieces_table_create(int dim, int degree, struct pieces_table *table
     fill_half(n, 0.5, table->halves);
     fill_half(n, -0.5, table->halves + n * n);
     split_bernstein(n, table->halves + 2 * n * n, table->halves + 3 * n * n);
-    if (degree <= MOST_BERNSTEIN) fill_bernstein(n, table->halves + 4 * n * n);
+    if (degree <= PIECES_MOST_BERNSTEIN) pieces_fill_bernstein(n, table->halves + 4 * n * n);
 done:
     return status;
 }
@@ -358,7 +350,7 @@ static int to_bernstein(const struct pieces_table *table, const int *counts, dou
     const int64_t size = (int64_t)counts[0] * counts[1] * counts[2];
     const double *factors = table->halves + 4 * n * n;
     double *to = work + size, most = -INFINITY, largest = 0.0;
-    if (n - 1 > MOST_BERNSTEIN) return 0;
+    if (n - 1 > PIECES_MOST_BERNSTEIN) return 0;
     memcpy(work, c, (size_t)size * sizeof *c);
     int64_t inner = 1;
     for (int d = 0; d < 3; inner *= counts[d++]) {

@@ -16,6 +16,11 @@
 
 #include "base/status.h"
 
+/* (n x n) Bernstein coefficients of degree n - 1 <= PIECES_MOST_BERNSTEIN of T_j(1 - 2 t), by columns j;
+ * those of higher degree are large, and their rounding too. */
+#define PIECES_MOST_BERNSTEIN 32
+void pieces_fill_bernstein(int n, double *to);
+
 /* Coefficients of T_j of the cube in a half of it: n x n for each half; entries below the diagonal vanish. */
 struct pieces_table {
     int dim, n;

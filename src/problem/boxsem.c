@@ -336,11 +336,10 @@ static facet_status find_fluxes(const struct facet_solver *s, double *left) {
 static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
                                 double *fluxes) {
     facet_status status = FACET_OK;
-    const struct box_given given = box_given_data(s, NULL);
     for (int i = 0; i < n; i++) {
         int d, side;
         shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
-        TRY(boxsem_face_flux(s->box->continuous, &given, faces[i].cell, d, side, fluxes + 3 * (int64_t)i));
+        TRY(boxsem_face_flux(s->box->continuous, faces[i].cell, d, side, fluxes + 3 * (int64_t)i));
     }
 done:
     return status;

@@ -22,6 +22,7 @@
 enum {
     TOGETHER = 32,
     MOST_AT_ONCE = 64,
+    MOST_AT_A_GLANCE = 512,
     CHUNK = 256,
     FETCHED = 4096,
     N_KINDS = MESH_MAX_BLOCKS * (SHAPE_MAX_FACES + 1)
@@ -550,12 +551,12 @@ static int64_t list_open(const struct search *w, struct open *open) {
 }
 
 /* Least magnitudes: no bound is below zero, and to prove more takes long. A zero ends the search, therefore
- * climbs alone look for one first; stresses of six parts hardly have any. */
+ * climbs alone look for one first, in many cells; stresses of six parts hardly have any. */
 static facet_status glance(struct search *w, struct open *open, struct found *found) {
     facet_status status = FACET_OK;
-    int64_t list[MOST_AT_ONCE], all = 0;
+    int64_t list[MOST_AT_A_GLANCE], all = 0;
     if (!w->what.one && w->what.sign < 0.0 && w->what.components <= 3) all = list_open(w, open);
-    if (all > MOST_AT_ONCE) all = MOST_AT_ONCE;
+    if (all > MOST_AT_A_GLANCE) all = MOST_AT_A_GLANCE;
     for (int64_t i = 0; i < all; i++) list[i] = open[i].region;
     w->quick = 1;
     for (int64_t first = 0, n; first < all && open[first].key > w->best + w->slack; first += n) {
