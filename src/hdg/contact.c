@@ -2,6 +2,7 @@
 #include "hdg/contact.h"
 
 #include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static facet_status find_cells(struct hdg *h, const struct seam_joints *seams) {
             TRY(base_realloc(&c->cells, (size_t)c->n + 1, sizeof *c->cells));
             c->cells[c->n++] = own;
             TRY(CALLOC(c->cells[c->n - 1].T, (int64_t)rows * n));
-            TRY(CALLOC(c->cells[c->n - 1].inverse, (int64_t)rows * rows));
+            TRY(CALLOC(c->cells[c->n - 1].factor, (int64_t)rows * rows));
         }
     }
     TRY(ALLOC(c->scratch, most));
@@ -160,7 +161,7 @@ void contact_destroy(struct hdg *h) {
     if (c == NULL) return;
     for (int32_t i = 0; i < c->n; i++) {
         base_free(&c->cells[i].T);
-        base_free(&c->cells[i].inverse);
+        base_free(&c->cells[i].factor);
     }
     base_free(&c->cells);
     base_free(&c->jumps);
@@ -206,16 +207,22 @@ done:
     return status;
 }
 
-/* T = S^-1 [-K_fo, h M], in the columns of the cell's unknowns. rows: scratch, f x n. */
-static void find_T(const struct contact_cell *c, const struct sizes *s, const double *K, const double *mass,
-                   double *rows) {
+/* rows (f x n) = L^-1 rows, or L^-T rows (back), S = L L'. With a large tau, S has entries of size tau and of
+ * size K/h. Its inverse times tau would have an error of eps tau^2 h/K, while this has one of eps tau. */
+static void divide(const struct contact_cell *c, const struct sizes *s, int back, double *rows) {
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, back ? CblasTrans : CblasNoTrans, CblasNonUnit, s->f,
+                s->n, 1.0, c->factor, s->f, rows, s->n);
+}
+
+/* T = S^-1 [-K_fo, h M], in the columns of the cell's unknowns. */
+static void find_T(const struct contact_cell *c, const struct sizes *s, const double *K, const double *mass) {
     int n = s->n, f = s->f;
     for (int i = 0; i < f; i++)
-        for (int j = 0; j < n; j++) rows[i * n + j] = -K[place(c, s, i) * n + j];
+        for (int j = 0; j < n; j++) c->T[i * n + j] = -K[place(c, s, i) * n + j];
     for (int i = 0; i < f; i++)
-        for (int j = 0; j < f; j++) rows[i * n + place(c, s, j)] = mass[i * f + j];
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, f, n, f, 1.0, c->inverse, f, rows, n, 0.0, c->T,
-                n);
+        for (int j = 0; j < f; j++) c->T[i * n + place(c, s, j)] = mass[i * f + j];
+    divide(c, s, 0, c->T);
+    divide(c, s, 1, c->T);
 }
 
 /* K with the rows and columns of the contacts in terms of the first sides. rows, more: scratch, f x n. */
@@ -223,10 +230,10 @@ static void replace(const struct contact_cell *c, const struct sizes *s, const d
                     double *more, double *K) {
     int n = s->n, f = s->f;
     for (int i = 0; i < f; i++)
-        for (int j = 0; j < n; j++) more[i * n + j] = K[place(c, s, i) * n + j];
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, f, n, f, 1.0, c->inverse, f, more, n, 0.0, rows,
-                n);
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, f, -1.0, more, n, rows, n, 1.0, K, n);
+        for (int j = 0; j < n; j++) rows[i * n + j] = K[place(c, s, i) * n + j];
+    divide(c, s, 0, rows);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, f, -1.0, rows, n, rows, n, 1.0, K, n);
+    divide(c, s, 1, rows);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, f, n, f, 1.0, mass, f, rows, n, 0.0, more, n);
     for (int i = 0; i < f; i++)
         for (int j = 0; j < n; j++) K[place(c, s, i) * n + j] = more[i * n + j];
@@ -291,11 +298,11 @@ facet_status contact_condense(struct local *l, double *sums, double *K) {
     for (int i = 0; i < f; i++) is_contact[place(c, &s, i)] = 1;
     for (int i = 0; i < f; i++)
         for (int j = 0; j < f; j++)
-            c->inverse[i * f + j] = mass[i * f + j] + K[place(c, &s, i) * n + place(c, &s, j)];
-    if (!solve_invert(f, c->inverse))
+            c->factor[i * f + j] = mass[i * f + j] + K[place(c, &s, i) * n + place(c, &s, j)];
+    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', f, c->factor, f) != 0) /* L in rows */
         FAIL(FACET_ERROR_INPUT, "the problem of its contact is singular; is the cell degenerate?");
     c->stiffest = hdg_stiffest(l->hdg, l->block, l->cell, n, K);
-    find_T(c, &s, K, mass, rows);
+    find_T(c, &s, K, mass);
     transpose(c, &s, 1, sums, missing); /* K 1, which is zero without reaction, becomes T'K 1 */
     replace(c, &s, mass, rows, more, K);
     c->joined = 0.0;
@@ -325,8 +332,9 @@ void contact_load(const struct hdg *h, struct hdg_solution *s, double *const *lo
         double *F = locals[c->block] + local_lane(h->lanes, c->cell, size.n);
         double *own = h->contacts->scratch;
         transpose(c, &size, h->lanes, F, own);
-        for (int k = 0; k < size.f; k++)
-            s->kept[own_place(h, c, k)] = cblas_ddot(size.f, c->inverse + (int64_t)k * size.f, 1, own, 1);
+        cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, size.f, c->factor, size.f, own, 1);
+        cblas_dtrsv(CblasRowMajor, CblasLower, CblasTrans, CblasNonUnit, size.f, c->factor, size.f, own, 1);
+        for (int k = 0; k < size.f; k++) s->kept[own_place(h, c, k)] = own[k];
     }
 }
 

@@ -30,7 +30,7 @@ struct contact_cell {
     uint8_t slots[SHAPE_MAX_FACES];  /* its faces with a contact, of which it is the second side */
     int starts[SHAPE_MAX_FACES + 1]; /* where the rows f of each of them begin, and their number */
     double *T;                       /* f x n, after condensation */
-    double *inverse;                 /* S^-1: f x f */
+    double *factor;                  /* L with L L' = S, lower, in rows: f x f */
     double stiffest, joined; /* the largest diagonal entries: of K_e before condensation; of K_ff after it */
 };
 /* A second side with a jump. */
