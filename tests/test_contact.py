@@ -114,7 +114,7 @@ values: [{{name: in, field: flux, take: integral, on: xmax}}, {{name: out, field
                         self.near(found["potentials"]["xmax"], 1 + 2e-8, 1e-10, what)
 
     def test_a_heavy_tau(self):
-        """The second side is condensed by a factor: by an inverse, that is rounded by eps tau^2 / K, u was off by 1e-3."""
+        """The second side is condensed by a factor: by an inverse, rounded by eps tau^2 / K, u was off by 1e-3."""
         for shape in SHAPES[2]:
             out = self.solve(self.bars(shape) + """equation: diffusion
 conductivity: [{on: left, value: 700}, {on: right, value: 3.0e-6}]

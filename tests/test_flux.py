@@ -286,7 +286,7 @@ discretization: {{method: {method}, degree: {degree}}}
                 self.assertLess(out["balance"], 1e-12)
 
     def test_electrodes_after_iterations(self):
-        """The energy of errors beside jumps of K, or with a small tau, moved potentials by 1e-3 where 1e-7 was said."""
+        """The energy of errors beside jumps of K, or with a small tau, moved potentials by 1e-3, said to be 1e-7."""
         case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8], shape: %s}}
 equation: diffusion
 conductivity: if(x<0.5, 1e6, if(x<0.625, 1e-4, 1e4))

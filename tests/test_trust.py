@@ -202,7 +202,7 @@ class Trust(unittest.TestCase):
                 self.assertLess(result["errors"]["u"]["L2"], 1e-8)
 
     def test_no_flux_of_the_exact_solution_beside_stiff_cells(self):
-        """K u'' times 16 ulps of a point that was moved into the cell stood beside zero: u off by 10 to 60 estimates."""
+        """K u'' times 16 ulps of a point that was moved inwards stood beside zero: u off by 10 to 60 estimates."""
         for shape, words, solver in (("triangle", "method: hdg", "{method: direct}"),
                                      ("quad", "operator: mapped", "{method: direct}"),
                                      ("triangle", "method: condensed", "{method: direct}"),
@@ -216,8 +216,8 @@ class Trust(unittest.TestCase):
             self.assertLess(result["errors"]["u"]["L2"], 5 * result["solver"]["error"], words)
 
     def test_a_matrix_that_rounding_makes_indefinite(self):
-        """`auto` goes on without a factor, and says so; what a factor cannot judge is not trusted: u was off by 0.3 with an
-        estimate of 1e-11."""
+        """`auto` goes on without a factor, and says so; what a factor cannot judge is not trusted: u was off by 0.3 with
+        an estimate of 1e-11."""
         case = box("triangle", 4, exact="1+x*0", conductivity="'if(mod(floor(4*x)+floor(4*y),2)<1,1,1e16)'",
                    boundary="[{on: xmin, dirichlet: exact}, {on: rest, neumann: exact}]",
                    discretization="{degree: 2, operator: mapped}")

@@ -430,8 +430,8 @@ static int is_worth_ordering(const struct facet_solver *s) {
     return !device_has_memory(mapped_device(s)) || !s->hdg->data.equation->rigid || s->system.n_free <= many;
 }
 
-/* s->judge becomes a factor, where `auto` would think of one, or stays empty; FACET_NOT_CONVERGED where K is not
- * definite to rounding. */
+/* s->judge becomes a factor, where `auto` would think of one, or stays empty; FACET_NOT_CONVERGED where K is
+ * not definite to rounding. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
