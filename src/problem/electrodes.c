@@ -475,6 +475,13 @@ done:
     return status;
 }
 
+/* The norm of errors tells no energy where tau is small; elsewhere what it makes of their product is an
+ * estimate of it, and is enough where that is small. */
+#define WORTH 1e-8
+static int is_doubtful(const struct facet_solver *s, const struct correction *c) {
+    return c->doubt > WORTH || (s->hdg != NULL && hdg_is_light(s->hdg));
+}
+
 /* The largest |u|, potentials included. */
 static facet_status find_size(struct facet_solver *s, const double *U, double *size) {
     facet_status status = FACET_OK;
@@ -518,9 +525,12 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
         const int fresh = s->electrodes == NULL;
         TRY(find_size(s, U, &size));
         TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, &t));
-        if (!fresh) TRY(complete_totals(s, largest, &t)); /* else the last solve was that of psi */
         if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.doubt[0] / BALANCE)));
         TRY(find_correction(s, ground, wanted, &t, size, &c));
+        if (!fresh && is_doubtful(s, &c)) { /* else the last solve was that of psi */
+            TRY(complete_totals(s, largest, &t));
+            TRY(find_correction(s, ground, wanted, &t, size, &c));
+        }
         if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
         before = fresh ? INFINITY : c.move;
         for (int i = 0; i < n; i++) U[i] += c.change[i];
