@@ -131,6 +131,19 @@ values: [{{name: xmax, field: u, take: mean, on: right}}]
                     self.assertLess(bar, 3 * error + 1e-13, f"{shape} {h} {solver}")
                     self.assertEqual("xmax" in bars, "potential of xmax" in bars)
 
+    def test_a_heavy_tau(self):
+        """The second side is condensed by a factor: by an inverse, rounded by eps tau^2 / K, u was off by 1e-3."""
+        for shape in SHAPES[2]:
+            out = self.solve(self.bars(shape) + """equation: diffusion
+conductivity: [{on: left, value: 700}, {on: right, value: 3.0e-6}]
+interfaces: [{between: [left, right], conductance: 1.0e-4}]
+boundary: [{on: xmin, neumann: 1}, {on: xmax, dirichlet: 0}, {on: rest, neumann: 0}]
+discretization: {degree: 3, tau: 3000}
+solver: {method: direct}
+values: [{name: u, field: u, take: mean, on: left}]
+""")
+            self.near(out["values"]["u"] / (1e4 + 0.5 / 3e-6 + 0.25 / 700), 1, 1e-6, shape)
+
     def test_orders(self):
         """A solution that varies along the contact: order p + 1 of u and q, p + 2 of u*."""
         for shape in ALL:

@@ -318,6 +318,24 @@ values: [{{name: a, field: u, take: mean, on: g0}}, {{name: b, field: u, take: m
                              out.get("bars", {}).get("r", {}).get("error", 0.0) >
                              max(1e-6, 10 * out["solver"]["error"]) * wanted["r"], text)
 
+    def test_electrodes_after_iterations(self):
+        """The energy of errors beside jumps of K, or with a small tau, moved potentials by 1e-3, said to be 1e-7."""
+        case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8], shape: %s}}
+equation: diffusion
+conductivity: if(x<0.5, 1e6, if(x<0.625, 1e-4, 1e4))
+source: sin(3*x)*y
+boundary: [{on: xmin, total_flux: 1}, {on: xmax, dirichlet: 1}, {on: rest, neumann: 0}]
+discretization: {degree: 3, operator: mapped, tau: %g}
+values: [{name: mean, field: u, take: mean}]
+"""
+        for shape, tau, trusted in (("quad", 1, 1), ("triangle", 1, 0), ("quad", 1e-4, 0)):
+            status, out, text = self.run_case(case % (shape, tau) + "solver: {method: direct}\n")
+            right = out["values"]["mean"]
+            status, out, text = self.run_case(case % (shape, tau) + "solver: {method: cg, rtol: 1e-6}\n")
+            if status == 0:
+                self.assertLess(abs(out["values"]["mean"] - right), 1e-7 * right, f"{shape} {tau}")
+            self.assertTrue(status == 0 or (not trusted and "not trusted" in text), text)
+
     def test_little_through_continuous_elements(self):
         """1 through layers of 1 and 1e6 that an iteration solved: the doubt is that of the residual, not of u."""
         for shape, method in self.CONTINUOUS[:2]:

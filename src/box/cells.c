@@ -138,7 +138,7 @@ done:
 }
 
 /* u, or k grad u . n, at the points of a face on a side; there must be data or an exact solution. work:
- * points and gradients. */
+ * points, and what field_gradient_inside takes; less than a cell has. */
 static facet_status side_values(const struct box_grid *g, int64_t cell, const struct box_given *given, int d,
                                 int side, const struct expr_grid *grid, int count, double *work,
                                 double *values) {
@@ -148,15 +148,14 @@ static facet_status side_values(const struct box_grid *g, int64_t cell, const st
     int plain = field != NULL || g->sides[d][side] == BOX_DIRICHLET;
     const double normal[3] = {d == 0 ? 2 * side - 1 : 0, d == 1 ? 2 * side - 1 : 0,
                               d == 2 ? 2 * side - 1 : 0};
-    work += count * g->dim;
+    double *inside = points + count * g->dim, *gradients = inside + count * g->dim;
     expr_grid_points(grid, points);
-    for (int i = 0; i < count && !plain; i++)
-        field_point_inside(g->dim, points + i * g->dim, normal, g->widths[d][side ? g->cells[d] - 1 : 0],
-                           points + i * g->dim);
     facet_status status =
         plain ? field_eval_on(field != NULL ? field : given->exact, count, g->dim, points, 0, normal, values)
-              : field_eval_jet(given->exact, 0, count, g->dim, points, values, work, NULL);
-    for (int i = 0; status == FACET_OK && !plain && i < count; i++) values[i] = k * work[i * g->dim + d];
+              : field_gradient_inside(given->exact, count, g->dim, points, 0, normal,
+                                      g->widths[d][side ? g->cells[d] - 1 : 0], inside,
+                                      gradients + count * g->dim, gradients);
+    for (int i = 0; status == FACET_OK && !plain && i < count; i++) values[i] = k * gradients[i * g->dim + d];
     return base_wrap(status, "side %c%s", "xyz"[d], side ? "max" : "min");
 }
 

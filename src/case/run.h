@@ -145,6 +145,7 @@ facet_status run_compare_ranks(struct run *run);
 enum run_note {
     RUN_NOTE_OPERATOR,   /* why the tensor operators do not apply */
     RUN_NOTE_PMG,        /* why there is no geometric multigrid */
+    RUN_NOTE_FACTOR,     /* why there is no factor where one was wanted */
     RUN_NOTE_HOST,       /* what the device leaves to the host */
     RUN_NOTE_PETSC,      /* options that nobody asked for */
     RUN_NOTE_PIECES,     /* nothing connects pieces of the mesh */

@@ -145,11 +145,12 @@ static const char *points_note(const struct run *run, enum run_note which, char 
 
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
     static const enum solver_note of_solver[RUN_N_NOTES] = {
-        [RUN_NOTE_OPERATOR] = SOLVER_NOTE_OPERATOR, [RUN_NOTE_PMG] = SOLVER_NOTE_PMG,
-        [RUN_NOTE_HOST] = SOLVER_NOTE_HOST,         [RUN_NOTE_PETSC] = SOLVER_NOTE_PETSC,
-        [RUN_NOTE_PIECES] = SOLVER_NOTE_PIECES,     [RUN_NOTE_CONFLICT] = SOLVER_NOTE_CONFLICT,
-        [RUN_NOTE_JOINED] = SOLVER_NOTE_JOINED,     [RUN_NOTE_UNRESOLVED] = SOLVER_NOTE_UNRESOLVED,
-        [RUN_NOTE_BALANCE] = SOLVER_NOTE_BALANCE,   [RUN_NOTE_SHARE] = SOLVER_NOTE_SHARE,
+        [RUN_NOTE_OPERATOR] = SOLVER_NOTE_OPERATOR,     [RUN_NOTE_PMG] = SOLVER_NOTE_PMG,
+        [RUN_NOTE_FACTOR] = SOLVER_NOTE_FACTOR,         [RUN_NOTE_HOST] = SOLVER_NOTE_HOST,
+        [RUN_NOTE_PETSC] = SOLVER_NOTE_PETSC,           [RUN_NOTE_PIECES] = SOLVER_NOTE_PIECES,
+        [RUN_NOTE_CONFLICT] = SOLVER_NOTE_CONFLICT,     [RUN_NOTE_JOINED] = SOLVER_NOTE_JOINED,
+        [RUN_NOTE_UNRESOLVED] = SOLVER_NOTE_UNRESOLVED, [RUN_NOTE_BALANCE] = SOLVER_NOTE_BALANCE,
+        [RUN_NOTE_SHARE] = SOLVER_NOTE_SHARE,
     };
     if (which == RUN_NOTE_MOVED || which == RUN_NOTE_OUTSIDE || which == RUN_NOTE_BETWEEN)
         return points_note(run, which, text);

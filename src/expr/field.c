@@ -357,3 +357,21 @@ void field_point_inside(int dim, const double *x, const double *normal, double s
     for (int d = 0; d < dim; d++)
         inside[d] = length > 0.0 ? x[d] - ROUNDING * size * normal[d] / length : x[d];
 }
+
+facet_status field_gradient_inside(const struct field *field, int n_points, int dim, const double *x,
+                                   int step, const double *normals, double size, double *inside, double *work,
+                                   double *gradients) {
+    facet_status status = FACET_OK;
+    double *further = work + n_points, *there = further + n_points * dim;
+    for (int i = 0; i < n_points; i++) {
+        const double *normal = normals + i * step;
+        field_point_inside(dim, x + i * dim, normal, size, inside + i * dim);
+        for (int d = 0; d < dim; d++)
+            further[i * dim + d] = inside[i * dim + d] + (inside[i * dim + d] - x[i * dim + d]);
+    }
+    TRY(field_eval_jet(field, 0, n_points, dim, inside, work, gradients, NULL));
+    TRY(field_eval_jet(field, 0, n_points, dim, further, work, there, NULL));
+    for (int i = 0; i < n_points * dim; i++) gradients[i] += gradients[i] - there[i];
+done:
+    return status;
+}

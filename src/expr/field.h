@@ -64,6 +64,13 @@ facet_status field_eval_on(const struct field *field, int n_points, int dim, con
  * the normal (of any length), by the rounding of its coordinates along the normal, or of `size`. inside may
  * be x. */
 void field_point_inside(int dim, const double *x, const double *normal, double size, double *inside);
+/* The gradient of the first component on a boundary, as the cell there sees it: from two points inside, which
+ * become inside and what is further in, so that it is that of the boundary itself. Where K is large, the flux
+ * of a point that is off by rounding is no zero beside small ones. step: of normals, as above. work: n_points
+ * x (1 + 2 dim). */
+facet_status field_gradient_inside(const struct field *field, int n_points, int dim, const double *x,
+                                   int step, const double *normals, double size, double *inside, double *work,
+                                   double *gradients);
 /* One component with derivatives; as expr_eval. Fails for a C function. */
 facet_status field_eval_jet(const struct field *field, int component, int n_points, int dim, const double *x,
                             double *values, double *gradients, double *hessians);

@@ -103,10 +103,9 @@ facet_status local_exact_flux(struct local *l, int32_t region, int n, const doub
                               double *flux) {
     facet_status status = FACET_OK;
     int dim = l->hdg->data.mesh->dim;
-    double *u = l->jets, *grad = u + n, *K = grad + n * dim, *inside = K + n * dim * dim;
-    for (int q = 0; q < n; q++)
-        field_point_inside(dim, x + q * dim, normal + q * dim, cbrt(l->volume), inside + q * dim);
-    TRY(field_eval_jet(l->hdg->data.exact, 0, n, dim, inside, u, grad, NULL));
+    double *grad = l->jets, *K = grad + n * dim, *inside = K + n * dim * dim, *work = inside + n * dim;
+    TRY(field_gradient_inside(l->hdg->data.exact, n, dim, x, dim, normal, cbrt(l->volume), inside, work,
+                              grad));
     TRY(local_conductivity(l, region, n, inside, K));
     for (int q = 0; q < n; q++) {
         flux[q] = 0.0;

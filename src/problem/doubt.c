@@ -9,9 +9,9 @@
 #include "mesh/part.h"
 #include "problem/cut.h"
 
-/* A flux that is known as well as CLOSE, relative, is not looked at again, unless it is below LITTLE^2 of
- * what K would let through. */
-#define CLOSE  1e-7
+/* A flux that is known as well as CLOSE, relative, has no bar and is not looked at again, unless it is below
+ * LITTLE^2 of what K would let through. */
+#define CLOSE  2e-8
 #define LITTLE 1e-6
 /* What is missing of a flux is not looked for below this. */
 #define EXACT 1e-8

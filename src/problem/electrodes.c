@@ -22,7 +22,9 @@
  *
  * The error of U is C^-1 times what is still missing, rounding in the totals, and the product of the errors
  * of u and psi, |e'K d| <= |e|_K |d|_K with the energies that the estimates of the solves have seen. It goes
- * into that of the solution, and times |psi| into that of every group of cells. */
+ * into that of the solution, and times |psi| into that of every group of cells. Where that bound is large
+ * after an iteration (tau is small, K jumps), the product is what a correction of u changes in the totals
+ * (lack.c), which have it then. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -486,6 +488,37 @@ done:
     return status;
 }
 
+/* So much of the largest total is not looked for. */
+#define LITTLE 1e-8
+
+/* The totals of a solution that iterations left, with what is missing in them. */
+static facet_status complete_totals(const struct facet_solver *s, double largest, struct totals *t) {
+    facet_status status = FACET_OK;
+    const struct solver_electrodes *e = s->electrodes;
+    const struct facet_solver *better;
+    double *numbers = NULL; /* totals, roundings, squares */
+    if (!weighs(s)) return FACET_OK;
+    TRY(solver_find_better(s, LITTLE * largest, &better));
+    if (better == NULL) return FACET_OK;
+    TRY(ALLOC(numbers, 3 * e->n + 1));
+    TRY(s->backend->totals(better, 1, e->n, (const double *const *)e->psi, numbers, numbers + e->n,
+                           numbers + 2 * e->n));
+    for (int k = 0; k < e->n; k++) {
+        t->doubt[k] = numbers[e->n + k] + fabs(numbers[k] - t->Q[k]);
+        t->Q[k] = numbers[k];
+    }
+done:
+    base_free(&numbers);
+    return status;
+}
+
+/* The norm of errors tells no energy where tau is small; elsewhere what it makes of their product is an
+ * estimate of it, and is enough where that is small. */
+#define WORTH 1e-8
+static int is_doubtful(const struct facet_solver *s, const struct correction *c) {
+    return c->doubt > WORTH || (s->hdg != NULL && hdg_is_light(s->hdg));
+}
+
 /* The largest |u|, potentials included. */
 static facet_status find_size(struct facet_solver *s, const double *U, double *size) {
     facet_status status = FACET_OK;
@@ -569,6 +602,10 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
         TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, &t));
         if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.doubt[0] / BALANCE)));
         TRY(find_correction(s, ground, wanted, &t, size, &c));
+        if (!fresh && is_doubtful(s, &c)) { /* else the last solve was that of psi */
+            TRY(complete_totals(s, largest, &t));
+            TRY(find_correction(s, ground, wanted, &t, size, &c));
+        }
         if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
         before = fresh ? INFINITY : c.move;
         for (int i = 0; i < n; i++) U[i] += c.change[i];

@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-/* The solution of s is added to that of e. */
+/* The solution of s is added to that of e, which has no loads. */
 static void add_solution(const struct facet_solver *s, struct hdg_solution *to) {
     const struct hdg *h = s->hdg;
     const struct hdg_solution *from = &s->solution;
@@ -106,6 +106,8 @@ static void add_solution(const struct facet_solver *s, struct hdg_solution *to) 
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const int64_t count = h->data.mesh->blocks[b].count, nc = h->trace.n_components;
         const int64_t n_u = count * nc * h->functions[b].Nu, n_p = count * h->functions[b].N;
+        const int64_t n_loads = trace_n_batches(h->device, h->data.mesh, b) * h->n_eliminated[b] * h->lanes;
+        for (int64_t i = 0; i < n_loads; i++) to->loads[b][i] = from->loads[b][i];
         for (int64_t i = 0; i < n_u; i++) to->u[b][i] += from->u[b][i];
         for (int64_t i = 0; to->q[b] != NULL && i < n_p * nc * h->data.mesh->dim; i++)
             to->q[b][i] += from->q[b][i];

@@ -120,11 +120,24 @@ done:
     return status;
 }
 
-/* Tries to factor; *done says whether that was done. */
+/* K is not definite to rounding: other ways need not be stopped by that. */
+static void give_up_factor(struct facet_solver *s, enum option_method method,
+                           enum option_preconditioner preconditioner, double bytes) {
+    cholesky_destroy(&s->cholesky);
+    s->method = method;
+    s->preconditioner = preconditioner;
+    s->assembled_bytes -= bytes;
+    s->settled = 1;
+    snprintf(s->why_factor, sizeof s->why_factor, "%s, by rounding", base_message());
+}
+
+/* Tries to factor; *done says whether that was done. Who insists is told why it could not be. */
 static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, double products,
                                int *done) {
     facet_status status = FACET_OK;
     double factor_bytes, available = FACTOR_MEMORY_SHARE * base_available_bytes();
+    const enum option_method method = s->method;
+    const enum option_preconditioner preconditioner = s->preconditioner;
     *done = 0;
     TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
                          &s->cholesky, &factor_bytes));
@@ -135,7 +148,12 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
         s->preconditioner = PRECONDITIONER_NONE;
         *done = 1;
         s->assembled_bytes += factor_bytes;
-        TRY(factor(s, csr));
+        status = factor(s, csr);
+        if (status == FACET_NOT_CONVERGED && !insist) {
+            give_up_factor(s, method, preconditioner, factor_bytes);
+            *done = 0;
+            status = FACET_OK;
+        }
         goto done;
     }
     cholesky_destroy(&s->cholesky);
@@ -409,7 +427,8 @@ static int is_worth_ordering(const struct facet_solver *s) {
     return !device_has_memory(mapped_device(s)) || !s->hdg->data.equation->rigid || s->system.n_free <= many;
 }
 
-/* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
+/* s->judge becomes a factor, where `auto` would think of one, or stays empty; FACET_NOT_CONVERGED where K is
+ * not definite to rounding. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
@@ -429,7 +448,7 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
 done:
     cholesky_destroy(&cholesky);
     csr_destroy(&csr);
-    return status == FACET_NOT_CONVERGED ? FACET_OK : status;
+    return status;
 }
 
 /* s->judge becomes a factor or a multigrid, or stays empty where none can be made. */
@@ -439,8 +458,9 @@ facet_status solver_make_judge(struct facet_solver *s) {
     struct operator own = s->M;
     int hybrid = s->hdg->data.equation->by_faces && !has_turns(s);
     s->M = (struct operator){0};
-    TRY(solver_make_exact_judge(s));
-    if (s->judge.apply != NULL) goto done;
+    status = solver_make_exact_judge(s);
+    if ((status != FACET_OK && status != FACET_NOT_CONVERGED) || s->judge.apply != NULL) goto done;
+    status = FACET_OK;
     if (!hybrid && (s->hdg->nonsymmetric || team_size(mesh_team(s->problem->mesh)) > 1)) goto done;
     if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
     TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
@@ -596,21 +616,13 @@ int solver_may_rethink(const struct facet_solver *s) {
 facet_status solver_turn_direct(struct facet_solver *s, double steps, int *done) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
-    const enum option_preconditioner before = s->preconditioner;
     int worth;
     *done = 0;
     s->settled = 1;
     TRY(is_worth_factoring(s, STEP_PRODUCTS * steps, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
-    status = try_direct(s, &csr, 0, STEP_PRODUCTS * steps, done);
-    if (status == FACET_NOT_CONVERGED) { /* not positive definite, to rounding */
-        cholesky_destroy(&s->cholesky);
-        s->method = METHOD_CG;
-        s->preconditioner = before;
-        *done = 0;
-        status = FACET_OK;
-    }
+    TRY(try_direct(s, &csr, 0, STEP_PRODUCTS * steps, done));
     if (*done) {
         s->report.reason =
             "a factor takes the place of conjugate gradients"; /* the multigrid's goes with it */
@@ -654,6 +666,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int direct = insist || (o->method == METHOD_AUTO && any && !is_tuned(o) && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
     s->settled = 0;
+    s->why_factor[0] = '\0';
     s->method = insist                          ? METHOD_DIRECT
                 : petsc                         ? METHOD_PETSC
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
@@ -679,6 +692,8 @@ facet_status solver_choose_method(struct facet_solver *s) {
     }
     begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct) status = try_direct(s, &csr, insist, outlook.products, &done);
+    if (status == FACET_OK && amg && s->why_factor[0] != '\0')
+        status = hdg_assemble(s->hdg, &csr); /* again */
     if (!amg) {
         csr_destroy(&csr);
         if (!done) s->assembled_bytes = 0.0;

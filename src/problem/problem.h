@@ -296,6 +296,7 @@ struct facet_solver {
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
+    char why_factor[PROBLEM_WHY_BYTES]; /* why `auto` could not make the factor that it wanted; else "" */
     struct solver_shares shares;
     double energy; /* e'K e of the error e of the last estimate, where there are electrodes */
     char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
@@ -369,13 +370,14 @@ double solver_potential_error(const struct facet_solver *solver, int i, double *
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
 /* What whoever reads the results should know: why the tensor operators do not apply; why there is no
- * geometric multigrid; what a device leaves to the host; options of PETSc that nobody asked for; pieces of
- * the mesh that nothing connects; sides of a file that it joins; parts of the boundary that contradict each
- * other; data finer than the mesh; what was taken off data that must balance; the group of cells whose error
- * is far above that of the whole. NULL means nothing. */
+ * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
+ * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
+ * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
+ * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
+    SOLVER_NOTE_FACTOR,
     SOLVER_NOTE_HOST,
     SOLVER_NOTE_PETSC,
     SOLVER_NOTE_PIECES,

@@ -765,6 +765,7 @@ static void say_imbalance(const struct facet_solver *s, char *text, size_t bytes
 const char *solver_note(const struct facet_solver *s, enum solver_note which, char *text, size_t bytes) {
     static const char *const before[] = {"operator mapped: tensor needs ",
                                          "preconditioner pmg instead of gmg: ",
+                                         "an iteration instead of a factor: ",
                                          "left to the host: ",
                                          "PETSc: nobody asked for ",
                                          "",
@@ -780,8 +781,8 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
     if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
         s->context->elsewhere->unused(unused, sizeof unused);
     if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
-    const char *const whys[] = {s->why_mapped, s->why_pmg,  host,          unused, s->pieces,
-                                s->joined,     s->conflict, s->unresolved, taken},
+    const char *const whys[] = {s->why_mapped, s->why_pmg, s->why_factor, host,          unused,
+                                s->pieces,     s->joined,  s->conflict,   s->unresolved, taken},
                       *why = whys[which];
     if (why[0] == '\0') return NULL;
     snprintf(text, bytes, "%s%s", before[which], why);
