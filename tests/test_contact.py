@@ -114,7 +114,7 @@ values: [{{name: in, field: flux, take: integral, on: xmax}}, {{name: out, field
                         self.near(found["potentials"]["xmax"], 1 + 2e-8, 1e-10, what)
 
     def test_loose_electrodes(self):
-        """Behind contacts of 1e-14 a potential of a loose solve is off by 1e-5, and its bar says so, to a factor of 3."""
+        """Behind contacts of 1e-14 a loose solve leaves a potential 1e-5 off: a correction mends it, and is its bar."""
         for shape in ("triangle", "hex"):
             for h in (1e-14, 1e-12):
                 for solver in ("method: fgmres, preconditioner: jacobi", "method: cg, preconditioner: block"):
@@ -128,7 +128,7 @@ values: [{{name: xmax, field: u, take: mean, on: right}}]
                     error, bars = abs(out["potentials"]["xmax"] - 1 - h), out.get("bars", {})
                     bar = bars.get("potential of xmax", {}).get("error", 0.0)
                     self.assertLess(error, max(3 * bar, 2e-8), f"{shape} {h} {solver}")
-                    self.assertLess(bar, 3 * error + 1e-13, f"{shape} {h} {solver}")
+                    self.assertLess(bar, 1e-5, f"{shape} {h} {solver}")
                     self.assertEqual("xmax" in bars, "potential of xmax" in bars)
 
     def test_a_heavy_tau(self):
