@@ -163,6 +163,24 @@ done:
     return status;
 }
 
+/* Of u, found once for a solution. */
+static facet_status size_of_u(const struct facet_solver *s, double *size) {
+    facet_status status = FACET_OK;
+    struct facet_solver *own = (struct facet_solver *)s;
+    solver_lock(s);
+    const int known = s->size_n_solves == s->n_solves && s->n_solves > 0;
+    *size = s->size;
+    solver_unlock(s);
+    if (known) return FACET_OK;
+    TRY(largest_of(s, "u", size));
+    solver_lock(s);
+    own->size = *size;
+    own->size_n_solves = s->n_solves;
+    solver_unlock(s);
+done:
+    return status;
+}
+
 /* The least that so many cells, and those of all ranks, let through the largest of their faces: what a flux
  * has to pass somewhere, where nobody looks for the place. Others may be slender, or have no area on an axis.
  */
@@ -268,7 +286,7 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     best->weight = weights[0];
     *doubt = (struct sample_doubt){.error = fmax(doubt_of(s, left, weights[0], s->report.largest), lacks)};
     if (weights[0] == 0.0 || !is_worth(doubt->error, weights[1] * s->report.largest, modulus)) goto done;
-    TRY(largest_of(s, "u", &size));
+    TRY(size_of_u(s, &size));
     best->doubt = fmax(doubt_of(s, left, best->weight, size), lacks);
     if (is_worth(best->doubt, weights[1] * size, modulus))
         TRY(flux_by_cut(s, where, n, fmax(s->report.error, DBL_EPSILON) * size, best));

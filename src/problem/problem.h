@@ -347,6 +347,8 @@ struct facet_solver {
     double *F;                    /* n_free */
     struct solver_better *better; /* lack.c; NULL: nobody asked */
     struct solver_better *drawn[SOLVER_DRAWS];
+    double size;            /* the largest |u|, */
+    unsigned size_n_solves; /* after so many solves; 0: not known */
     struct hdg_solution solution;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
