@@ -95,7 +95,7 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct load_job *job = user;
     const struct hdg *h = w->hdg;
     int lanes = h->lanes, N = h->space.blocks[w->block].N, n_points = job->rule.table->n;
-    TRY(general_nodes(w, L_NODES, begin, n));
+    TRY(general_nodes(w, L_NODES, 0, begin, n));
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){.nodes = L_NODES,
                                               .points = L_POINTS,

@@ -211,7 +211,7 @@ static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n
                                           .middle = E_MIDDLE,
                                           .det = E_DET};
     TRY(find_values(w, job, begin, n));
-    TRY(general_nodes(w, E_NODES, begin, n));
+    TRY(general_nodes(w, E_NODES, 0, begin, n));
     TRY(general_maps(w, &job->rule, begin, n, &places));
     general_all_points(w->hdg, n * job->table.n, general_point_size(&job->rule), w->host[E_POINTS],
                        w->host[E_X]);

@@ -101,7 +101,7 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) put_flux(w, job, begin, batch, lane);
     TRY(general_send(w, S_Q, n));
-    TRY(general_nodes(w, S_NODES, begin, n));
+    TRY(general_nodes(w, S_NODES, 0, begin, n));
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){
                          .nodes = S_NODES, .points = S_POINTS, .wJ = S_WJ, .cofactors = S_COFACTORS}));

@@ -146,9 +146,7 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
     if (job->way == BATCH_SINGLE) return single_run(w, job, begin, n);
     TRY(put_run(w, job, begin, n));
     if (job->way == BATCH_GENERAL) {
-        TRY(h->elastic != NULL
-                ? elastic_general_solve(h, w->block, begin, begin + n, uhat, w->device[W_U], q, load, &failed)
-                : general_solve(w, begin, n, uhat, w->device[W_U], q, load, &failed));
+        TRY(general_solve(w, c->general, begin, n, uhat, w->device[W_U], q, load, &failed));
     } else {
         for (int64_t i = 0; i < n * h->lanes; i++)
             TRY(c->fill(&w->local, w->block, general_cell(w, begin + i / h->lanes, (int)(i % h->lanes)),
@@ -187,8 +185,8 @@ static facet_status solve_block(const struct hdg *h, int block, struct inner_job
         if (found[way] == 0) continue;
         job->way = (enum batch_way)way;
         job->Q = way != BATCH_SINGLE ? job->condenser.n_flux : 0;
-        if (way == BATCH_GENERAL)
-            plan = h->elastic != NULL ? elastic_general_plan() : general_plan_of(h, block);
+        if (way == BATCH_GENERAL) plan = job->condenser.general->plan(h, block);
+        plan.kept = NULL;
         if (way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
         if (way == BATCH_SINGLE) {
             plan.on_host = 1;

@@ -259,7 +259,7 @@ static void size_block(const struct hdg *h, int block, struct resident_block *to
 }
 
 /* Of batches that are general it keeps what makes their data, and their volumes. */
-static facet_status make_block(struct hdg *h, int block, const double *K, int *fit) {
+static facet_status make_block(struct hdg *h, int block, const double *K) {
     facet_status status = FACET_OK;
     const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
     struct resident_block *r = &h->resident->blocks[block];
@@ -271,7 +271,7 @@ static facet_status make_block(struct hdg *h, int block, const double *K, int *f
     }
     TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
     if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, K));
-    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block, fit));
+    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block));
     TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
 done:
     return status;
@@ -281,17 +281,16 @@ facet_status hdg_resident_create(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct field *reaction;
     double *K = NULL;
-    int fit = 1;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
     is_one(h, h->data.reaction, &reaction);
     if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
     if (h->elastic == NULL) TRY(put_conductivity(h, &K));
-    for (int b = 0; b < h->data.mesh->n_blocks && fit; b++)
-        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K, &fit));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K));
 done:
     device_free(h->device, &K);
-    if (status != FACET_OK || !fit) hdg_resident_destroy(h);
+    if (status != FACET_OK) hdg_resident_destroy(h);
     return status;
 }
 
@@ -567,22 +566,6 @@ static int64_t solve_fast(const struct hdg *h, int block, const struct condenser
     return failed >= 0 ? begin + failed : -1;
 }
 
-/* All of them general. */
-static facet_status solve_general(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
-                                  int64_t end, const double *uhat, double *load, int64_t *failed) {
-    facet_status status = FACET_OK;
-    struct resident_block *r = &h->resident->blocks[block];
-    const int64_t lanes = h->lanes, n = c->n * lanes;
-    if (h->elastic == NULL) return resident_general_solve(h, block, begin, end, uhat, load, failed);
-    TRY(elastic_general_solve(h, block, begin, end, uhat != NULL ? uhat + begin * n : NULL,
-                              r->u + begin * c->N * lanes,
-                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
-                              load != NULL ? load + begin * n : NULL, failed));
-    if (*failed >= 0) *failed += begin;
-done:
-    return status;
-}
-
 /* The same of a block: with uhat u and q of its cells, without it `load`. */
 static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
     facet_status status = FACET_OK;
@@ -599,7 +582,7 @@ static facet_status solve_block(const struct hdg *h, int block, const double *uh
         if (batch_is_fast(h, block, begin))
             failed = solve_fast(h, block, &c, begin, end, uhat, load, scratch);
         else
-            TRY(solve_general(h, block, &c, begin, end, uhat, load, &failed));
+            TRY(resident_general_solve(h, block, begin, end, uhat, load, &failed));
         if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
     }
     TRY(device_check(h->device));

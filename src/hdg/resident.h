@@ -17,8 +17,6 @@ void hdg_resident_destroy(struct hdg *h); /* safe where there is none, and twice
 void hdg_resident_decide(struct hdg *h);
 /* On the device: the coefficients (struct affine_layout, elastic_layout) of the batches of a block. */
 const double *hdg_resident_coefficients(const struct hdg *h, int block);
-/* Diffusion: the element matrices of batches begin .. end-1 of a block, all of them BATCH_GENERAL. */
-facet_status hdg_resident_condense(struct hdg *h, int block, int64_t begin, int64_t end);
 /* Of all cells (elasticity: those of batches that are fast), and the largest reaction. */
 void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction);
 
