@@ -204,7 +204,8 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
     const int64_t own = g->middle != NULL; /* functions */
     const int64_t n_nodes = h->space.blocks[block].cell.n_nodes, rotations = t->sizes.rotations;
     struct general_plan plan = {.n_arrays = N_ELASTIC_ARRAYS,
-                                .sizes = {[A_NODES] = host * n_nodes * dim,
+                                .sizes = {[W_UHAT] = host ? 0 : dim * t->sizes.n_faces * t->sizes.m,
+                                          [A_NODES] = host * n_nodes * dim,
                                           [A_OFFSETS] = host * rotations * n_nodes * dim,
                                           [A_ORIENTATIONS] = host * t->sizes.n_faces,
                                           [A_VOLUMES] = 1,

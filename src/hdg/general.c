@@ -55,14 +55,15 @@ done:
 
 /* How many batches a tile has. */
 static int64_t tile_batches(const struct hdg *h, int block, const struct general_plan *plan) {
+    const int gpu = device_has_memory(h->device);
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
-    int64_t all = 0, bytes = plan->kept != NULL             ? KEPT_BYTES
-                             : plan->bytes > 0              ? plan->bytes
-                             : device_has_memory(h->device) ? WORK_GPU_BYTES
-                                                            : WORK_BYTES;
+    int64_t all = 0, bytes = plan->kept != NULL || (plan->alone && gpu) ? KEPT_BYTES
+                             : gpu                                      ? WORK_GPU_BYTES
+                                                                        : WORK_BYTES;
+    if (plan->bytes > 0 && plan->kept == NULL) bytes = plan->bytes;
     for (int i = 0; i < plan->n_arrays; i++) all += plan->sizes[i] * h->lanes;
-    const int64_t most = bytes / (all * (int64_t)sizeof(double));
-    return most < 1 ? 1 : most < n ? most : n;
+    const int64_t most = all > 0 ? bytes / (all * (int64_t)sizeof(double)) : n;
+    return most > n && n > 0 ? n : most > 1 ? most : 1;
 }
 
 static facet_status work_create(const struct hdg *h, int block, const struct general_plan *plan,

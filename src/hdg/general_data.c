@@ -41,7 +41,8 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
     const int reaction = h->data.reaction != NULL, full = form.n_components > 1 && form.varying;
     struct general_plan plan = {
         .n_arrays = N_GENERAL_ARRAYS,
-        .sizes = {[A_NODES] = here * h->space.blocks[block].cell.n_nodes * dim,
+        .sizes = {[W_UHAT] = here ? 0 : (int64_t)t->n_faces * t->m,
+                  [A_NODES] = here * h->space.blocks[block].cell.n_nodes * dim,
                   [A_ORIENTATIONS] = here * t->n_faces,
                   [A_VOLUMES] = 1,
                   [A_LARGEST] = 1,

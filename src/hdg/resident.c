@@ -554,43 +554,6 @@ done:
     return status;
 }
 
-/* Solves inside the cells of batches begin .. end-1, all of them fast. */
-static int64_t solve_fast(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
-                          int64_t end, const double *uhat, double *load, double *scratch) {
-    struct resident_block *r = &h->resident->blocks[block];
-    const int64_t lanes = h->lanes, N = c->N * lanes, n = c->n * lanes;
-    int64_t failed = c->solve(h, block, end - begin, r->coefficients + begin * c->n_coefficients * lanes,
-                              uhat != NULL ? uhat + begin * n : NULL, r->u + begin * N,
-                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
-                              load != NULL ? load + begin * n : NULL, scratch);
-    return failed >= 0 ? begin + failed : -1;
-}
-
-/* The same of a block: with uhat u and q of its cells, without it `load`. */
-static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
-    facet_status status = FACET_OK;
-    struct resident_block *r = &h->resident->blocks[block];
-    struct condenser c;
-    double *scratch = NULL;
-    const int64_t n = h->matrices.n_batches[block];
-    h->data.equation->condenser(h, block, &c);
-    TRY(device_alloc(h->device, &scratch, (size_t)c.n_inner, sizeof *scratch));
-    device_move(h->device, r->u, r->loads, (size_t)(n * c.N * h->lanes) * sizeof *r->u);
-    for (int64_t begin = 0, end; begin < n; begin = end) {
-        int64_t failed;
-        end = resident_run_end(h, block, begin);
-        if (batch_is_fast(h, block, begin))
-            failed = solve_fast(h, block, &c, begin, end, uhat, load, scratch);
-        else
-            TRY(resident_general_solve(h, block, begin, end, uhat, load, &failed));
-        if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
-    }
-    TRY(device_check(h->device));
-done:
-    device_free(h->device, &scratch);
-    return status;
-}
-
 facet_status hdg_resident_load(const struct hdg *h, const double *source, struct hdg_solution *s,
                                struct vector *F) {
     facet_status status = FACET_OK;
@@ -609,7 +572,7 @@ facet_status hdg_resident_load(const struct hdg *h, const double *source, struct
         if (n == 0) continue;
         device_free(h->device, &locals);
         TRY(device_alloc(h->device, &locals, (size_t)n, sizeof *locals));
-        TRY(solve_block(h, b, NULL, locals));
+        TRY(inner_load(h, b, NULL, locals));
         device_face_sums(h->device, h->lanes, h->trace.n_free_faces, h->space.blocks[b].n_faces, r->face,
                          r->sides, locals, F->data);
     }
@@ -646,19 +609,10 @@ done:
 
 facet_status hdg_resident_recover(const struct hdg *h) {
     facet_status status = FACET_OK;
-    double *uhat = NULL;
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct resident_block *r = &h->resident->blocks[b];
-        const int64_t n = h->matrices.n_batches[b];
-        if (n == 0) continue;
-        device_free(h->device, &uhat);
-        TRY(device_alloc(h->device, &uhat, (size_t)(n * r->n * h->lanes), sizeof *uhat));
-        device_cell_gather(h->device, h->lanes, n, h->space.blocks[b].n_faces, r->face, r->maps,
-                           h->resident->trace, uhat);
-        TRY(solve_block(h, b, uhat, NULL));
-    }
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->matrices.n_batches[b] > 0) TRY(inner_recover(h, b, NULL));
+    TRY(device_check(h->device));
 done:
-    device_free(h->device, &uhat);
     return status;
 }
 

@@ -128,39 +128,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ work */
 
-struct solve_job {
-    struct condenser c;
-    const double *uhat;
-    double *load;
-    int64_t failed;
-};
-
-static facet_status solve_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
-    facet_status status = FACET_OK;
-    struct solve_job *job = user;
-    const struct condenser *c = &job->c;
-    const struct resident_block *r = &w->hdg->resident->blocks[w->block];
-    const int64_t first = begin * w->hdg->lanes;
-    int64_t failed;
-    if (job->failed >= 0) return FACET_OK;
-    TRY(general_solve(w, c->general, begin, n, job->uhat != NULL ? job->uhat + first * c->n : NULL,
-                      r->u + first * c->N, job->uhat != NULL ? r->q + first * c->n_flux : NULL,
-                      job->load != NULL ? job->load + first * c->n : NULL, &failed));
-    if (failed >= 0) job->failed = begin + failed;
-done:
-    return status;
-}
-
-facet_status resident_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                    const double *uhat, double *load, int64_t *failed) {
-    struct solve_job job = {.uhat = uhat, .load = load, .failed = -1};
-    h->data.equation->condenser(h, block, &job.c);
-    const struct general_plan plan = job.c.general->plan(h, block);
-    facet_status status = general_for_pieces(h, block, begin, end, &plan, solve_piece, &job, NULL);
-    *failed = job.failed;
-    return status;
-}
-
 static facet_status balance_piece(struct general_work *w, int64_t begin, int64_t n, void *balance) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;

@@ -70,9 +70,6 @@ void resident_general_destroy(const struct hdg *h, struct resident_block *block)
 /* loads = (f, chi) of all such batches of the block, f numbers or expressions; NULL: zero. Of elasticity too.
  */
 facet_status resident_general_load(const struct hdg *h, int block, const struct field *f);
-/* u (which holds loads) and, with uhat, q; or load; of elasticity too. */
-facet_status resident_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                    const double *uhat, double *load, int64_t *failed);
 /* As affine_balance has it, of all batches of the block. */
 facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
                                       double *balance);
