@@ -295,8 +295,16 @@ struct moduli_place {
 static facet_status put_moduli(struct general_work *w, int64_t begin, int64_t n,
                                const struct moduli_place *p) {
     facet_status status = FACET_OK;
-    for (int c = 0; c < 2; c++)
-        TRY(general_put_field(w, begin, n, p->points, p->n, c, 1, w->device[p->to[c]]));
+    const int dim = w->hdg->data.mesh->dim;
+    for (int c = 0; c < 2; c++) {
+        const struct general_values to = {.points = p->points,
+                                          .n_points = p->n,
+                                          .step = (1 + dim) * dim,
+                                          .c = c,
+                                          .count = 1,
+                                          .values = w->device[p->to[c]]};
+        TRY(general_put_field(w, begin, n, &to));
+    }
 done:
     return status;
 }
@@ -470,6 +478,6 @@ facet_status elastic_general_balance(const struct hdg *h, int block, int64_t beg
     return general_for_pieces(h, block, begin, end, &plan, balance_piece, balance, NULL);
 }
 
-const double *elastic_general_nodes(const struct hdg *h, int block) {
-    return h->elastic->general[block]->cells.nodes;
+const struct resident_cells *elastic_general_cells(const struct hdg *h, int block) {
+    return &h->elastic->general[block]->cells;
 }

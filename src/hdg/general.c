@@ -146,7 +146,8 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
 }
 
 facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches) {
-    if (w->host[array] == w->device[array] || w->device[array] == NULL) return FACET_OK;
+    if (w->host[array] == w->device[array] || w->host[array] == NULL || w->device[array] == NULL)
+        return FACET_OK;
     return device_download(w->hdg->device, w->host[array], w->device[array],
                            (size_t)(n_batches * w->size[array]) * sizeof(double));
 }
@@ -218,7 +219,7 @@ facet_status general_place(struct general_work *w, int64_t begin, int64_t n) {
     }
     TRY(general_nodes(w, A_NODES, 0, begin, n));
     if (w->size[A_OFFSETS] > 0) TRY(general_nodes(w, A_OFFSETS, 1, begin, n));
-    TRY(put_orientations(w, begin, n));
+    if (w->size[A_ORIENTATIONS] > 0) TRY(put_orientations(w, begin, n));
     TRY(put_regions(w, begin, n));
 done:
     return status;
@@ -242,46 +243,47 @@ done:
 /* Values of a function of the caller at the points of the cells of its region. */
 struct caller_job {
     const struct general_work *w;
+    const struct general_values *to;
     const struct field *field;
     int32_t region;
     int64_t begin;
-    int n_points, count;  /* numbers of a point that are wanted: one, or a matrix */
-    const double *points; /* on the host; batches are `step` apart */
-    int64_t step;
+    const double *points; /* on the host */
     double *values;
 };
 
 static facet_status ask_cell(const struct caller_job *job, int64_t i, double *x, double *values) {
     const struct hdg *h = job->w->hdg;
-    const int dim = h->data.mesh->dim, n = job->n_points, lanes = h->lanes,
+    const struct general_values *to = job->to;
+    const int dim = h->data.mesh->dim, n = to->n_points, lanes = h->lanes,
               given = field_n_components(job->field);
     struct local l = {.hdg = h,
                       .block = job->w->block,
                       .cell = general_cell(job->w, job->begin + i / lanes, (int)(i % lanes))};
     if (local_region(&h->data, l.block, l.cell) != job->region) return FACET_OK;
-    general_points(n, dim, lanes, (1 + dim) * dim, job->points + i / lanes * job->step + i % lanes, x);
+    general_points(n, dim, lanes, to->step, job->points + i / lanes * job->w->size[to->points] + i % lanes,
+                   x);
     facet_status status = local_place(field_eval(job->field, n, dim, x, values), &l);
     for (int q = 0; q < n; q++)
-        for (int k = 0; k < job->count; k++)
+        for (int k = 0; k < to->count; k++)
             if (given > 1 || k % (dim + 1) == 0) /* a number is one on the diagonal */
-                job->values[((i / lanes * n + q) * job->count + k) * lanes + i % lanes] =
+                job->values[((i / lanes * n + q) * to->count + k) * lanes + i % lanes] =
                     values[q * given + (given > 1 ? k : 0)];
     return status;
 }
 
 static facet_status ask_caller(const struct caller_job *job, int64_t n) {
     struct base_collector failures;
-    const int64_t n_points = job->n_points, row = job->w->hdg->data.mesh->dim + job->count;
+    const int64_t n_points = job->to->n_points, dim = job->w->hdg->data.mesh->dim;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads())
     {
         double *x = NULL;
-        facet_status mine = ALLOC(x, n_points * row);
+        facet_status mine = ALLOC(x, n_points * (dim + job->to->count));
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 32)
         for (int64_t i = 0; i < n * job->w->hdg->lanes; i++) {
             if (mine != FACET_OK) continue;
-            mine = ask_cell(job, i, x, x + n_points * job->w->hdg->data.mesh->dim);
+            mine = ask_cell(job, i, x, x + n_points * dim);
             base_collect(&failures, i, mine);
         }
         base_free(&x);
@@ -289,63 +291,57 @@ static facet_status ask_caller(const struct caller_job *job, int64_t n) {
     return base_collected(&failures);
 }
 
-/* Where the host alone knows them. */
-static facet_status put_field_of_caller(const struct general_work *w, int64_t begin, int64_t n, int points,
-                                        int n_points, int c, int count, double *values) {
+/* Where the host alone knows them: as they are, point after point. */
+static facet_status put_field_of_caller(const struct general_work *w, int64_t begin, int64_t n,
+                                        const struct general_values *to) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
-    const size_t n_values = (size_t)(n * n_points * count * h->lanes),
-                 n_there = (size_t)(n * w->size[points]);
+    const size_t n_values = (size_t)(n * to->n_points * to->count * h->lanes),
+                 n_there = (size_t)(n * w->size[to->points]);
     double *host = NULL;
     const void *there = NULL;
     for (int r = 0, component; r < h->data.n_regions; r++) {
-        const struct field *f = w->plan.number(h, r, c, &component);
+        const struct field *f = w->plan.number(h, r, to->c, &component);
         if (f == NULL || field_is_differentiable(f)) continue;
         if (there == NULL) {
-            TRY(device_view(h->device, w->device[points], n_there, sizeof *values, &there));
+            TRY(device_view(h->device, w->device[to->points], n_there, sizeof *host, &there));
             TRY(ALLOC(host, n_values));
-            TRY(device_download(h->device, host, values, n_values * sizeof *host));
+            TRY(device_download(h->device, host, to->values, n_values * sizeof *host));
         }
-        const struct caller_job job = {.w = w,
-                                       .field = f,
-                                       .region = r,
-                                       .begin = begin,
-                                       .n_points = n_points,
-                                       .count = count,
-                                       .points = there,
-                                       .step = w->size[points],
-                                       .values = host};
+        const struct caller_job job = {
+            .w = w, .to = to, .field = f, .region = r, .begin = begin, .points = there, .values = host};
         TRY(ask_caller(&job, n));
     }
-    if (host != NULL) TRY(device_upload(h->device, values, host, n_values * sizeof *host));
+    if (host != NULL) TRY(device_upload(h->device, to->values, host, n_values * sizeof *host));
 done:
-    device_unview(h->device, w->device[points], &there);
+    device_unview(h->device, w->device[to->points], &there);
     base_free(&host);
     return status;
 }
 
-facet_status general_put_field(const struct general_work *w, int64_t begin, int64_t n, int points,
-                               int n_points, int c, int count, double *values) {
+facet_status general_put_field(const struct general_work *w, int64_t begin, int64_t n,
+                               const struct general_values *to) {
     const struct hdg *h = w->hdg;
-    const int dim = h->data.mesh->dim;
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < to->count; k++)
         for (int r = 0; r < h->data.n_regions; r++) {
-            const struct general_number *number = &w->numbers[(int64_t)r * w->plan.n_numbers + c + k];
+            const struct general_number *number = &w->numbers[(int64_t)r * w->plan.n_numbers + to->c + k];
             const struct lane_points p = {.lanes = h->lanes,
-                                          .dim = dim,
-                                          .n = n_points,
-                                          .step = (1 + dim) * dim,
-                                          .points = w->device[points],
+                                          .dim = h->data.mesh->dim,
+                                          .n = to->n_points,
+                                          .step = to->step,
+                                          .points = w->device[to->points],
+                                          .weights = to->weights,
                                           .regions = w->regions_here,
                                           .region = r,
                                           .row = k,
-                                          .n_rows = count,
+                                          .n_rows = to->count,
+                                          .by_rows = to->by_rows,
                                           .constant = number->constant,
                                           .plan = number->program.plan,
                                           .work = number->program.work};
-            device_lane_values(h->device, &p, n, values);
+            device_lane_values(h->device, &p, n, to->values);
         }
-    return put_field_of_caller(w, begin, n, points, n_points, c, count, values);
+    return to->by_rows ? FACET_OK : put_field_of_caller(w, begin, n, to);
 }
 
 facet_status general_refuse_inverted(const struct hdg *h, int block, int64_t batch) {

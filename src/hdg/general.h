@@ -135,10 +135,16 @@ struct general_number {
     struct expr_program program; /* empty where it is a number */
     double constant;
 };
-/* Numbers c .. c + count - 1 (plan.number) of the cells of n batches at n_points of the points of an array:
- * values (device) n_points x count x LANES. Functions of the caller are asked for on the host. */
-facet_status general_put_field(const struct general_work *w, int64_t begin, int64_t n, int points,
-                               int n_points, int c, int count, double *values);
+/* Numbers c .. c + count - 1 (plan.number) at n_points of the points of an array, which are `step` numbers
+ * apart, of the cells of n batches. values (device): n_points x count x LANES, or by rows count x n_points x
+ * LANES, times the weights (n_points x LANES, or NULL). Functions of the caller are asked for on the host. */
+struct general_values {
+    int points, n_points, step, c, count, by_rows;
+    const double *weights;
+    double *values;
+};
+facet_status general_put_field(const struct general_work *w, int64_t begin, int64_t n,
+                               const struct general_values *to);
 /* The points of one lane of batch number `batch` of those at hand, n x dim on the host. */
 facet_status general_points_of(const struct general_work *w, int array, int n, int64_t batch, int lane,
                                double *x);
@@ -188,13 +194,16 @@ facet_status general_refuse_inverted(const struct hdg *hdg, int block, int64_t b
 
 /* general_data.c: diffusion, for struct general_maker (batch.h). */
 extern const struct general_maker general_diffusion;
-/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, phi). source: values at the points of
- * the source rule, cell after cell, or NULL: the problem's. totals: per cell the integrals of f - shift and
- * of its modulus. */
+/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, chi). source: as of hdg_load. totals:
+ * per cell the integrals of f - shift and of its modulus; NULL: not wanted. */
 struct general_load {
     const double *source;
     double shift, *loads, *totals;
+    int there; /* general_load_there: */
 };
+/* The same of batches begin .. end-1, all of them general, of a problem that stays on the device, whose data
+ * it knows; loads: of the block, on the device. */
+facet_status general_load_there(const struct hdg *h, int block, int64_t begin, int64_t end, double *loads);
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
 /* general_measure.c: squares of the errors of the cells of a block; those of u* where there is one. */
 struct general_errors {

@@ -102,6 +102,18 @@ done:
     return status;
 }
 
+static facet_status put_field(struct general_work *w, int64_t begin, int64_t n, int points, int n_points,
+                              int c, int count, int array) {
+    const int dim = w->hdg->data.mesh->dim;
+    const struct general_values to = {.points = points,
+                                      .n_points = n_points,
+                                      .step = (1 + dim) * dim,
+                                      .c = c,
+                                      .count = count,
+                                      .values = w->device[array]};
+    return general_put_field(w, begin, n, &to);
+}
+
 /* A tau that varies: A_TAU has the lengths of normals, and becomes tau times these. */
 static facet_status put_tau(struct general_work *w, int64_t begin, int64_t n) {
     facet_status status = FACET_OK;
@@ -109,8 +121,8 @@ static facet_status put_tau(struct general_work *w, int64_t begin, int64_t n) {
     const struct general_tables *t = &h->general[w->block]->tables;
     const int64_t count = n * w->size[A_TAU];
     const void *view = NULL;
-    TRY(general_put_field(w, begin, n, A_FACE_POINTS, t->n_faces * t->n_face, form_of(h).n_components + 1, 1,
-                          w->device[A_TAU_GIVEN]));
+    TRY(put_field(w, begin, n, A_FACE_POINTS, t->n_faces * t->n_face, form_of(h).n_components + 1, 1,
+                  A_TAU_GIVEN));
     TRY(device_view(h->device, w->device[A_TAU_GIVEN], (size_t)count, sizeof(double), &view));
     for (int64_t i = 0; i < count; i++)
         if (!(((const double *)view)[i] > 0.0)) TRY(refuse_data(w, begin, i / w->size[A_TAU]));
@@ -175,9 +187,8 @@ static facet_status make_data(struct general_work *w, int64_t begin, int64_t n, 
         field_is_constant(h->data.tau, &d.tau);
     int64_t failed = general_map_points(h, w->block, n, at);
     if (failed >= 0) TRY(general_refuse_inverted(h, w->block, begin + failed));
-    TRY(general_put_field(w, begin, n, A_POINTS, form.varying ? t->n : 1, 0, form.n_components, at[A_K]));
-    if (h->data.reaction != NULL)
-        TRY(general_put_field(w, begin, n, A_POINTS, t->n, form.n_components, 1, at[A_LAMBDA]));
+    TRY(put_field(w, begin, n, A_POINTS, form.varying ? t->n : 1, 0, form.n_components, A_K));
+    if (h->data.reaction != NULL) TRY(put_field(w, begin, n, A_POINTS, t->n, form.n_components, 1, A_LAMBDA));
     failed = device_general_weights(h->device, &d, n);
     if (failed < 0 && h->data.tau != NULL && !(d.tau > 0.0)) failed = 0;
     if (failed >= 0) TRY(refuse_data(w, begin, failed));

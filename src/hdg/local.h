@@ -153,7 +153,9 @@ int local_constant_reaction(const struct hdg_data *data, int32_t region, double 
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);
 /* A caller's values (n x components) are numbers. */
 facet_status local_check_source(int n, int components, const double *f);
-/* load.c: load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
+/* load.c: where the source points of a block begin in the caller's array (times the components). */
+int64_t local_source_start(const struct hdg *h, int block);
+/* load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
  * of f - shift and of its modulus. */
 facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
                         double *load, double total[2]);

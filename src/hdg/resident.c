@@ -490,15 +490,15 @@ done:
 
 static facet_status load_block(const struct hdg *h, int block, int *finite) {
     facet_status status = FACET_OK;
-    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
-    const double *loads = h->resident->blocks[block].loads;
+    double *loads = h->resident->blocks[block].loads;
     const int64_t N = (int64_t)h->resident->blocks[block].N * h->lanes, n = h->matrices.n_batches[block];
     for (int64_t begin = 0, end; begin < n; begin = end) {
         end = resident_run_end(h, block, begin);
-        if (batch_is_fast(h, block, begin)) TRY(load_fast(h, block, begin, end, finite));
+        if (batch_is_fast(h, block, begin))
+            TRY(load_fast(h, block, begin, end, finite));
+        else
+            TRY(general_load_there(h, block, begin, end, loads));
     }
-    if (!has_way(h, block, BATCH_GENERAL)) goto done;
-    TRY(resident_general_load(h, block, f));
     if (!isfinite(device_dot(h->device, F64, n * N, loads, loads))) *finite = 0;
 done:
     return status;

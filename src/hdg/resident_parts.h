@@ -67,9 +67,6 @@ int resident_general_fits(const struct hdg *h);
 /* With the det of all these batches, and h->resident->reaction. */
 facet_status resident_general_create(struct hdg *h, int block);
 void resident_general_destroy(const struct hdg *h, struct resident_block *block);
-/* loads = (f, chi) of all such batches of the block, f numbers or expressions; NULL: zero. Of elasticity too.
- */
-facet_status resident_general_load(const struct hdg *h, int block, const struct field *f);
 /* As affine_balance has it, of all batches of the block. */
 facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
                                       double *balance);
