@@ -189,7 +189,7 @@ static facet_status put_orientations(const struct general_work *w, int64_t begin
     return general_send(w, A_ORIENTATIONS, n);
 }
 
-static facet_status put_regions(struct general_work *w, int64_t begin, int64_t n) {
+facet_status general_regions(struct general_work *w, int64_t begin, int64_t n) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     int32_t *host = NULL;
@@ -220,7 +220,7 @@ facet_status general_place(struct general_work *w, int64_t begin, int64_t n) {
     TRY(general_nodes(w, A_NODES, 0, begin, n));
     if (w->size[A_OFFSETS] > 0) TRY(general_nodes(w, A_OFFSETS, 1, begin, n));
     if (w->size[A_ORIENTATIONS] > 0) TRY(put_orientations(w, begin, n));
-    TRY(put_regions(w, begin, n));
+    TRY(general_regions(w, begin, n));
 done:
     return status;
 }
@@ -262,7 +262,8 @@ static facet_status ask_cell(const struct caller_job *job, int64_t i, double *x,
     if (local_region(&h->data, l.block, l.cell) != job->region) return FACET_OK;
     general_points(n, dim, lanes, to->step, job->points + i / lanes * job->w->size[to->points] + i % lanes,
                    x);
-    facet_status status = local_place(field_eval(job->field, n, dim, x, values), &l);
+    facet_status status =
+        local_place(base_wrap(field_eval(job->field, n, dim, x, values), "%s", to->name), &l);
     for (int q = 0; q < n; q++)
         for (int k = 0; k < to->count; k++)
             if (given > 1 || k % (dim + 1) == 0) /* a number is one on the diagonal */
@@ -410,38 +411,6 @@ void general_all_points(const struct hdg *h, int64_t n, int step, const double *
         for (int lane = 0; lane < lanes; lane++)
             for (int a = 0; a < dim; a++)
                 x[(q * lanes + lane) * dim + a] = points[(q * step + a) * lanes + lane];
-}
-
-int general_varies(const struct hdg *h) {
-    for (int r = 0; r < h->data.n_regions; r++)
-        if (!field_is_constant(h->data.conductivity[r], NULL)) return 1;
-    return 0;
-}
-
-facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
-                                  const double *x, int array) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    struct local *l = &w->local;
-    int dim = data->mesh->dim, lanes = w->hdg->lanes;
-    double *to = w->host[array] + batch * w->size[array];
-    l->block = w->block;
-    for (int lane = 0; lane < lanes; lane++) {
-        l->cell = general_cell(w, begin + batch, lane);
-        int32_t region = local_region(data, w->block, l->cell);
-        int constant = local_constant_conductivity(data, region, l->K);
-        if (!constant) {
-            for (int q = 0; q < n; q++)
-                memcpy(l->geometry.x + q * dim, x + ((batch * n + q) * lanes + lane) * dim,
-                       (size_t)dim * sizeof *x);
-            TRY(local_conductivity(l, region, n, l->geometry.x, l->K));
-        }
-        for (int q = 0; q < (varying ? n : 1); q++)
-            for (int i = 0; i < dim * dim; i++)
-                to[(q * dim * dim + i) * lanes + lane] = l->K[(constant ? 0 : q * dim * dim) + i];
-    }
-done:
-    return local_place(status, l);
 }
 
 int general_is_straight(const struct hdg *h, int block, int64_t batch) {

@@ -128,8 +128,9 @@ int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device; less: those of the first
  * node. */
 facet_status general_nodes(const struct general_work *w, int array, int less, int64_t begin, int64_t n);
-/* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of n batches. */
+/* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of n batches; or these alone. */
 facet_status general_place(struct general_work *w, int64_t begin, int64_t n);
+facet_status general_regions(struct general_work *w, int64_t begin, int64_t n);
 /* A number of the data of a region as the device knows it: a program, or a number. */
 struct general_number {
     struct expr_program program; /* empty where it is a number */
@@ -139,6 +140,7 @@ struct general_number {
  * apart, of the cells of n batches. values (device): n_points x count x LANES, or by rows count x n_points x
  * LANES, times the weights (n_points x LANES, or NULL). Functions of the caller are asked for on the host. */
 struct general_values {
+    const char *name; /* of what a function of the caller is asked for */
     int points, n_points, step, c, count, by_rows;
     const double *weights;
     double *values;
@@ -160,12 +162,14 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
 void general_points(int n, int dim, int lanes, int step, const double *points, double *x);
 /* and n points of all lanes, point after point: n x LANES x dim. */
 void general_all_points(const struct hdg *hdg, int64_t n, int step, const double *points, double *x);
-/* Whether some K has a value of its own at every point; K of the cells of one batch into an array, a matrix
- * for each or (varying) one at each of n points; x: the points of all batches at hand, as of
- * general_all_points. */
+/* Whether some K has a value of its own at every point. */
 int general_varies(const struct hdg *hdg);
-facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
-                                  const double *x, int array);
+/* K at n points of every cell, for a plan whose numbers are its entries; and, after that, of the cells of n
+ * batches into an array, a matrix for each or (where it varies) one at each of the points of an array of
+ * n_points, checked. */
+void general_plan_conductivity(const struct hdg *hdg, int n, struct general_plan *plan);
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t n, int points, int n_points,
+                                  int array);
 /* All cells of the batch are. */
 int general_is_straight(const struct hdg *hdg, int block, int64_t batch);
 

@@ -9,6 +9,12 @@
 #include "hdg/resident_parts.h"
 #include "solve/solve.h"
 
+int general_varies(const struct hdg *h) {
+    for (int r = 0; r < h->data.n_regions; r++)
+        if (!field_is_constant(h->data.conductivity[r], NULL)) return 1;
+    return 0;
+}
+
 /* How K is, in all regions. */
 struct form {
     int varying, n_components; /* 1, or dim x dim */
@@ -102,10 +108,11 @@ done:
     return status;
 }
 
-static facet_status put_field(struct general_work *w, int64_t begin, int64_t n, int points, int n_points,
-                              int c, int count, int array) {
+static facet_status put_field(struct general_work *w, const char *name, int64_t begin, int64_t n, int points,
+                              int n_points, int c, int count, int array) {
     const int dim = w->hdg->data.mesh->dim;
-    const struct general_values to = {.points = points,
+    const struct general_values to = {.name = name,
+                                      .points = points,
                                       .n_points = n_points,
                                       .step = (1 + dim) * dim,
                                       .c = c,
@@ -121,7 +128,7 @@ static facet_status put_tau(struct general_work *w, int64_t begin, int64_t n) {
     const struct general_tables *t = &h->general[w->block]->tables;
     const int64_t count = n * w->size[A_TAU];
     const void *view = NULL;
-    TRY(put_field(w, begin, n, A_FACE_POINTS, t->n_faces * t->n_face, form_of(h).n_components + 1, 1,
+    TRY(put_field(w, "tau", begin, n, A_FACE_POINTS, t->n_faces * t->n_face, form_of(h).n_components + 1, 1,
                   A_TAU_GIVEN));
     TRY(device_view(h->device, w->device[A_TAU_GIVEN], (size_t)count, sizeof(double), &view));
     for (int64_t i = 0; i < count; i++)
@@ -187,8 +194,9 @@ static facet_status make_data(struct general_work *w, int64_t begin, int64_t n, 
         field_is_constant(h->data.tau, &d.tau);
     int64_t failed = general_map_points(h, w->block, n, at);
     if (failed >= 0) TRY(general_refuse_inverted(h, w->block, begin + failed));
-    TRY(put_field(w, begin, n, A_POINTS, form.varying ? t->n : 1, 0, form.n_components, A_K));
-    if (h->data.reaction != NULL) TRY(put_field(w, begin, n, A_POINTS, t->n, form.n_components, 1, A_LAMBDA));
+    TRY(put_field(w, "conductivity", begin, n, A_POINTS, form.varying ? t->n : 1, 0, form.n_components, A_K));
+    if (h->data.reaction != NULL)
+        TRY(put_field(w, "reaction", begin, n, A_POINTS, t->n, form.n_components, 1, A_LAMBDA));
     failed = device_general_weights(h->device, &d, n);
     if (failed < 0 && h->data.tau != NULL && !(d.tau > 0.0)) failed = 0;
     if (failed >= 0) TRY(refuse_data(w, begin, failed));
@@ -206,6 +214,65 @@ static int64_t solve(const struct general_work *w, int64_t n, const double *uhat
                      double *load) {
     return device_general_solve(w->hdg->device, &w->hdg->general[w->block]->tables, &w->cells, n, uhat, u, q,
                                 load, w->scratch);
+}
+
+/* ------------------------------------------------------------------------------------------ K alone */
+
+static const struct field *entry_of(const struct hdg *h, int region, int c, int *component) {
+    const struct field *K = h->data.conductivity[region];
+    const int several = field_n_components(K) > 1;
+    *component = several ? c : 0;
+    return several || c % (h->data.mesh->dim + 1) == 0 ? K : NULL;
+}
+
+void general_plan_conductivity(const struct hdg *h, int n, struct general_plan *plan) {
+    plan->number = entry_of;
+    plan->n_numbers = h->data.mesh->dim * h->data.mesh->dim;
+    plan->n_points = n;
+}
+
+/* Whether the values of a lane at n points are conductivities. */
+static int are_conductivities(int dim, int lanes, int n, int scalar, const double *values) {
+    double K[9];
+    int fit = 1;
+    for (int q = 0; q < n; q++, values += dim * dim * lanes) {
+        fit &= values[0] >= SOLVE_LEAST && values[0] <= 1.0 / SOLVE_LEAST;
+        for (int i = 0; i < dim * dim && !scalar; i++) K[i] = values[i * lanes];
+        if (!scalar) fit &= general_is_definite(dim, K);
+    }
+    return fit;
+}
+
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t n, int points, int n_points,
+                                  int array) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    struct local *l = &w->local;
+    const int dim = h->data.mesh->dim, lanes = h->lanes, step = (int)(w->size[points] / lanes / n_points),
+              many = general_varies(h) ? n_points : 1, scalar = form_of(h).n_components == 1;
+    const struct general_values to = {.name = "conductivity",
+                                      .points = points,
+                                      .n_points = many,
+                                      .step = step,
+                                      .count = dim * dim,
+                                      .values = w->device[array]};
+    TRY(general_regions(w, begin, n));
+    TRY(general_put_field(w, begin, n, &to));
+    TRY(general_fetch(w, array, n));
+    for (int64_t i = 0; i < n * lanes; i++) {
+        const int64_t batch = i / lanes, lane = i % lanes;
+        if (are_conductivities(dim, lanes, many, scalar, w->host[array] + batch * w->size[array] + lane))
+            continue;
+        l->block = w->block;
+        l->cell = general_cell(w, begin + batch, (int)lane);
+        general_points(n_points, dim, lanes, step, w->host[points] + batch * w->size[points] + lane,
+                       l->geometry.x);
+        TRY(local_place(
+            local_conductivity(l, local_region(&h->data, w->block, l->cell), n_points, l->geometry.x, l->K),
+            l));
+    }
+done:
+    return status;
 }
 
 const struct general_maker general_diffusion = {plan_of, make_data, condense, solve};

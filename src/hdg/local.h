@@ -113,6 +113,11 @@ struct local_face {
 };
 facet_status local_face_values(struct local *l, const struct hdg_solution *s, int face, int natural,
                                struct local_face *values);
+/* The balance of all cells. cells: n_cells x (3 + components): the largest imbalance, the terms of the flux,
+ * what the cell makes, and the imbalances with their signs; fluxes: n_cells x SHAPE_MAX_FACES x components.
+ */
+facet_status local_sum_balance(const struct hdg *h, const double *cells, const double *fluxes,
+                               struct solve_balance *balance);
 /* The integral of reaction u over the cell at hand. */
 facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken);
 /* through.c: where a condition or a contact says what goes through a face of the cell at hand, the integrals

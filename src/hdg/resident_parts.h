@@ -62,7 +62,7 @@ struct resident_general {
     double *psi; /* struct balance_general */
     struct general_work *work;
 };
-/* Whether the device knows all data of such cells. */
+/* Whether the device has the kernels. */
 int resident_general_fits(const struct hdg *h);
 /* With the det of all these batches, and h->resident->reaction. */
 facet_status resident_general_create(struct hdg *h, int block);
