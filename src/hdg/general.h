@@ -1,6 +1,11 @@
-/* Private to the room: cells of diffusion whose map is curved or whose data vary, in batches
- * (kernels/general.h). A batch goes this way when not all its cells are fast (batch.h), unless the
- * matrices of a batch would not fit the caches: then its cells are worked on one by one (local.h). */
+/* Private to the room: cells whose map is curved or whose data vary, in batches (kernels/general.h,
+ * kernels/elastic.h). A batch goes this way when not all its cells are fast (batch.h), unless the matrices of
+ * a batch would not fit the caches: then its cells are worked on one by one (local.h).
+ *
+ * Work is done on tiles, runs of batches. How large a tile is, is a property of the device: on the host what
+ * stays in a cache, one for every thread; on others as much as makes many launches one. general_place brings
+ * the cells of a tile, the struct general_maker of an equation makes maps and data at their points, and its
+ * kernels work on these. */
 #ifndef FACET_HDG_GENERAL_H
 #define FACET_HDG_GENERAL_H
 

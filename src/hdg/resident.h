@@ -1,7 +1,7 @@
 /* Diffusion and elasticity on a device that is not the host: corners and nodes, coefficients, loads, the
- * trace, u and q (elasticity: the stress, or H and p) stay there, and the host is told what it asks for. Data
- * are numbers and expressions; functions of the caller are not known there. hdg_condense finds out whether a
- * problem is one for this (hdg.resident is not NULL then); everything else goes through the host. */
+ * trace, u and q (elasticity: the stress, or H and p) stay there, and the host is told what it asks for.
+ * Functions of the caller are asked for on the host, tile by tile. hdg_condense finds out whether a problem
+ * is one for this (hdg.resident is not NULL then); everything else goes through the host. */
 #ifndef FACET_HDG_RESIDENT_H
 #define FACET_HDG_RESIDENT_H
 
