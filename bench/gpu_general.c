@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "bench/subject.h"
-#include "hdg/batch.h"
+#include "hdg/general.h"
 #include "hdg/resident.h"
 
 #define REPEATS 3
@@ -125,14 +125,19 @@ done:
 static facet_status condense(struct hdg *h) {
     facet_status status = FACET_OK;
     struct condenser c;
-    double *scratch = NULL;
-    if (!batch_is_fast(h, 0, 0)) return hdg_resident_condense(h, 0, 0, h->matrices.n_batches[0]);
+    double *scratch = NULL, *volumes = NULL, reaction;
+    if (!batch_is_fast(h, 0, 0)) {
+        TRY(ALLOC(volumes, h->matrices.n_batches[0]));
+        TRY(general_condense(h, 0, 0, h->matrices.n_batches[0], volumes, &reaction));
+        goto done;
+    }
     h->data.equation->condenser(h, 0, &c);
     TRY(device_alloc(h->device, &scratch, (size_t)c.n_scratch, sizeof *scratch));
     c.fast(h, 0, h->matrices.n_batches[0], hdg_resident_coefficients(h, 0), h->matrices.values[0], scratch);
     TRY(device_check(h->device));
 done:
     device_free(h->device, &scratch);
+    base_free(&volumes);
     return status;
 }
 

@@ -1,5 +1,6 @@
-/* Elasticity in lanes (affine cells with constant data) against cells one by one, as those of a mesh are
- * whose cells are not marked as affine: K_e, right-hand sides, and what is recovered from any trace. */
+/* Elasticity in lanes: affine cells with constant data against those of a mesh whose cells are not marked as
+ * affine, and curved cells with moduli that vary against cells one by one: K_e, right-hand sides, and what is
+ * recovered from any trace. */
 #include "elastic_helpers.h"
 #include "lanes_helpers.h"
 
@@ -93,6 +94,54 @@ static void lanes_equal_single_cells(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
+/* Curved cells with moduli that vary, in lanes and one by one; physical functions on quads and hexes. */
+static void compare_curved(const struct body *like, int k) {
+    static const char *const shapes[N_MESHES] = {"triangle", "quad", "tet", "hex"};
+    struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, k < 2 ? 3 : 2), 2, map_wavy, 7);
+    struct answer lanes = {0}, single = {0};
+    struct answer *both[2] = {&lanes, &single};
+    struct body b = *like;
+    b.mesh = mesh;
+    for (int i = 0; i < 2; i++) {
+        struct answer *a = both[i];
+        ok(body_describe(&b, a));
+        ok(hdg_create(a->device, &a->data, b.degree, NULL, NULL, &a->hdg));
+        for (int64_t batch = 0; batch < trace_n_batches(a->device, mesh, 0); batch++) {
+            assert_int_equal(batch_way(a->hdg, 0, batch), BATCH_GENERAL);
+            if (i == 1) a->hdg->ways[0][batch] = BATCH_SINGLE;
+        }
+        ok(hdg_condense(a->hdg));
+    }
+    int64_t n = (int64_t)mesh->dim * lanes.hdg->space.blocks[0].n_trace;
+    near(lanes.hdg->volume, single.hdg->volume, 1e-13 * single.hdg->volume);
+    same_lanes(lanes.hdg, 0, n * (n + 1) / 2, lanes.hdg->matrices.values[0], single.hdg->matrices.values[0],
+               1e-11);
+    same_recovery(&lanes, &single);
+    answer_free(&lanes);
+    answer_free(&single);
+    mesh_destroy(&mesh);
+}
+
+static void curved_cells_are_in_lanes(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    for (int k = 0; k < N_MESHES; k++)
+        for (int gradient = 0; gradient < 2; gradient++)
+            for (int d = 0; d < 2; d++) {
+                struct body b = {.degree = k < 2 ? 2 : 1,
+                                 .gradient = gradient,
+                                 .device = d == 0 ? "cpu" : "ref",
+                                 .mu = gradient ? "1.3" : "1.3 + x",
+                                 .lambda = "0.7 + y*y",
+                                 .tau_hat = k % 2 == 0 ? 0.8 : 0,
+                                 .exact = {"x*y", "x+y*y", k < 2 ? NULL : "z*x"},
+                                 .source = {"1+sin(3*x)*y", "x*x", k < 2 ? NULL : "y-x"}};
+                if (!gradient) b.conditions[0] = (struct body_condition){.part = "ymin", .kind = "y"};
+                compare_curved(&b, k);
+            }
+    assert_int_equal(live_blocks(), before);
+}
+
 /* Rollers: unknowns that are given leave the matrix after it was condensed in lanes. */
 static void rollers_are_in_lanes(void **state) {
     (void)state;
@@ -159,8 +208,8 @@ static void rotations_have_no_energy(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_equal_single_cells),
-                                       cmocka_unit_test(rollers_are_in_lanes),
-                                       cmocka_unit_test(rotations_have_no_energy)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_equal_single_cells), cmocka_unit_test(curved_cells_are_in_lanes),
+        cmocka_unit_test(rollers_are_in_lanes), cmocka_unit_test(rotations_have_no_energy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -378,6 +378,52 @@ static void bodies_whose_moduli_vary(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
+/* Diffusion whose conductivity is an expression, or the same as a function of the caller, with a tau that
+ * varies: all of it stays on the device, which asks the host for values of the function. */
+static facet_status make_varied(const char *device, int by_function, struct made *m) {
+    facet_status status = FACET_OK;
+    facet_box box = {
+        .size = sizeof box, .dim = 3, .upper = {1, 1.3, 0.8}, .cells = {2, 2, 1}, .shape = "tet"};
+    facet_options options;
+    *m = (struct made){0};
+    facet_options_default(&options, sizeof options);
+    options.degree = 2;
+    options.rtol = 1e-12;
+    options.tau = "1 + x";
+    TRY(facet_context_create(device, &m->context));
+    TRY(facet_mesh_create_box(m->context, &box, &m->mesh));
+    TRY(facet_problem_create(m->context, m->mesh, FACET_DIFFUSION, &m->problem));
+    TRY(by_function ? facet_problem_set_conductivity_function(m->problem, NULL, 1, swing, NULL)
+                    : facet_problem_set_conductivity(m->problem, NULL, 1, (const char *[]){"1 + x*y"}));
+    TRY(facet_problem_set_reaction(m->problem, "0.7 + x"));
+    TRY(facet_problem_set_source(m->problem, "sin(3*x)*exp(y)"));
+    TRY(facet_problem_set_dirichlet(m->problem, "xmin", "y*y"));
+    TRY(facet_problem_set_neumann(m->problem, "rest", "1 + x"));
+    TRY(facet_solver_create(m->problem, &options, &m->solver));
+    TRY(facet_solver_solve(m->solver, NULL, NULL));
+done:
+    return status;
+}
+
+static void data_that_vary_stay(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    for (int i = 0; i < 2; i++) {
+        struct made here, there;
+        double a[64], b[64];
+        ok(make_varied("cpu", i, &here));
+        ok(make_varied("debug", i, &there));
+        assert_null(here.solver->hdg->resident);
+        assert_non_null(there.solver->hdg->resident);
+        int n = ask(&here, a);
+        assert_int_equal(ask(&there, b), n);
+        for (int k = 0; k < n; k++) close_to(b[k], a[k]);
+        let_go(&here);
+        let_go(&there);
+    }
+    assert_int_equal(live_blocks(), before);
+}
+
 static facet_status whole_way_of_a_body(void) {
     facet_status status = FACET_OK;
     struct made m = {0};
@@ -389,10 +435,23 @@ done:
     return status;
 }
 
-/* The whole way of a variant; beyond the last: with errors, and a body. */
-enum { N_WAYS = CONTINUOUS_FUNCTION + 4 };
+static facet_status whole_way_of_varied(void) {
+    facet_status status = FACET_OK;
+    struct made m = {0};
+    double value[3];
+    int n;
+    TRY(make_varied("debug", 1, &m));
+    TRY(sample_take(m.solver, "u", -1, SAMPLE_MEAN, NULL, value, &n));
+done:
+    let_go(&m);
+    return status;
+}
+
+/* The whole way of a variant; beyond the last: with errors, a body, and data that vary. */
+enum { N_WAYS = CONTINUOUS_FUNCTION + 5 };
 static facet_status one_way(int v) {
     facet_errors errors;
+    if (v > CONTINUOUS_FUNCTION + 3) return whole_way_of_varied();
     if (v > CONTINUOUS_FUNCTION + 2) return whole_way_of_a_body();
     return v <= CONTINUOUS_FUNCTION ? whole_way((enum variant)v)
                                     : measure_on("debug", 2, 0, v == CONTINUOUS_FUNCTION + 2, &errors);
@@ -428,6 +487,7 @@ int main(void) {
         cmocka_unit_test(errors_are_found_there),
         cmocka_unit_test(arrays_of_the_device),
         cmocka_unit_test(bodies_whose_moduli_vary),
+        cmocka_unit_test(data_that_vary_stay),
         cmocka_unit_test(what_cannot_be_done_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

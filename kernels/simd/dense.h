@@ -215,6 +215,116 @@ static inline void restore_sums(int n, int ld, int n_ones, int m, double one, la
     }
 }
 
+/* See kernels/ref. v: `count` numbers at the places `at`, zero elsewhere; d: n lanes. limited: 0 where |d| is
+ * too large, and then nothing happens. */
+static inline void restore_motion(int n, int ld, int count, const int *at, const lane *v, lane *K, lane *d,
+                                  lane *limited) {
+    lane inner = {0}, norm = {0}, largest = {0};
+    for (int i = 0; i < n; i++) d[i] = (lane){0};
+    for (int s = 0; s < count; s++) {
+        int a = at[s];
+        for (int i = 0; i < a; i++) d[i] -= K[(int64_t)i * ld + a] * v[s];
+        for (int j = a; j < n; j++) d[j] -= K[(int64_t)a * ld + j] * v[s];
+    }
+    for (int i = 0; i < n && limited != NULL; i++) {
+        lane diagonal = K[(int64_t)i * (ld + 1)];
+        norm += d[i] * d[i];
+        for (int w = 0; w < L; w++) largest[w] = fmax(largest[w], diagonal[w]);
+    }
+    for (int w = 0; w < L && limited != NULL; w++)
+        if (!(sqrt(norm[w]) < ELASTIC_EXACT * largest[w])) (*limited)[w] = 0.0;
+    for (int i = 0; i < n && limited != NULL; i++) d[i] *= *limited;
+    for (int s = 0; s < count; s++) inner += d[at[s]] * v[s];
+    for (int s = 0; s < count; s++) d[at[s]] -= 0.5 * inner * v[s];
+    for (int s = 0; s < count; s++) { /* the diagonal twice */
+        int a = at[s];
+        for (int i = 0; i <= a; i++) K[(int64_t)i * ld + a] += d[i] * v[s];
+        for (int j = a; j < n; j++) K[(int64_t)a * ld + j] += d[j] * v[s];
+    }
+}
+
+/* ------------------------------------------------------------------------------- tables times lanes */
+
+/* to[a step_a + b step_b] = (add: +=) sum_q A[q ld_A + a] B[q ld_B + b] for `rows` x `columns`. */
+struct product {
+    int depth;
+    const double *A;
+    int ld_A;
+    const lane *B;
+    int64_t ld_B;
+    lane *to;
+    int64_t step_a, step_b;
+    int add;
+};
+
+INLINE void product_part(int rows, int columns, const struct product *p, int a0, int b0, int at) {
+    packet sum[ROWS][COLUMNS];
+    const double *A = p->A + a0;
+    const packet *B = (const packet *)(p->B + b0) + at;
+    packet *to = (packet *)(p->to + a0 * p->step_a + b0 * p->step_b) + at;
+    for (int a = 0; a < rows; a++)
+        for (int b = 0; b < columns; b++)
+            sum[a][b] = p->add ? to[(a * p->step_a + b * p->step_b) * PARTS] : (packet){0};
+    for (int q = 0; q < p->depth; q++, A += p->ld_A, B += p->ld_B * PARTS) {
+        packet right[COLUMNS];
+        for (int b = 0; b < columns; b++)
+            right[b] = *(const volatile packet *)(B + b * PARTS); /* loaded once */
+        for (int a = 0; a < rows; a++)
+            for (int b = 0; b < columns; b++) sum[a][b] += A[a] * right[b];
+    }
+    for (int a = 0; a < rows; a++)
+        for (int b = 0; b < columns; b++) to[(a * p->step_a + b * p->step_b) * PARTS] = sum[a][b];
+}
+
+INLINE void product_tile(int rows, int columns, const struct product *p, int a0, int b0) {
+    for (int at = 0; at < PARTS; at++) product_part(rows, columns, p, a0, b0, at);
+}
+
+INLINE void product_row(int rows, const struct product *p, int a0, int first, int columns) {
+    int b = first;
+    for (; b + COLUMNS <= columns; b += COLUMNS) product_tile(rows, COLUMNS, p, a0, b);
+    switch (columns - b) {
+#if TUNE_TILE_COLUMNS > 3
+    case 5:
+        product_tile(rows, 5, p, a0, b);
+        break;
+    case 4:
+        product_tile(rows, 4, p, a0, b);
+        break;
+    case 3:
+        product_tile(rows, 3, p, a0, b);
+        break;
+#endif
+    case 2:
+        product_tile(rows, 2, p, a0, b);
+        break;
+    case 1:
+        product_tile(rows, 1, p, a0, b);
+        break;
+    default:
+        break;
+    }
+}
+
+/* upper: only columns from the first row of a tile on. */
+static inline void product(int rows, int columns, int upper, const struct product *p) {
+    int a = 0;
+    for (; a + ROWS <= rows; a += ROWS) product_row(ROWS, p, a, upper ? a : 0, columns);
+    switch (rows - a) {
+    case 3:
+        product_row(3, p, a, upper ? a : 0, columns);
+        break;
+    case 2:
+        product_row(2, p, a, upper ? a : 0, columns);
+        break;
+    case 1:
+        product_row(1, p, a, upper ? a : 0, columns);
+        break;
+    default:
+        break;
+    }
+}
+
 /* ------------------------------------------------------------------------------- tables of numbers */
 
 /* y = A x for `rows` (up to FLUX_ROWS) rows of a matrix of numbers. */

@@ -173,34 +173,6 @@ INLINE void assemble(int dim, const struct elastic_tables *t, const struct frame
 
 #define MOST_MOTION 54 /* numbers of a motion: 6 faces, 3 components, 3 functions */
 
-/* See kernels/ref. v: `count` numbers at the places `at`, zero elsewhere; d: n lanes. limited: 0 where |d| is
- * too large, and then nothing happens. */
-static void restore_motion(int n, int ld, int count, const int *at, const lane *v, lane *K, lane *d,
-                           lane *limited) {
-    lane inner = {0}, norm = {0}, largest = {0};
-    for (int i = 0; i < n; i++) d[i] = (lane){0};
-    for (int s = 0; s < count; s++) {
-        int a = at[s];
-        for (int i = 0; i < a; i++) d[i] -= K[(int64_t)i * ld + a] * v[s];
-        for (int j = a; j < n; j++) d[j] -= K[(int64_t)a * ld + j] * v[s];
-    }
-    for (int i = 0; i < n && limited != NULL; i++) {
-        lane diagonal = K[(int64_t)i * (ld + 1)];
-        norm += d[i] * d[i];
-        for (int w = 0; w < L; w++) largest[w] = fmax(largest[w], diagonal[w]);
-    }
-    for (int w = 0; w < L && limited != NULL; w++)
-        if (!(sqrt(norm[w]) < ELASTIC_EXACT * largest[w])) (*limited)[w] = 0.0;
-    for (int i = 0; i < n && limited != NULL; i++) d[i] *= *limited;
-    for (int s = 0; s < count; s++) inner += d[at[s]] * v[s];
-    for (int s = 0; s < count; s++) d[at[s]] -= 0.5 * inner * v[s];
-    for (int s = 0; s < count; s++) { /* the diagonal twice */
-        int a = at[s];
-        for (int i = 0; i <= a; i++) K[(int64_t)i * ld + a] += d[i] * v[s];
-        for (int j = a; j < n; j++) K[(int64_t)a * ld + j] += d[j] * v[s];
-    }
-}
-
 /* X (dim x faces x linear): the coordinates on the faces, their means taken off. */
 static void face_coordinates(const struct elastic_tables *t, const lane *jacobian, lane *X) {
     int dim = t->dim, size = t->n_faces * t->n_linear;

@@ -19,6 +19,8 @@ const struct kernels *OF(kernels)(void) {
         BOTH(part_prolong), BOTH(part_restrict), ONE(cell_lower), ONE(cell_summary),
         ONE(condense_affine), ONE(affine_solve), ONE(condense_scratch), ONE(condense_sum), ONE(sum_solve),
         ONE(condense_sum_scratch), ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve), ONE(elastic_scratch),
+        ONE(condense_elastic_general), ONE(elastic_general_solve), ONE(elastic_general_scratch),
+        ONE(lane_values), ONE(general_weights),
         ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general), ONE(condense_general_scratch),
         ONE(general_solve), ONE(gradient_solve), ONE(gradient_solve_scratch), ONE(error_squares), ONE(star_weights),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),

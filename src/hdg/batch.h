@@ -57,6 +57,19 @@ facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin,
                                 batch_filler fill, int64_t n_coefficients, double *coefficients,
                                 double *volumes, double *reaction);
 
+/* What an equation does with batches whose maps or data vary (general.h): what a thread works with, maps and
+ * data of batches begin .. begin+n-1 in its arrays (check: also what is of no use but to be looked at), and
+ * kernels over these, which answer with the first that failed, or -1. */
+struct general_work;
+struct general_plan;
+struct general_maker {
+    struct general_plan (*plan)(const struct hdg *hdg, int block);
+    facet_status (*data)(struct general_work *w, int64_t begin, int64_t n, int check);
+    int64_t (*condense)(const struct general_work *w, int64_t n, double *K);
+    int64_t (*solve)(const struct general_work *w, int64_t n, const double *uhat, double *u, double *q,
+                     double *load);
+};
+
 /* How the cells of a block are condensed. */
 struct condenser {
     int N, n;               /* unknowns of a cell: eliminated, kept */
@@ -69,6 +82,7 @@ struct condenser {
                     double *K, double *scratch);
     int64_t (*solve)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                      const double *uhat, double *u, double *q, double *load, double *scratch);
+    const struct general_maker *general;
     /* Where `fast` is not all there is to do of a cell (NULL: it is), and the rest: K_e (n x n), all of it,
      * of the cell at hand, of which no more is known than its number. */
     int (*is_unfinished)(const struct hdg *hdg, int block, int32_t cell);
@@ -87,7 +101,8 @@ static inline enum batch_way condenser_way(const struct hdg *hdg, const struct c
 }
 
 /* inner.c, of one block: locals (batch x n x LANES) = R'S^-1 f for the loads f of the solution; and u, with q
- * where kernels make it, from its trace and its loads. */
+ * where kernels make it, from its trace and its loads. solution NULL: all of it stays on the device
+ * (resident.h), and so do the locals. */
 facet_status inner_load(const struct hdg *hdg, int block, const struct hdg_solution *solution,
                         double *locals);
 facet_status inner_recover(const struct hdg *hdg, int block, struct hdg_solution *solution);

@@ -369,11 +369,8 @@ done:
 
 /* Batches begin .. end-1, all of them general (general.h). */
 static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
-    if (h->resident != NULL && h->elastic == NULL) return hdg_resident_condense(h, block, begin, end);
-    facet_status status = h->elastic != NULL
-                              ? elastic_general_condense(h, block, begin, end, t->volumes)
-                              : general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
-    if (status == FACET_OK) add_volumes(h, end - begin, t);
+    facet_status status = general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
+    if (status == FACET_OK && (h->resident == NULL || h->elastic != NULL)) add_volumes(h, end - begin, t);
     return status;
 }
 
@@ -598,6 +595,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
     if (!only) {
         hdg_resident_destroy(h);
+        for (int b = 0; b < mesh->n_blocks && h->elastic != NULL; b++) elastic_general_forget(h, b);
         TRY(hdg_resident_create(h));
     }
     if (h->resident != NULL) hdg_resident_facts(h, &h->volume, &h->largest_reaction);

@@ -300,6 +300,7 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .fill = batch_fill_hybrid,
                             .fast = hybrid_fast,
                             .solve = hybrid_solve,
+                            .general = &general_diffusion,
                             .is_unfinished = hybrid_is_unfinished,
                             .finish = hybrid_finish,
                             .matrix = hybrid_matrix,

@@ -213,18 +213,13 @@ static inline struct elastic_mixture elastic_mixture(const struct hdg_data *data
 typedef int (*elastic_cell_fits)(const struct hdg *hdg, int block, int32_t cell);
 facet_status elastic_find_general(struct hdg *hdg, int block, elastic_cell_fits fits);
 void elastic_general_destroy(struct hdg *hdg, int block); /* safe when there is nothing */
-facet_status elastic_general_condense(struct hdg *hdg, int block, int64_t begin, int64_t end,
-                                      double *volumes);
-/* Arrays of the device of batches begin .. end-1, the first of which is 0 in *failed; and what a thread works
- * with that brings them there. */
-facet_status elastic_general_solve(const struct hdg *hdg, int block, int64_t begin, int64_t end,
-                                   const double *uhat, double *u, double *q, double *load, int64_t *failed);
-struct general_plan elastic_general_plan(void);
+void elastic_general_forget(struct hdg *hdg, int block);  /* what is kept on a device from run to run */
+extern const struct general_maker elastic_general_maker;  /* batch.h */
 /* Of problems that stay on the device (resident_parts.h): the balance of these batches into that of all of
- * the block; nodes of all batches. */
+ * the block; the cells. */
 facet_status elastic_general_balance(const struct hdg *hdg, int block, int64_t begin, int64_t end,
                                      double *balance);
-const double *elastic_general_nodes(const struct hdg *hdg, int block);
+const struct resident_cells *elastic_general_cells(const struct hdg *hdg, int block);
 
 /* elastic_condense.c */
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);

@@ -287,6 +287,7 @@ void elastic_fast_condenser(const struct hdg *h, int block, struct condenser *c)
     c->fill = fill;
     c->fast = run_fast;
     c->solve = run_solve;
+    c->general = &elastic_general_maker;
     if (h->trace.fixed == NULL && !h->elastic->has_springs) return;
     c->is_unfinished = is_unfinished;
     c->finish = finish;

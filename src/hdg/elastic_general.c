@@ -1,7 +1,6 @@
-/* Cells of elasticity whose map is curved or whose moduli vary, on a device that is not the host: nodes go
- * there once, and maps, moduli at points, weights and integrals are made there whenever a tile of the batches
- * is worked on. Moduli that are functions of the caller are asked for by the host, at the points of a tile.
- * Laws that are a matrix and tractions of the gradient formulation are left to the host. */
+/* Elasticity in cells whose map is curved or whose moduli vary: tables of a block, and data at the points of
+ * a tile of batches, from which the kernels of kernels/elastic.h make the matrices. Laws that are a matrix
+ * and tractions of the gradient formulation are left to the host. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -9,10 +8,13 @@
 #include "hdg/resident_parts.h"
 #include "solve/solve.h"
 
-#define TILE_BYTES   ((int64_t)512 << 20) /* of the arrays of a tile, about */
-#define MOST_SCRATCH ((int64_t)2 << 30)   /* bytes of the kernels' */
+#define HOST_SCRATCH                                                                                         \
+    ((int64_t)64 << 20)                 /* bytes of a thread of the host: larger matrices are better off one \
+                                           by one, */
+#define MOST_SCRATCH ((int64_t)2 << 30) /* and of all threads of another device */
+#define TILE_BYTES   ((int64_t)256 << 20) /* of such a device, where solutions do not stay there */
 
-/* The arrays of a tile: as of general_plan_of up to the normals, then */
+/* The arrays of a tile, behind those of all equations. */
 enum {
     E_COORDINATES = FIRST_DATA,
     E_MU,
@@ -21,7 +23,6 @@ enum {
     E_VOL,
     E_NUMBERS,
     E_TAU,
-    E_VOLUMES,
     E_FACE_MU, /* this and the next: to see whether they are moduli there, too */
     E_FACE_LAMBDA,
     E_MIDDLE, /* this and the next: functions of physical coordinates */
@@ -34,61 +35,30 @@ enum {
 /* Of a block, beside the struct hdg_general, which has maps and functions. All arrays are on the device. */
 struct elastic_general {
     struct elastic_general_tables tables;
-    int64_t first;                  /* of its batches */
-    struct general_number *numbers; /* n_regions x 2: mu, lambda */
-    struct resident_cells cells;
-    double *coordinates; /* n_nodes x n_faces m */
-    double *psi;         /* struct elastic_general_forces */
-    double *middle;      /* n_nodes x (1 + dim): the map and its derivatives in mid-cell; NULL: functions are
-                            those of the reference cell */
-    /* Of a tile, made when it is wanted first: */
-    int64_t most; /* batches */
-    int64_t sizes[N_ELASTIC_ARRAYS];
-    double *arrays[N_ELASTIC_ARRAYS], *scratch;
+    struct resident_cells cells; /* where the device is not the host, and */
+    struct general_work *work;   /* what is kept there */
+    double *coordinates;         /* n_nodes x n_faces m */
+    double *psi;                 /* struct elastic_general_forces */
+    double *middle; /* n_nodes x (1 + dim): the map and its derivatives in mid-cell; NULL: functions are
+                       those of the reference cell */
 };
 
 /* ------------------------------------------------------------------------------------------ tables */
 
-/* Whether the host alone knows a modulus. */
-static int is_of_caller(const struct field *f) {
-    return !field_is_differentiable(f);
-}
-static const struct field *modulus_of(const struct hdg *h, int region, int c) {
-    return c == 0 ? h->data.mu[region] : h->data.lambda[region];
-}
-
-static void forget_numbers(const struct hdg *h, struct elastic_general *g) {
-    for (int i = 0; g->numbers != NULL && i < 2 * h->data.n_regions; i++)
-        expr_program_destroy(&g->numbers[i].program);
-}
-
-/* As the moduli are now: parameters may have changed since the cells were condensed last. */
-static facet_status put_numbers(const struct hdg *h, int block) {
-    facet_status status = FACET_OK;
-    struct elastic_general *g = h->elastic->general[block];
-    const int64_t most = g->most * h->lanes * g->tables.n;
-    forget_numbers(h, g);
-    for (int i = 0; i < 2 * h->data.n_regions; i++) {
-        const struct field *f = modulus_of(h, i / 2, i % 2);
-        TRY(general_number_create(h, is_of_caller(f) ? NULL : f, 0, most, &g->numbers[i]));
-    }
-done:
-    return status;
-}
-
 void elastic_general_destroy(struct hdg *h, int block) {
     struct elastic_general *g = h->elastic->general[block];
     if (g == NULL) return;
-    forget_numbers(h, g);
-    base_free(&g->numbers);
+    general_forget(&g->work);
     resident_forget_cells(h, &g->cells);
     device_free(h->device, &g->coordinates);
     device_free(h->device, &g->psi);
     device_free(h->device, &g->middle);
-    for (int i = 0; i < N_ELASTIC_ARRAYS; i++) device_free(h->device, &g->arrays[i]);
-    device_free(h->device, &g->scratch);
     base_free(&h->elastic->general[block]);
     general_destroy(h, block);
+}
+
+void elastic_general_forget(struct hdg *h, int block) {
+    if (h->elastic->general[block] != NULL) general_forget(&h->elastic->general[block]->work);
 }
 
 /* What the nodes contribute to the coefficients of x on the faces, in orientation 0. */
@@ -187,9 +157,8 @@ static facet_status make_tables(struct hdg *h, int block) {
                                                 .psi = from->psi};
     TRY(put_coordinates(h, block, g));
     TRY(put_middle(h, block, g));
-    TRY(resident_put_cells(h, block, sizes.rotations, &g->cells));
+    if (!device_is_host(h->device)) TRY(resident_put_cells(h, block, sizes.rotations, &g->cells));
     TRY(resident_put_psi(h, block, h->functions[block].face, &g->psi));
-    TRY(CALLOC(g->numbers, 2 * h->data.n_regions));
 done:
     return status;
 }
@@ -205,7 +174,7 @@ static int knows(const struct hdg *h, int block) {
                                           "table_apply",
                                           "cell_metric",
                                           "face_metric"};
-    if (device_is_host(h->device) || h->space.revolved || h->ways[block] == NULL ||
+    if (h->space.revolved || h->ways[block] == NULL ||
         (h->functions[block].physical && h->space.degree + 1 >= PHYSICAL_MOST))
         return 0;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
@@ -221,50 +190,63 @@ static int batch_fits_general(const struct hdg *h, int block, int64_t batch, ela
     return 1;
 }
 
-/* Of which a tile is made; numbers of a cell of its arrays into g->sizes. */
-static void plan_tile(const struct hdg *h, int block, struct elastic_general *g) {
-    const struct elastic_general_tables *t = &g->tables;
-    const int varies = h->elastic->varies;
-    const int64_t dim = t->sizes.dim, n = t->n, n_face = (int64_t)t->sizes.n_faces * t->n_face;
-    const int64_t own = g->middle != NULL; /* functions */
-    const int64_t sizes[N_ELASTIC_ARRAYS] = {
-        [A_POINTS] = n * (1 + dim) * dim,
-        [A_FACE_POINTS] = n_face * (1 + dim) * dim,
-        [A_WJ] = n,
-        [A_COFACTORS] = own ? 0 : n * dim * dim,
-        [A_NORMALS] = n_face * dim,
-        [E_COORDINATES] = t->sizes.rotations ? (int64_t)t->sizes.n_faces * t->sizes.m * dim : 0,
-        [E_MU] = varies ? n : 1,
-        [E_LAMBDA] = varies ? n : 1,
-        [E_DEV] = n,
-        [E_VOL] = varies ? n : 0,
-        [E_NUMBERS] = N_ELASTIC_NUMBERS,
-        [E_TAU] = n_face,
-        [E_VOLUMES] = 1,
-        [E_FACE_MU] = varies ? n_face : 0,
-        [E_FACE_LAMBDA] = varies ? n_face : 0,
-        [E_MIDDLE] = own * (1 + dim) * dim,
-        [E_CHI] = own * n * t->sizes.Nu,
-        [E_SLOPES] = own * dim * n * t->sizes.N,
-        [E_FACE_CHI] = own * n_face * t->sizes.Nu};
-    int64_t all = 0, n_batches = trace_n_batches(h->device, h->data.mesh, block);
-    memcpy(g->sizes, sizes, sizeof sizes);
-    for (int i = 0; i < N_ELASTIC_ARRAYS; i++) all += sizes[i];
-    g->most = TILE_BYTES / (all * h->lanes * (int64_t)sizeof(double));
-    g->most = g->most < 1 ? 1 : g->most < n_batches ? g->most : n_batches;
+/* mu and lambda of a region. */
+static const struct field *number_of(const struct hdg *h, int region, int c, int *component) {
+    *component = 0;
+    return c == 0 ? h->data.mu[region] : h->data.lambda[region];
 }
 
-static facet_status need_tile(const struct hdg *h, struct elastic_general *g) {
-    facet_status status = FACET_OK;
-    if (g->scratch != NULL) return FACET_OK;
-    for (int i = 0; i < N_ELASTIC_ARRAYS; i++)
-        if (g->arrays[i] == NULL && g->sizes[i] > 0)
-            TRY(device_alloc(h->device, &g->arrays[i], (size_t)(g->most * g->sizes[i] * h->lanes),
-                             sizeof(double)));
-    TRY(device_alloc(h->device, &g->scratch, (size_t)device_elastic_general_scratch(h->device, &g->tables),
-                     sizeof(double)));
-done:
-    return status;
+static struct general_plan plan_of(const struct hdg *h, int block) {
+    struct elastic_general *g = h->elastic->general[block];
+    const struct elastic_general_tables *t = &g->tables;
+    const int varies = h->elastic->varies, host = device_is_host(h->device);
+    const int64_t dim = t->sizes.dim, n = t->n, n_face = (int64_t)t->sizes.n_faces * t->n_face;
+    const int64_t own = g->middle != NULL; /* functions */
+    const int64_t n_nodes = h->space.blocks[block].cell.n_nodes, rotations = t->sizes.rotations;
+    struct general_plan plan = {.n_arrays = N_ELASTIC_ARRAYS,
+                                .sizes = {[W_UHAT] = host ? 0 : dim * t->sizes.n_faces * t->sizes.m,
+                                          [A_NODES] = host * n_nodes * dim,
+                                          [A_OFFSETS] = host * rotations * n_nodes * dim,
+                                          [A_ORIENTATIONS] = host * t->sizes.n_faces,
+                                          [A_VOLUMES] = 1,
+                                          [A_POINTS] = n * (1 + dim) * dim,
+                                          [A_FACE_POINTS] = n_face * (1 + dim) * dim,
+                                          [A_WJ] = n,
+                                          [A_COFACTORS] = own ? 0 : n * dim * dim,
+                                          [A_NORMALS] = n_face * dim,
+                                          [E_COORDINATES] = rotations * t->sizes.n_faces * t->sizes.m * dim,
+                                          [E_MU] = varies ? n : 1,
+                                          [E_LAMBDA] = varies ? n : 1,
+                                          [E_DEV] = n,
+                                          [E_VOL] = varies ? n : 0,
+                                          [E_NUMBERS] = N_ELASTIC_NUMBERS,
+                                          [E_TAU] = n_face,
+                                          [E_FACE_MU] = varies ? n_face : 0,
+                                          [E_FACE_LAMBDA] = varies ? n_face : 0,
+                                          [E_MIDDLE] = own * (1 + dim) * dim,
+                                          [E_CHI] = own * n * t->sizes.Nu,
+                                          [E_SLOPES] = own * dim * n * t->sizes.N,
+                                          [E_FACE_CHI] = own * n_face * t->sizes.Nu},
+                                .n_seen = A_POINTS,
+                                .n_scratch = device_elastic_general_scratch(h->device, t),
+                                .bytes = host ? 0 : TILE_BYTES,
+                                .alone = !host,
+                                .number = number_of,
+                                .n_numbers = 2,
+                                .n_points = (int)(n > n_face ? n : n_face),
+                                .unit = 1.0};
+    if (!host) {
+        plan.there = &g->cells;
+        plan.kept = &g->work;
+    }
+    return plan;
+}
+
+/* Whether the kernels' scratch is not too large. */
+static int is_small(const struct hdg *h, int block) {
+    const int64_t bytes = device_elastic_general_scratch(h->device, &h->elastic->general[block]->tables) *
+                          (int64_t)sizeof(double);
+    return device_is_host(h->device) ? bytes / base_threads() <= HOST_SCRATCH : bytes <= MOST_SCRATCH;
 }
 
 facet_status elastic_find_general(struct hdg *h, int block, elastic_cell_fits fits) {
@@ -277,18 +259,12 @@ facet_status elastic_find_general(struct hdg *h, int block, elastic_cell_fits fi
     TRY(CALLOC(h->elastic->general[block], 1));
     TRY(make_maps(h, block));
     TRY(make_tables(h, block));
-    plan_tile(h, block, h->elastic->general[block]);
-    if (device_elastic_general_scratch(h->device, &h->elastic->general[block]->tables) *
-            (int64_t)sizeof(double) >
-        MOST_SCRATCH) {
+    if (!is_small(h, block)) {
         elastic_general_destroy(h, block);
         goto done;
     }
-    for (int64_t i = n - 1; i >= 0; i--) {
-        if (!batch_fits_general(h, block, i, fits)) continue;
-        h->ways[block][i] = BATCH_GENERAL;
-        h->elastic->general[block]->first = i;
-    }
+    for (int64_t i = 0; i < n; i++)
+        if (batch_fits_general(h, block, i, fits)) h->ways[block][i] = BATCH_GENERAL;
 done:
     return status;
 }
@@ -311,144 +287,66 @@ static void choose_tau(const struct hdg *h, struct elastic_data *d) {
     }
 }
 
-/* Where moduli are wanted: the numbers of the arrays of points and of what mu and lambda become, and how many
- * points a cell has. */
+/* Where moduli are wanted: the arrays of points and of mu and lambda, and how many points a cell has. */
 struct moduli_place {
     int points, n, to[2];
 };
 
-/* Values of a function of the caller at the points (and Jacobians there) of the cells of its region,
- * in batches at hand, the first of them `begin`. */
-struct caller_job {
-    const struct field *field;
-    int32_t region;
-    int64_t begin;
-    int n_points;
-    const double *points;
-    double *values;
-};
-
-static facet_status ask_cell(const struct hdg *h, int block, const struct caller_job *job, int64_t i,
-                             double *x, double *values) {
-    const int dim = h->data.mesh->dim, n = job->n_points, lanes = h->lanes;
-    const int32_t cell = (int32_t)resident_cell(h, block, job->begin * lanes + i);
-    if (local_region(&h->data, block, cell) != job->region) return FACET_OK;
-    general_points(n, dim, lanes, (1 + dim) * dim,
-                   job->points + i / lanes * n * (1 + dim) * dim * lanes + i % lanes, x);
-    facet_status status = field_eval(job->field, n, dim, x, values);
-    for (int q = 0; q < n; q++) job->values[(i / lanes * n + q) * lanes + i % lanes] = values[q];
-    return status;
-}
-
-static facet_status ask_caller(const struct hdg *h, int block, const struct caller_job *job, int64_t n) {
-    struct base_collector failures;
-    const int64_t n_points = job->n_points;
-    base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads())
-    {
-        double *x = NULL;
-        facet_status mine = ALLOC(x, n_points * (h->data.mesh->dim + 1));
-        base_collect(&failures, -1, mine);
-#pragma omp for schedule(dynamic, 32)
-        for (int64_t i = 0; i < n * h->lanes; i++) {
-            if (mine != FACET_OK) continue;
-            mine = ask_cell(h, block, job, i, x, x + n_points * h->data.mesh->dim);
-            base_collect(&failures, i, mine);
-        }
-        base_free(&x);
-    }
-    return base_collected(&failures);
-}
-
-/* Modulus c (mu, lambda) of those regions where the host alone knows it, into values of the device. */
-static facet_status put_moduli_of_caller(const struct hdg *h, int block, int64_t begin, int64_t n,
-                                         const struct moduli_place *p, int c) {
-    facet_status status = FACET_OK;
-    const struct elastic_general *g = h->elastic->general[block];
-    const int64_t n_values = n * p->n * h->lanes, n_points = n * g->sizes[p->points] * h->lanes;
-    double *values = g->arrays[p->to[c]], *host = NULL, *points = NULL;
-    for (int r = 0; r < h->data.n_regions; r++) {
-        struct caller_job job = {.field = modulus_of(h, r, c), .region = r, .begin = begin, .n_points = p->n};
-        if (!is_of_caller(job.field)) continue;
-        if (host == NULL) {
-            TRY(ALLOC(host, n_values));
-            TRY(ALLOC(points, n_points));
-            TRY(device_download(h->device, host, values, (size_t)n_values * sizeof *host));
-            TRY(device_download(h->device, points, g->arrays[p->points], (size_t)n_points * sizeof *points));
-        }
-        job.points = points;
-        job.values = host;
-        TRY(ask_caller(h, block, &job, n));
-    }
-    if (host != NULL) TRY(device_upload(h->device, values, host, (size_t)n_values * sizeof *host));
-done:
-    base_free(&host);
-    base_free(&points);
-    return status;
-}
-
-static facet_status put_moduli(const struct hdg *h, int block, int64_t begin, int64_t n,
+static facet_status put_moduli(struct general_work *w, int64_t begin, int64_t n,
                                const struct moduli_place *p) {
     facet_status status = FACET_OK;
-    const struct elastic_general *g = h->elastic->general[block];
-    struct general_values values = {.step = 2,
-                                    .n_points = p->n,
-                                    .n_rows = 1,
-                                    .regions =
-                                        g->cells.regions != NULL ? g->cells.regions + begin * h->lanes : NULL,
-                                    .points = g->arrays[p->points]};
+    const int dim = w->hdg->data.mesh->dim;
     for (int c = 0; c < 2; c++) {
-        values.numbers = g->numbers + c;
-        general_put_values(h, &values, n, g->arrays[p->to[c]]);
-        TRY(put_moduli_of_caller(h, block, begin, n, p, c));
+        const struct general_values to = {.points = p->points,
+                                          .n_points = p->n,
+                                          .step = (1 + dim) * dim,
+                                          .c = c,
+                                          .count = 1,
+                                          .values = w->device[p->to[c]]};
+        TRY(general_put_field(w, begin, n, &to));
     }
 done:
     return status;
 }
 
 /* What is wrong with the moduli of a batch, number `failed` of those at hand, as the host says it. */
-static facet_status refuse_moduli(const struct hdg *h, int block, int64_t begin, int64_t failed,
+static facet_status refuse_moduli(struct general_work *w, int64_t begin, int64_t failed,
                                   const struct moduli_place *p) {
     facet_status status = FACET_OK;
-    const struct elastic_general *g = h->elastic->general[block];
-    const int dim = h->data.mesh->dim, lanes = h->lanes, row = (1 + dim) * dim;
-    const int64_t size = g->sizes[p->points] * lanes;
-    double *points = NULL, *x = NULL;
-    struct local l = {.hdg = h, .block = block};
-    TRY(ALLOC(points, size));
+    const struct hdg *h = w->hdg;
+    const int dim = h->data.mesh->dim;
+    double *x = NULL;
+    struct local l = {.hdg = h, .block = w->block};
     TRY(ALLOC(x, (int64_t)p->n * (dim + 2)));
-    TRY(device_download(h->device, points, g->arrays[p->points] + failed * size,
-                        (size_t)size * sizeof *points));
-    for (int lane = 0; lane < lanes; lane++) {
+    for (int lane = 0; lane < h->lanes; lane++) {
         double *mu = x + (int64_t)p->n * dim;
-        l.cell = (int32_t)resident_cell(h, block, (begin + failed) * lanes + lane);
-        general_points(p->n, dim, lanes, row, points + lane, x);
+        l.cell = general_cell(w, begin + failed, lane);
+        TRY(general_points_of(w, p->points, p->n, failed, lane, x));
         TRY(local_place(
-            elastic_moduli(&h->data, local_region(&h->data, block, l.cell), p->n, x, mu, mu + p->n), &l));
+            elastic_moduli(&h->data, local_region(&h->data, w->block, l.cell), p->n, x, mu, mu + p->n), &l));
     }
-    TRY(batch_refuse(h, block, begin + failed, "the material"));
+    TRY(batch_refuse(h, w->block, begin + failed, "the material"));
 done:
-    base_free(&points);
     base_free(&x);
     return status;
 }
 
 /* That they are moduli on faces, too, where stresses are taken from them. What elastic_weights makes of them
  * there is overwritten by those of the cells. */
-static facet_status check_faces(const struct hdg *h, int block, int64_t begin, int64_t n,
+static facet_status check_faces(struct general_work *w, int64_t begin, int64_t n,
                                 const struct elastic_data *of_cells) {
     facet_status status = FACET_OK;
-    const struct elastic_general *g = h->elastic->general[block];
-    const int n_points = g->tables.sizes.n_faces * g->tables.n_face;
+    const struct elastic_general_tables *t = &w->hdg->elastic->general[w->block]->tables;
+    const int n_points = t->sizes.n_faces * t->n_face;
     const struct moduli_place faces = {A_FACE_POINTS, n_points, {E_FACE_MU, E_FACE_LAMBDA}};
     struct elastic_data d = *of_cells;
     if (!d.varying) return FACET_OK;
-    TRY(put_moduli(h, block, begin, n, &faces));
+    TRY(put_moduli(w, begin, n, &faces));
     d.n = n_points;
-    d.wJ = d.mu = d.dev = g->arrays[E_FACE_MU];
-    d.lambda = d.vol = g->arrays[E_FACE_LAMBDA];
-    const int64_t failed = device_elastic_weights(h->device, &d, n);
-    if (failed >= 0) TRY(refuse_moduli(h, block, begin, failed, &faces));
+    d.wJ = d.mu = d.dev = w->device[E_FACE_MU];
+    d.lambda = d.vol = w->device[E_FACE_LAMBDA];
+    const int64_t failed = device_elastic_weights(w->hdg->device, &d, n);
+    if (failed >= 0) TRY(refuse_moduli(w, begin, failed, &faces));
 done:
     return status;
 }
@@ -476,18 +374,31 @@ static void make_functions(const struct hdg *h, int block, int64_t n, double *co
     device_physical_functions(h->device, &p, n);
 }
 
-/* Maps and data of batches begin .. begin+n-1, no more than a tile. check: moduli on faces, which are of no
- * use but to be looked at. */
-static facet_status make_data(const struct hdg *h, int block, int64_t begin, int64_t n, int check,
-                              struct elastic_general_cells *cells) {
+static void describe_cells(struct general_work *w) {
+    double *const *at = w->device;
+    w->bodies = (struct elastic_general_cells){.dev = at[E_DEV],
+                                               .vol = w->size[E_VOL] > 0 ? at[E_VOL] : NULL,
+                                               .numbers = at[E_NUMBERS],
+                                               .cofactors = at[A_COFACTORS],
+                                               .normals = at[A_NORMALS],
+                                               .tau = at[E_TAU],
+                                               .coordinates = at[E_COORDINATES],
+                                               .orientations = at[A_ORIENTATIONS]};
+    if (w->size[E_CHI] == 0) return;
+    w->bodies.chi = at[E_CHI];
+    w->bodies.slopes = at[E_SLOPES];
+    w->bodies.face_chi = at[E_FACE_CHI];
+}
+
+static facet_status make_data(struct general_work *w, int64_t begin, int64_t n, int check) {
     facet_status status = FACET_OK;
-    struct elastic_general *g = h->elastic->general[block];
+    const struct hdg *h = w->hdg;
+    const int block = w->block, varies = h->elastic->varies, n_nodes = h->space.blocks[block].cell.n_nodes;
+    const struct elastic_general *g = h->elastic->general[block];
     const struct elastic_tables *t = &g->tables.sizes;
-    const int varies = h->elastic->varies, n_nodes = h->space.blocks[block].cell.n_nodes;
-    const int64_t nodes = begin * n_nodes * t->dim * h->lanes;
-    double *at[N_ELASTIC_ARRAYS];
-    memcpy(at, g->arrays, sizeof at);
-    at[A_NODES] = g->cells.nodes + nodes;
+    TRY(general_place(w, begin, n));
+    describe_cells(w);
+    double *const *at = w->device;
     struct elastic_data d = {.lanes = h->lanes,
                              .dim = t->dim,
                              .n = g->tables.n,
@@ -505,138 +416,68 @@ static facet_status make_data(const struct hdg *h, int block, int64_t begin, int
                              .vol = varies ? at[E_VOL] : NULL,
                              .numbers = at[E_NUMBERS],
                              .taus = at[E_TAU],
-                             .volumes = at[E_VOLUMES]};
+                             .volumes = at[A_VOLUMES]};
     for (int f = 0; f < t->n_faces; f++) d.heights[f] = shape_height(h->space.blocks[block].shape, f);
     choose_tau(h, &d);
     int64_t failed = general_map_points(h, block, n, at);
     if (failed >= 0) TRY(general_refuse_inverted(h, block, begin + failed));
     if (t->rotations)
         device_table_apply(h->device, h->lanes, n, t->n_faces * t->m, n_nodes, t->dim, g->coordinates,
-                           g->cells.offsets + nodes, at[E_COORDINATES]);
+                           at[A_OFFSETS], at[E_COORDINATES]);
     if (g->middle != NULL) make_functions(h, block, n, at);
     const struct moduli_place inside = {A_POINTS, varies ? g->tables.n : 1, {E_MU, E_LAMBDA}};
-    if (check) TRY(check_faces(h, block, begin, n, &d));
-    TRY(put_moduli(h, block, begin, n, &inside));
+    if (check) TRY(check_faces(w, begin, n, &d));
+    TRY(put_moduli(w, begin, n, &inside));
     failed = device_elastic_weights(h->device, &d, n);
-    if (failed >= 0) TRY(refuse_moduli(h, block, begin, failed, &inside));
-    *cells =
-        (struct elastic_general_cells){.dev = d.dev,
-                                       .vol = d.vol,
-                                       .numbers = d.numbers,
-                                       .cofactors = at[A_COFACTORS],
-                                       .normals = d.normals,
-                                       .tau = d.taus,
-                                       .coordinates = at[E_COORDINATES],
-                                       .orientations = g->cells.orientations + begin * t->n_faces * h->lanes,
-                                       .chi = at[E_CHI],
-                                       .slopes = at[E_SLOPES],
-                                       .face_chi = at[E_FACE_CHI]};
+    if (failed >= 0) TRY(refuse_moduli(w, begin, failed, &inside));
 done:
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------ runs */
 
-/* Batches of the next tile. */
-static int64_t tile_size(const struct elastic_general *g, int64_t begin, int64_t end) {
-    return end - begin < g->most ? end - begin : g->most;
+static int64_t condense(const struct general_work *w, int64_t n, double *K) {
+    return device_condense_elastic_general(w->hdg->device, &w->hdg->elastic->general[w->block]->tables,
+                                           &w->bodies, n, K, w->scratch);
 }
 
-/* Of the n batches at hand, from `begin` on; lanes without a cell have none. */
-static facet_status fetch_volumes(const struct hdg *h, int block, int64_t begin, int64_t n, double *volumes) {
-    facet_status status = FACET_OK;
-    const int64_t count = h->data.mesh->blocks[block].count, lanes = h->lanes;
-    double *host = NULL;
-    TRY(ALLOC(host, n * lanes));
-    TRY(device_download(h->device, host, h->elastic->general[block]->arrays[E_VOLUMES],
-                        (size_t)(n * lanes) * sizeof *host));
-    for (int64_t i = 0; i < n * lanes; i++) {
-        if (i % lanes == 0) volumes[i / lanes] = 0.0;
-        if (begin * lanes + i < count) volumes[i / lanes] += host[i];
-    }
-done:
-    base_free(&host);
-    return status;
+static int64_t solve(const struct general_work *w, int64_t n, const double *uhat, double *u, double *q,
+                     double *load) {
+    return device_elastic_general_solve(w->hdg->device, &w->hdg->elastic->general[w->block]->tables,
+                                        &w->bodies, n, uhat, u, q, load, w->scratch);
 }
 
-facet_status elastic_general_condense(struct hdg *h, int block, int64_t begin, int64_t end, double *volumes) {
+const struct general_maker elastic_general_maker = {plan_of, make_data, condense, solve};
+
+static facet_status balance_piece(struct general_work *w, int64_t begin, int64_t n, void *balance) {
     facet_status status = FACET_OK;
-    struct elastic_general *g = h->elastic->general[block];
+    const struct hdg *h = w->hdg;
+    const struct elastic_general *g = h->elastic->general[w->block];
+    const struct resident_block *r = &h->resident->blocks[w->block];
+    const struct hdg_functions *v = &h->functions[w->block];
     const struct elastic_tables *t = &g->tables.sizes;
-    const int64_t trace = (int64_t)t->dim * t->n_faces * t->m, size = trace * (trace + 1) / 2 * h->lanes;
-    TRY(need_tile(h, g));
-    if (begin == g->first) TRY(put_numbers(h, block)); /* of all runs of batches that follow, too */
-    for (int64_t at = begin, n; at < end; at += n) {
-        struct elastic_general_cells cells;
-        n = tile_size(g, at, end);
-        TRY(make_data(h, block, at, n, 1, &cells));
-        TRY(fetch_volumes(h, block, at, n, volumes + at - begin));
-        int64_t failed = device_condense_elastic_general(h->device, &g->tables, &cells, n,
-                                                         h->matrices.values[block] + at * size, g->scratch);
-        if (failed >= 0) TRY(batch_refuse(h, block, at + failed, "the local problem"));
-    }
-    TRY(device_check(h->device));
-done:
-    return status;
-}
-
-struct general_plan elastic_general_plan(void) {
-    return (struct general_plan){.n_arrays = W_OWN, .bytes = TILE_BYTES / 2, .alone = 1};
-}
-
-facet_status elastic_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                   const double *uhat, double *u, double *q, double *load, int64_t *failed) {
-    facet_status status = FACET_OK;
-    struct elastic_general *g = h->elastic->general[block];
-    const struct elastic_tables *t = &g->tables.sizes;
-    const int64_t lanes = h->lanes, trace = t->dim * t->n_faces * t->m * lanes, N = t->dim * t->Nu * lanes,
-                  flux = (t->dim * t->dim + (t->pressure != 0)) * t->N * lanes;
-    *failed = -1;
-    TRY(need_tile(h, g));
-    for (int64_t at = begin, n; at < end && *failed < 0; at += n) {
-        struct elastic_general_cells cells;
-        const int64_t i = at - begin;
-        n = tile_size(g, at, end);
-        TRY(make_data(h, block, at, n, 0, &cells));
-        *failed = device_elastic_general_solve(
-            h->device, &g->tables, &cells, n, uhat != NULL ? uhat + i * trace : NULL, u + i * N,
-            q != NULL ? q + i * flux : NULL, load != NULL ? load + i * trace : NULL, g->scratch);
-        if (*failed >= 0) *failed += i;
-    }
-    TRY(device_check(h->device));
+    const int64_t lanes = h->lanes, N = r->N * lanes, faces = t->n_faces * lanes;
+    const struct elastic_general_forces forces = {.constant = v->physical ? v->source.chi[0]
+                                                                          : v->source.table->phi[0],
+                                                  .psi = g->psi,
+                                                  .u = r->u + begin * N,
+                                                  .q = r->q + begin * r->n_flux * lanes,
+                                                  .loads = r->loads + begin * N,
+                                                  .trace = h->resident->trace,
+                                                  .maps = r->maps + begin * faces};
+    TRY(make_data(w, begin, n, 0));
+    device_elastic_general_balance(h->device, &g->tables, &w->bodies, &forces, n,
+                                   (double *)balance + begin * (2 * lanes + t->dim * faces));
 done:
     return status;
 }
 
 facet_status elastic_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
                                      double *balance) {
-    facet_status status = FACET_OK;
-    struct elastic_general *g = h->elastic->general[block];
-    const struct resident_block *r = &h->resident->blocks[block];
-    const struct elastic_tables *t = &g->tables.sizes;
-    const int64_t lanes = h->lanes, N = r->N * lanes, faces = t->n_faces * lanes;
-    TRY(need_tile(h, g));
-    for (int64_t at = begin, n; at < end; at += n) {
-        const struct hdg_functions *v = &h->functions[block];
-        const struct elastic_general_forces forces = {.constant = v->physical ? v->source.chi[0]
-                                                                              : v->source.table->phi[0],
-                                                      .psi = g->psi,
-                                                      .u = r->u + at * N,
-                                                      .q = r->q + at * r->n_flux * lanes,
-                                                      .loads = r->loads + at * N,
-                                                      .trace = h->resident->trace,
-                                                      .maps = r->maps + at * faces};
-        struct elastic_general_cells cells;
-        n = tile_size(g, at, end);
-        TRY(make_data(h, block, at, n, 0, &cells));
-        device_elastic_general_balance(h->device, &g->tables, &cells, &forces, n,
-                                       balance + at * (2 * lanes + t->dim * faces));
-    }
-    TRY(device_check(h->device));
-done:
-    return status;
+    const struct general_plan plan = plan_of(h, block);
+    return general_for_pieces(h, block, begin, end, &plan, balance_piece, balance, NULL);
 }
 
-const double *elastic_general_nodes(const struct hdg *h, int block) {
-    return h->elastic->general[block]->cells.nodes;
+const struct resident_cells *elastic_general_cells(const struct hdg *h, int block) {
+    return &h->elastic->general[block]->cells;
 }

@@ -9,8 +9,9 @@
 #include "base/memory.h"
 #include "hdg/diffusion.h"
 
-#define WORK_BYTES     (1 << 20)  /* of what a thread works on at a time, about; */
-#define WORK_GPU_BYTES (16 << 20) /* and where calls cost more than caches bring */
+#define WORK_BYTES     (1 << 20)   /* of a tile where caches are what counts, about; */
+#define WORK_GPU_BYTES (16 << 20)  /* where calls cost more than caches bring, */
+#define KEPT_BYTES     (512 << 20) /* and where a GPU has all of it: many launches make one */
 
 /* ------------------------------------------------------------------------------------------ work */
 
@@ -18,34 +19,101 @@ static void work_destroy(struct general_work *w) {
     const struct device *device = w->hdg->device;
     for (int i = 0; i < w->n_arrays; i++) {
         if (w->host[i] != w->device[i]) base_free(&w->host[i]);
-        device_free(device, &w->device[i]);
+        if (w->size[i] > 0) device_free(device, &w->device[i]); /* else they are of general_plan.there */
     }
+    for (int i = 0; w->numbers != NULL && i < w->hdg->data.n_regions * w->plan.n_numbers; i++)
+        expr_program_destroy(&w->numbers[i].program);
+    base_free(&w->numbers);
+    device_free(device, &w->regions);
     device_free(device, &w->scratch);
-    base_free(&w->volumes);
     local_destroy(&w->local);
+}
+
+static facet_status put_number(const struct general_work *w, int region, int c,
+                               struct general_number *number) {
+    const struct hdg *h = w->hdg;
+    int component = 0;
+    const struct field *f = w->plan.number(h, region, c, &component);
+    number->constant = 0.0;
+    if (f == NULL || !field_is_differentiable(f) || field_is_number(f, component, &number->constant))
+        return FACET_OK;
+    return field_program_create(f, component, h->device, h->data.mesh->dim, 0, 0,
+                                w->most * h->lanes * w->plan.n_points, &number->program);
+}
+
+static facet_status put_numbers(struct general_work *w) {
+    facet_status status = FACET_OK;
+    const int row = w->plan.n_numbers, n = w->hdg->data.n_regions * row;
+    if (row == 0) return FACET_OK;
+    TRY(CALLOC(w->numbers, n));
+    for (int i = 0; i < n; i++) TRY(put_number(w, i / row, i % row, &w->numbers[i]));
+    if (w->hdg->data.n_regions > 1 && w->plan.there == NULL)
+        TRY(device_alloc(w->hdg->device, &w->regions, (size_t)(w->most * w->hdg->lanes), sizeof *w->regions));
+done:
+    return status;
+}
+
+/* How many batches a tile has. */
+static int64_t tile_batches(const struct hdg *h, int block, const struct general_plan *plan) {
+    const int gpu = device_has_memory(h->device);
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
+    int64_t all = 0, bytes = plan->kept != NULL || (plan->alone && gpu) ? KEPT_BYTES
+                             : gpu                                      ? WORK_GPU_BYTES
+                                                                        : WORK_BYTES;
+    if (plan->bytes > 0 && plan->kept == NULL) bytes = plan->bytes;
+    for (int i = 0; i < plan->n_arrays; i++) all += plan->sizes[i] * h->lanes;
+    const int64_t most = all > 0 ? bytes / (all * (int64_t)sizeof(double)) : n;
+    return most > n && n > 0 ? n : most > 1 ? most : 1;
 }
 
 static facet_status work_create(const struct hdg *h, int block, const struct general_plan *plan,
                                 struct general_work *w) {
     facet_status status = FACET_OK;
-    int64_t all = 0;
-    *w = (struct general_work){.hdg = h, .block = block, .n_arrays = plan->n_arrays};
-    for (int i = 0; i < w->n_arrays; i++) all += w->size[i] = plan->sizes[i] * h->lanes;
-    int64_t bytes = device_has_memory(h->device) ? WORK_GPU_BYTES : WORK_BYTES;
-    w->most = (plan->bytes > 0 ? plan->bytes : bytes) / (all * (int64_t)sizeof(double));
-    if (w->most < 1) w->most = 1;
+    const int n_seen = plan->n_seen > 0 ? plan->n_seen : plan->n_arrays;
+    *w = (struct general_work){.hdg = h,
+                               .block = block,
+                               .n_arrays = plan->n_arrays,
+                               .most = tile_batches(h, block, plan),
+                               .plan = *plan};
     for (int i = 0; i < w->n_arrays; i++) {
+        w->size[i] = plan->sizes[i] * h->lanes;
         size_t count = (size_t)(w->most * w->size[i]);
         if (!plan->on_host) TRY(device_alloc(h->device, &w->device[i], count, sizeof(double)));
         if (!plan->on_host && device_is_host(h->device))
             w->host[i] = w->device[i];
-        else
+        else if (i < n_seen)
             TRY(ALLOC(w->host[i], count));
     }
     TRY(device_alloc(h->device, &w->scratch, (size_t)plan->n_scratch, sizeof(double)));
-    TRY(ALLOC(w->volumes, w->most * h->lanes));
+    TRY(put_numbers(w));
     TRY(local_create(h, &w->local));
 done:
+    return status;
+}
+
+void general_forget(struct general_work **kept) {
+    if (*kept == NULL) return;
+    work_destroy(*kept);
+    base_free(kept);
+}
+
+/* Of one thread, by what is kept. */
+static facet_status kept_pieces(const struct hdg *h, int block, int64_t begin, int64_t end,
+                                const struct general_plan *plan, general_piece work, void *user,
+                                double *reaction) {
+    facet_status status = FACET_OK;
+    struct general_work *w = *plan->kept;
+    if (w == NULL) {
+        TRY(CALLOC(*plan->kept, 1));
+        w = *plan->kept;
+        TRY(work_create(h, block, plan, w));
+    }
+    for (int64_t batch = begin; batch < end; batch += w->most)
+        TRY(work(w, batch, end - batch < w->most ? end - batch : w->most, user));
+    if (reaction != NULL) *reaction = fmax(*reaction, w->largest_reaction);
+    TRY(device_check(h->device));
+done:
+    if (status != FACET_OK) general_forget(plan->kept);
     return status;
 }
 
@@ -56,6 +124,7 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
     int together = plan->on_host || device_is_host(h->device) || device_has_memory(h->device),
         n_threads = together && !plan->alone ? base_threads() : 1;
     double largest = 0.0;
+    if (plan->kept != NULL) return kept_pieces(h, block, begin, end, plan, work, user, reaction);
     base_collector_init(&failures);
 #pragma omp parallel num_threads(n_threads) reduction(max : largest)
     {
@@ -77,7 +146,8 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
 }
 
 facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches) {
-    if (w->host[array] == w->device[array] || w->device[array] == NULL) return FACET_OK;
+    if (w->host[array] == w->device[array] || w->host[array] == NULL || w->device[array] == NULL)
+        return FACET_OK;
     return device_download(w->hdg->device, w->host[array], w->device[array],
                            (size_t)(n_batches * w->size[array]) * sizeof(double));
 }
@@ -88,60 +158,191 @@ facet_status general_send(const struct general_work *w, int array, int64_t n_bat
                          (size_t)(n_batches * w->size[array]) * sizeof(double));
 }
 
+/* ------------------------------------------------------------------------------------------ cells */
+
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane) {
     int64_t cell = batch * w->hdg->lanes + lane, count = w->hdg->data.mesh->blocks[w->block].count;
     return (int32_t)(cell < count ? cell : count - 1);
 }
 
-facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n) {
+facet_status general_nodes(const struct general_work *w, int array, int less, int64_t begin, int64_t n) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    int lanes = w->hdg->lanes, size = b->n_nodes * w->hdg->data.mesh->dim;
+    int lanes = w->hdg->lanes, dim = w->hdg->data.mesh->dim, size = b->n_nodes * dim;
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) {
             const double *from = b->nodes + (int64_t)general_cell(w, begin + batch, lane) * size;
             double *to = w->host[array] + batch * w->size[array] + lane;
-            for (int i = 0; i < size; i++) to[i * lanes] = from[i];
+            for (int i = 0; i < size; i++) to[i * lanes] = from[i] - (less ? from[i % dim] : 0.0);
         }
     return general_send(w, array, n);
 }
 
-static facet_status send_orientations(const struct general_work *w, int array, int64_t begin, int64_t n) {
+static facet_status put_orientations(const struct general_work *w, int64_t begin, int64_t n) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
     int lanes = w->hdg->lanes, n_faces = shape_n_faces(b->shape);
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) {
             int64_t cell = general_cell(w, begin + batch, lane);
-            double *to = w->host[array] + batch * w->size[array] + lane;
+            double *to = w->host[A_ORIENTATIONS] + batch * w->size[A_ORIENTATIONS] + lane;
             for (int f = 0; f < n_faces; f++) to[f * lanes] = b->orientations[cell * n_faces + f];
         }
-    return general_send(w, array, n);
+    return general_send(w, A_ORIENTATIONS, n);
 }
 
-facet_status general_number_create(const struct hdg *h, const struct field *f, int component, int64_t most,
-                                   struct general_number *number) {
-    *number = (struct general_number){.constant = 0.0};
-    if (f == NULL || field_is_number(f, component, &number->constant)) return FACET_OK;
-    return field_program_create(f, component, h->device, h->data.mesh->dim, 0, 0, most, &number->program);
+facet_status general_regions(struct general_work *w, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    int32_t *host = NULL;
+    w->regions_here = w->regions;
+    if (w->regions == NULL) return FACET_OK;
+    TRY(ALLOC(host, n * h->lanes));
+    for (int64_t i = 0; i < n * h->lanes; i++)
+        host[i] =
+            local_region(&h->data, w->block, general_cell(w, begin + i / h->lanes, (int)(i % h->lanes)));
+    TRY(device_upload(h->device, w->regions, host, (size_t)(n * h->lanes) * sizeof *host));
+done:
+    base_free(&host);
+    return status;
 }
 
-void general_put_values(const struct hdg *h, const struct general_values *from, int64_t n, double *values) {
-    const int dim = h->data.mesh->dim;
-    for (int r = 0; r < h->data.n_regions; r++) {
-        const struct general_number *number = &from->numbers[(int64_t)r * from->step];
-        const struct lane_points points = {.lanes = h->lanes,
-                                           .dim = dim,
-                                           .n = from->n_points,
-                                           .step = (1 + dim) * dim,
-                                           .points = from->points,
-                                           .regions = from->regions,
-                                           .region = r,
-                                           .row = from->row,
-                                           .n_rows = from->n_rows,
-                                           .constant = number->constant,
-                                           .plan = number->program.plan,
-                                           .work = number->program.work};
-        device_lane_values(h->device, &points, n, values);
+facet_status general_place(struct general_work *w, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
+    const struct resident_cells *there = w->plan.there;
+    if (there != NULL) {
+        const int64_t first = begin * w->hdg->lanes, size = b->n_nodes * w->hdg->data.mesh->dim;
+        w->device[A_NODES] = there->nodes + first * size;
+        if (there->offsets != NULL) w->device[A_OFFSETS] = there->offsets + first * size;
+        w->device[A_ORIENTATIONS] = there->orientations + first * shape_n_faces(b->shape);
+        w->regions_here = there->regions != NULL ? there->regions + first : NULL;
+        return FACET_OK;
     }
+    TRY(general_nodes(w, A_NODES, 0, begin, n));
+    if (w->size[A_OFFSETS] > 0) TRY(general_nodes(w, A_OFFSETS, 1, begin, n));
+    if (w->size[A_ORIENTATIONS] > 0) TRY(put_orientations(w, begin, n));
+    TRY(general_regions(w, begin, n));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ data */
+
+facet_status general_points_of(const struct general_work *w, int array, int n, int64_t batch, int lane,
+                               double *x) {
+    facet_status status = FACET_OK;
+    const int dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes;
+    const size_t count = (size_t)(n * (1 + dim) * dim * lanes);
+    const void *view = NULL;
+    TRY(device_view(w->hdg->device, w->device[array] + batch * w->size[array], count, sizeof *x, &view));
+    general_points(n, dim, lanes, (1 + dim) * dim, (const double *)view + lane, x);
+done:
+    device_unview(w->hdg->device, w->device[array] + batch * w->size[array], &view);
+    return status;
+}
+
+/* Values of a function of the caller at the points of the cells of its region. */
+struct caller_job {
+    const struct general_work *w;
+    const struct general_values *to;
+    const struct field *field;
+    int32_t region;
+    int64_t begin;
+    const double *points; /* on the host */
+    double *values;
+};
+
+static facet_status ask_cell(const struct caller_job *job, int64_t i, double *x, double *values) {
+    const struct hdg *h = job->w->hdg;
+    const struct general_values *to = job->to;
+    const int dim = h->data.mesh->dim, n = to->n_points, lanes = h->lanes,
+              given = field_n_components(job->field);
+    struct local l = {.hdg = h,
+                      .block = job->w->block,
+                      .cell = general_cell(job->w, job->begin + i / lanes, (int)(i % lanes))};
+    if (local_region(&h->data, l.block, l.cell) != job->region) return FACET_OK;
+    general_points(n, dim, lanes, to->step, job->points + i / lanes * job->w->size[to->points] + i % lanes,
+                   x);
+    facet_status status =
+        local_place(base_wrap(field_eval(job->field, n, dim, x, values), "%s", to->name), &l);
+    for (int q = 0; q < n; q++)
+        for (int k = 0; k < to->count; k++)
+            if (given > 1 || k % (dim + 1) == 0) /* a number is one on the diagonal */
+                job->values[((i / lanes * n + q) * to->count + k) * lanes + i % lanes] =
+                    values[q * given + (given > 1 ? k : 0)];
+    return status;
+}
+
+static facet_status ask_caller(const struct caller_job *job, int64_t n) {
+    struct base_collector failures;
+    const int64_t n_points = job->to->n_points, dim = job->w->hdg->data.mesh->dim;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads())
+    {
+        double *x = NULL;
+        facet_status mine = ALLOC(x, n_points * (dim + job->to->count));
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(dynamic, 32)
+        for (int64_t i = 0; i < n * job->w->hdg->lanes; i++) {
+            if (mine != FACET_OK) continue;
+            mine = ask_cell(job, i, x, x + n_points * dim);
+            base_collect(&failures, i, mine);
+        }
+        base_free(&x);
+    }
+    return base_collected(&failures);
+}
+
+/* Where the host alone knows them: as they are, point after point. */
+static facet_status put_field_of_caller(const struct general_work *w, int64_t begin, int64_t n,
+                                        const struct general_values *to) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    const size_t n_values = (size_t)(n * to->n_points * to->count * h->lanes),
+                 n_there = (size_t)(n * w->size[to->points]);
+    double *host = NULL;
+    const void *there = NULL;
+    for (int r = 0, component; r < h->data.n_regions; r++) {
+        const struct field *f = w->plan.number(h, r, to->c, &component);
+        if (f == NULL || field_is_differentiable(f)) continue;
+        if (there == NULL) {
+            TRY(device_view(h->device, w->device[to->points], n_there, sizeof *host, &there));
+            TRY(ALLOC(host, n_values));
+            TRY(device_download(h->device, host, to->values, n_values * sizeof *host));
+        }
+        const struct caller_job job = {
+            .w = w, .to = to, .field = f, .region = r, .begin = begin, .points = there, .values = host};
+        TRY(ask_caller(&job, n));
+    }
+    if (host != NULL) TRY(device_upload(h->device, to->values, host, n_values * sizeof *host));
+done:
+    device_unview(h->device, w->device[to->points], &there);
+    base_free(&host);
+    return status;
+}
+
+facet_status general_put_field(const struct general_work *w, int64_t begin, int64_t n,
+                               const struct general_values *to) {
+    const struct hdg *h = w->hdg;
+    for (int k = 0; k < to->count; k++)
+        for (int r = 0; r < h->data.n_regions; r++) {
+            const struct general_number *number = &w->numbers[(int64_t)r * w->plan.n_numbers + to->c + k];
+            const struct lane_points p = {.lanes = h->lanes,
+                                          .dim = h->data.mesh->dim,
+                                          .n = to->n_points,
+                                          .step = to->step,
+                                          .points = w->device[to->points],
+                                          .weights = to->weights,
+                                          .regions = w->regions_here,
+                                          .region = r,
+                                          .row = k,
+                                          .n_rows = to->count,
+                                          .by_rows = to->by_rows,
+                                          .constant = number->constant,
+                                          .plan = number->program.plan,
+                                          .work = number->program.work};
+            device_lane_values(h->device, &p, n, to->values);
+        }
+    return to->by_rows ? FACET_OK : put_field_of_caller(w, begin, n, to);
 }
 
 facet_status general_refuse_inverted(const struct hdg *h, int block, int64_t batch) {
@@ -212,68 +413,11 @@ void general_all_points(const struct hdg *h, int64_t n, int step, const double *
                 x[(q * lanes + lane) * dim + a] = points[(q * step + a) * lanes + lane];
 }
 
-int general_varies(const struct hdg *h) {
-    for (int r = 0; r < h->data.n_regions; r++)
-        if (!field_is_constant(h->data.conductivity[r], NULL)) return 1;
-    return 0;
-}
-
-facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
-                                  const double *x, int array) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    struct local *l = &w->local;
-    int dim = data->mesh->dim, lanes = w->hdg->lanes;
-    double *to = w->host[array] + batch * w->size[array];
-    l->block = w->block;
-    for (int lane = 0; lane < lanes; lane++) {
-        l->cell = general_cell(w, begin + batch, lane);
-        int32_t region = local_region(data, w->block, l->cell);
-        int constant = local_constant_conductivity(data, region, l->K);
-        if (!constant) {
-            for (int q = 0; q < n; q++)
-                memcpy(l->geometry.x + q * dim, x + ((batch * n + q) * lanes + lane) * dim,
-                       (size_t)dim * sizeof *x);
-            TRY(local_conductivity(l, region, n, l->geometry.x, l->K));
-        }
-        for (int q = 0; q < (varying ? n : 1); q++)
-            for (int i = 0; i < dim * dim; i++)
-                to[(q * dim * dim + i) * lanes + lane] = l->K[(constant ? 0 : q * dim * dim) + i];
-    }
-done:
-    return local_place(status, l);
-}
-
 int general_is_straight(const struct hdg *h, int block, int64_t batch) {
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     for (int64_t cell = batch * h->lanes; cell < (batch + 1) * h->lanes && cell < b->count; cell++)
         if (!b->affine[cell]) return 0;
     return 1;
-}
-
-/* ------------------------------------------------------------------------------------------ matrices */
-
-struct general_plan general_plan_of(const struct hdg *h, int block) {
-    const struct general_tables *t = &h->general[block]->tables;
-    int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face;
-    return (struct general_plan){
-        .n_arrays = N_GENERAL_ARRAYS,
-        .sizes = {[A_NODES] = h->space.blocks[block].cell.n_nodes * dim,
-                  [A_POINTS] = n * (1 + dim) * dim,
-                  [A_FACE_POINTS] = n_face * (1 + dim) * dim,
-                  [A_WJ] = n,
-                  [A_METRIC_POINTS] = t->D != NULL ? t->n_metric * (1 + dim) * dim : 0,
-                  [A_METRIC_DET] = t->n_metric,
-                  [A_COFACTORS] = t->n_metric * dim * dim,
-                  [A_DET_POINTS] = t->n_det * (1 + dim) * dim,
-                  [A_DET] = t->n_det,
-                  [A_NORMALS] = n_face * dim,
-                  [A_MASS] = n * dim * (dim + 1) / 2,
-                  [A_ROOTS] = dim * dim,
-                  [A_REACTION] = n,
-                  [A_TAU] = n_face,
-                  [A_ORIENTATIONS] = t->n_faces},
-        .n_scratch = device_condense_general_scratch(h->device, t, 1)};
 }
 
 /* det J and (NULL: not wanted) cofactors at few points; they need not be positive there. */
@@ -304,197 +448,61 @@ int64_t general_map_points(const struct hdg *h, int block, int64_t n, double *co
     return -1;
 }
 
-/* The maps of batches begin .. begin+n-1 at the points inside and on the faces. */
-static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) {
-    static const int fetched[] = {A_POINTS, A_WJ, A_DET, A_FACE_POINTS, A_NORMALS};
-    facet_status status = FACET_OK;
-    TRY(send_orientations(w, A_ORIENTATIONS, begin, n));
-    TRY(general_nodes(w, A_NODES, begin, n));
-    int64_t failed = general_map_points(w->hdg, w->block, n, w->device);
-    if (failed >= 0) TRY(general_refuse_inverted(w->hdg, w->block, begin + failed));
-    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) TRY(general_fetch(w, fetched[i], n));
-done:
-    return status;
-}
-
-/* How the flux mass of the batches at hand is written. */
-static void choose_form(struct general_work *w, int64_t begin, int64_t n) {
-    const struct hdg_data *data = &w->hdg->data;
-    int scalar = 1, constant = 1;
-    for (int64_t batch = begin; batch < begin + n; batch++)
-        for (int lane = 0; lane < w->hdg->lanes; lane++) {
-            const struct field *K =
-                data->conductivity[local_region(data, w->block, general_cell(w, batch, lane))];
-            scalar &= field_n_components(K) == 1;
-            constant &= field_is_constant(K, NULL);
-        }
-    w->cells = (struct general_cells){
-        .full = !scalar && !constant,
-        .mass = w->device[A_MASS],
-        .det = constant && w->hdg->general[w->block]->tables.M != NULL ? w->device[A_DET] : NULL,
-        .roots = !scalar && constant ? w->device[A_ROOTS] : NULL,
-        .reaction = data->reaction != NULL ? w->device[A_REACTION] : NULL,
-        .cofactors = w->device[A_COFACTORS],
-        .normals = w->device[A_NORMALS],
-        .tau = w->device[A_TAU],
-        .orientations = w->device[A_ORIENTATIONS]};
-}
-
-/* det or mass, and roots: from K (n x dim x dim, or one for all) at the points of one lane. */
-static facet_status put_mass(struct general_work *w, int constant, const double *K, const double *wJ,
-                             double *det, double *mass, double *roots) {
-    int dim = w->hdg->general[w->block]->tables.dim, n = w->hdg->general[w->block]->tables.n,
-        lanes = w->hdg->lanes;
-    double inverse[9], root[9];
-    for (int q = 0;
-         w->cells.det != NULL && w->cells.roots == NULL && q < w->hdg->general[w->block]->tables.n_det; q++)
-        det[q * lanes] /= K[0];
-    for (int q = 0; q < n && w->cells.det == NULL; q++) {
-        const double *at = K + (constant ? 0 : q * dim * dim);
-        if (w->cells.roots != NULL) {
-            mass[q * lanes] = wJ[q * lanes];
-        } else if (!w->cells.full) {
-            mass[q * lanes] = wJ[q * lanes] / at[0];
-        } else {
-            if (q == 0 || !constant)
-                if (!local_small_inverse(dim, at, inverse))
-                    return local_place(
-                        base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite"), &w->local);
-            for (int b = 0, pair = 0; b < dim; b++)
-                for (int a = 0; a <= b; a++, pair++)
-                    mass[((int64_t)pair * n + q) * lanes] = wJ[q * lanes] * inverse[a * dim + b];
-        }
-    }
-    if (w->cells.roots == NULL) return FACET_OK;
-    local_small_root(dim, K, root);
-    for (int i = 0; i < dim * dim; i++) roots[i * lanes] = root[i];
-    return FACET_OK;
-}
-
-/* tau times the length of the normals of all faces of one lane; l has mean_K and volume. */
-static facet_status put_tau(struct general_work *w, int64_t batch, int lane) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    const struct general_tables *t = &w->hdg->general[w->block]->tables;
-    struct local *l = &w->local;
-    int dim = t->dim, n = t->n_face, lanes = w->hdg->lanes;
-    const double *normals = w->host[A_NORMALS] + batch * w->size[A_NORMALS] + lane;
-    const double *points = w->host[A_FACE_POINTS] + batch * w->size[A_FACE_POINTS] + lane;
-    double *to = w->host[A_TAU] + batch * w->size[A_TAU] + lane;
-    for (int f = 0; f < t->n_faces; f++, normals += n * dim * lanes, to += n * lanes) {
-        double area = 0.0;
-        for (int q = 0; q < n; q++) {
-            double square = 0.0;
-            for (int a = 0; a < dim; a++) {
-                double component = normals[((int64_t)q * dim + a) * lanes];
-                square += component * component;
-            }
-            to[q * lanes] = sqrt(square);
-            area += to[q * lanes];
-        }
-        l->heights[f] = l->volume / area * shape_height(data->mesh->blocks[w->block].shape, f);
-        if (data->tau != NULL)
-            general_points(n, dim, lanes, (1 + dim) * dim, points + (int64_t)f * n * (1 + dim) * dim * lanes,
-                           l->x);
-        TRY(diffusion_tau(l, f, area, n, l->x, l->values));
-        for (int q = 0; q < n; q++) to[q * lanes] *= l->values[q];
-    }
-done:
-    return local_place(status, l);
-}
-
-/* The data of one cell: mass, reaction and tau; its volume. */
-static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batch, int lane) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    const struct general_tables *t = &w->hdg->general[w->block]->tables;
-    struct local *l = &w->local;
-    int dim = t->dim, n = t->n, lanes = w->hdg->lanes;
-    const double *wJ = w->host[A_WJ] + batch * w->size[A_WJ] + lane;
-    double *reaction = w->host[A_REACTION] + batch * w->size[A_REACTION] + lane, trace = 0.0;
-    l->block = w->block;
-    l->cell = general_cell(w, begin + batch, lane);
-    int32_t region = local_region(data, w->block, l->cell);
-    general_points(n, dim, lanes, (1 + dim) * dim, w->host[A_POINTS] + batch * w->size[A_POINTS] + lane,
-                   l->geometry.x);
-    int constant = local_constant_conductivity(data, region, l->K);
-    TRY(local_place(local_conductivity(l, region, constant ? 1 : n, l->geometry.x, l->K), l));
-    l->volume = 0.0;
-    for (int q = 0; q < n; q++) {
-        l->volume += wJ[q * lanes];
-        for (int a = 0; a < dim; a++)
-            trace += wJ[q * lanes] * l->K[(constant ? 0 : q * dim * dim) + a * (dim + 1)];
-    }
-    l->mean_K = trace / (l->volume * dim);
-    w->volumes[batch * lanes + lane] =
-        (begin + batch) * lanes + lane < data->mesh->blocks[w->block].count ? l->volume : 0.0;
-    TRY(put_mass(w, constant, l->K, wJ, w->host[A_DET] + batch * w->size[A_DET] + lane,
-                 w->host[A_MASS] + batch * t->n * (w->cells.full ? dim * (dim + 1) / 2 : 1) * lanes + lane,
-                 w->host[A_ROOTS] + batch * w->size[A_ROOTS] + lane));
-    if (data->reaction != NULL) {
-        TRY(local_place(local_reaction(data, region, n, l->geometry.x, l->values), l));
-        for (int q = 0; q < n; q++) {
-            w->largest_reaction = fmax(w->largest_reaction, l->values[q]);
-            reaction[q * lanes] = wJ[q * lanes] * l->values[q];
-        }
-    }
-    TRY(put_tau(w, batch, lane));
-done:
-    return status;
-}
-
-facet_status general_data(struct general_work *w, int64_t begin, int64_t n) {
-    facet_status status = FACET_OK;
-    TRY(find_maps(w, begin, n));
-    choose_form(w, begin, n);
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < w->hdg->lanes; lane++) TRY(put_cell(w, begin, batch, lane));
-    for (int i = FIRST_DATA; i < A_ORIENTATIONS; i++) TRY(general_send(w, i, n));
-done:
-    return status;
-}
-
 /* ------------------------------------------------------------------------------------------ runs */
 
 struct condense_job {
     struct hdg *hdg;
+    const struct condenser *condenser;
     int64_t begin;
     double *volumes;
 };
 
+/* Volumes of the batches at hand, without lanes that have no cell. */
+static facet_status take_facts(struct general_work *w, int64_t begin, int64_t n, double *volumes) {
+    facet_status status = FACET_OK;
+    const int64_t lanes = w->hdg->lanes, count = w->hdg->data.mesh->blocks[w->block].count;
+    TRY(general_fetch(w, A_VOLUMES, n));
+    for (int64_t i = 0; i < n * lanes; i++) {
+        if (i % lanes == 0) volumes[i / lanes] = 0.0;
+        if (begin * lanes + i < count) volumes[i / lanes] += w->plan.unit * w->host[A_VOLUMES][i];
+    }
+    if (w->size[A_LARGEST] == 0) goto done;
+    TRY(general_fetch(w, A_LARGEST, n));
+    for (int64_t i = 0; i < n * lanes; i++)
+        w->largest_reaction = fmax(w->largest_reaction, w->host[A_LARGEST][i]);
+done:
+    return status;
+}
+
 static facet_status condense_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
     facet_status status = FACET_OK;
     const struct condense_job *job = user;
-    struct hdg *h = job->hdg;
-    const struct general_tables *t = &w->hdg->general[w->block]->tables;
-    int64_t trace = (int64_t)t->n_faces * t->m, lanes = h->lanes;
-    TRY(general_data(w, begin, n));
-    for (int64_t batch = 0; batch < n; batch++) {
-        job->volumes[begin + batch - job->begin] = 0.0;
-        for (int lane = 0; lane < lanes; lane++)
-            job->volumes[begin + batch - job->begin] += w->volumes[batch * lanes + lane];
-    }
-    int64_t failed = device_condense_general(
-        h->device, t, &w->cells, n, h->matrices.values[w->block] + begin * (trace * (trace + 1) / 2) * lanes,
-        w->scratch);
-    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
+    const struct trace_matrices *matrices = &job->hdg->matrices;
+    const int64_t size = matrices->n[w->block] * (matrices->n[w->block] + 1) / 2 * w->hdg->lanes;
+    const struct general_maker *maker = job->condenser->general;
+    TRY(maker->data(w, begin, n, 1));
+    TRY(take_facts(w, begin, n, job->volumes + begin - job->begin));
+    int64_t failed = maker->condense(w, n, matrices->values[w->block] + begin * size);
+    if (failed >= 0) TRY(batch_refuse(w->hdg, w->block, begin + failed, "the local problem"));
 done:
     return status;
 }
 
 facet_status general_condense(struct hdg *h, int block, int64_t begin, int64_t end, double *volumes,
                               double *reaction) {
-    struct condense_job job = {h, begin, volumes};
-    struct general_plan plan = general_plan_of(h, block);
+    struct condenser c;
+    h->data.equation->condenser(h, block, &c);
+    struct condense_job job = {h, &c, begin, volumes};
+    struct general_plan plan = c.general->plan(h, block);
     return general_for_pieces(h, block, begin, end, &plan, condense_piece, &job, reaction);
 }
 
-facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,
-                           double *q, double *load, int64_t *failed) {
+facet_status general_solve(struct general_work *w, const struct general_maker *maker, int64_t begin,
+                           int64_t n, const double *uhat, double *u, double *q, double *load,
+                           int64_t *failed) {
     facet_status status = FACET_OK;
-    TRY(general_data(w, begin, n));
-    *failed = device_general_solve(w->hdg->device, &w->hdg->general[w->block]->tables, &w->cells, n, uhat, u,
-                                   q, load, w->scratch);
+    TRY(maker->data(w, begin, n, 0));
+    *failed = maker->solve(w, n, uhat, u, q, load);
 done:
     return status;
 }

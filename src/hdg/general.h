@@ -1,6 +1,11 @@
-/* Private to the room: cells of diffusion whose map is curved or whose data vary, in batches
- * (kernels/general.h). A batch goes this way when not all its cells are fast (batch.h), unless the
- * matrices of a batch would not fit the caches: then its cells are worked on one by one (local.h). */
+/* Private to the room: cells whose map is curved or whose data vary, in batches (kernels/general.h,
+ * kernels/elastic.h). A batch goes this way when not all its cells are fast (batch.h), unless the matrices of
+ * a batch would not fit the caches: then its cells are worked on one by one (local.h).
+ *
+ * Work is done on tiles, runs of batches. How large a tile is, is a property of the device: on the host what
+ * stays in a cache, one for every thread; on others as much as makes many launches one. general_place brings
+ * the cells of a tile, the struct general_maker of an equation makes maps and data at their points, and its
+ * kernels work on these. */
 #ifndef FACET_HDG_GENERAL_H
 #define FACET_HDG_GENERAL_H
 
@@ -49,11 +54,16 @@ void general_rule_destroy(const struct hdg *hdg, struct general_rule *rule);
 
 /* What a thread works with: arrays in lanes of up to `most` batches on the device, and what of them the host
  * reads or fills, which is the same memory where that can be. */
-#define GENERAL_ARRAYS 24
+#define GENERAL_ARRAYS 32
 enum { W_UHAT, W_U, W_Q, W_LOAD, W_OWN }; /* of solves inside cells; from W_OWN on each has its own */
-/* The arrays of general_plan_of; those from FIRST_DATA on are filled by the host. */
+/* The arrays of batches whose maps or data vary, of any equation; those before A_POINTS are seen by the host.
+ */
 enum {
     A_NODES = W_OWN,
+    A_OFFSETS, /* nodes less the first of the cell */
+    A_ORIENTATIONS,
+    A_VOLUMES, /* in units of general_plan.unit */
+    A_LARGEST, /* reaction */
     A_POINTS,
     A_FACE_POINTS,
     A_WJ,
@@ -62,32 +72,56 @@ enum {
     A_COFACTORS,
     A_DET_POINTS,
     A_NORMALS,
-    FIRST_DATA,
-    A_DET = FIRST_DATA, /* made by the device, and divided by K */
+    FIRST_DATA,         /* of diffusion: */
+    A_DET = FIRST_DATA, /* divided by K */
     A_MASS,
     A_ROOTS,
     A_REACTION,
     A_TAU,
-    A_ORIENTATIONS,
+    A_K,
+    A_LAMBDA,
+    A_TAU_GIVEN,
     N_GENERAL_ARRAYS
 };
+
+/* The cells of a block, all batches of them, on a device whose memory is not the host's. */
+struct resident_cells {
+    double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
+    double *offsets;              /* nodes less the first of the cell; NULL: not wanted */
+    int32_t *regions;             /* NULL: there is one region */
+};
+
+struct general_work;
 struct general_plan {
     int n_arrays;
     int64_t sizes[GENERAL_ARRAYS]; /* numbers of a cell */
+    int n_seen;                    /* arrays from here on are those of the device alone; 0: there are none */
     int64_t n_scratch;             /* of the kernels */
     int on_host;                   /* no kernels: the host's memory, and all its threads */
-    int64_t bytes;                 /* of what a thread works on at a time; 0: as the device likes it */
-    int alone;                     /* one thread: all is made on the device */
+    int64_t bytes; /* of a tile, what a thread works on at a time; 0: as the device likes it */
+    int alone;     /* one thread: all is made on the device */
+    /* Data at points: number c of all that a region has (component *component of a field; NULL: zero), at so
+     * many points of a cell at once. */
+    const struct field *(*number)(const struct hdg *hdg, int region, int c, int *component);
+    int n_numbers, n_points;
+    double unit;                        /* of A_VOLUMES */
+    const struct resident_cells *there; /* NULL: cells are brought tile by tile */
+    struct general_work **kept; /* the work of a device that is kept from run to run; NULL: it is not */
 };
 struct general_work {
     const struct hdg *hdg;
     int block, n_arrays;
     int64_t most, size[GENERAL_ARRAYS]; /* numbers of a batch */
+    struct general_plan plan;
     struct local local;
     double *device[GENERAL_ARRAYS], *host[GENERAL_ARRAYS];
-    double *scratch, *volumes; /* volumes: of the cells at hand */
+    double *scratch;
+    struct general_number *numbers; /* n_regions x n_numbers */
+    int32_t *regions;               /* device: of the cells at hand, where they are brought, */
+    const int32_t *regions_here;    /* and where they are; NULL: there is one region */
     double largest_reaction;
     struct general_cells cells;
+    struct elastic_general_cells bodies;
 };
 facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches); /* to the host */
 facet_status general_send(const struct general_work *w, int array, int64_t n_batches);
@@ -96,25 +130,31 @@ facet_status general_put_turned(const struct hdg *h, int n, int columns, int row
                                 double **to);
 /* The cell of a lane; lanes nobody uses repeat the last one. */
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
-/* Nodes of the cells of n batches from `begin` on into an array, to the device. */
-facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n);
-/* A number of the data of every region as the device knows it: a program, or a number. */
+/* Nodes of the cells of n batches from `begin` on into an array, to the device; less: those of the first
+ * node. */
+facet_status general_nodes(const struct general_work *w, int array, int less, int64_t begin, int64_t n);
+/* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of n batches; or these alone. */
+facet_status general_place(struct general_work *w, int64_t begin, int64_t n);
+facet_status general_regions(struct general_work *w, int64_t begin, int64_t n);
+/* A number of the data of a region as the device knows it: a program, or a number. */
 struct general_number {
     struct expr_program program; /* empty where it is a number */
     double constant;
 };
-/* `most` points at a time; f NULL: zero. */
-facet_status general_number_create(const struct hdg *hdg, const struct field *f, int component, int64_t most,
-                                   struct general_number *number);
-/* Number `row` of n_rows at n_points points, which are (1 + dim) dim numbers apart, of the cells of n
- * batches, in all regions, whose numbers are `step` apart; regions: of these batches, or NULL. */
+/* Numbers c .. c + count - 1 (plan.number) at n_points of the points of an array, which are `step` numbers
+ * apart, of the cells of n batches. values (device): n_points x count x LANES, or by rows count x n_points x
+ * LANES, times the weights (n_points x LANES, or NULL). Functions of the caller are asked for on the host. */
 struct general_values {
-    const struct general_number *numbers;
-    int step, n_points, row, n_rows;
-    const int32_t *regions;
-    const double *points;
+    const char *name; /* of what a function of the caller is asked for */
+    int points, n_points, step, c, count, by_rows;
+    const double *weights;
+    double *values;
 };
-void general_put_values(const struct hdg *hdg, const struct general_values *from, int64_t n, double *values);
+facet_status general_put_field(const struct general_work *w, int64_t begin, int64_t n,
+                               const struct general_values *to);
+/* The points of one lane of batch number `batch` of those at hand, n x dim on the host. */
+facet_status general_points_of(const struct general_work *w, int array, int n, int64_t batch, int lane,
+                               double *x);
 /* From there x and Jacobians at the points of a rule, w det J and (array -1: not wanted) cofactors, as
  * cell_metric has them. Of straight cells x alone, det J and cofactors of weight 1 at one point (middle: (1 +
  * dim) dim numbers); w det J is then on the host only. */
@@ -127,12 +167,14 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
 void general_points(int n, int dim, int lanes, int step, const double *points, double *x);
 /* and n points of all lanes, point after point: n x LANES x dim. */
 void general_all_points(const struct hdg *hdg, int64_t n, int step, const double *points, double *x);
-/* Whether some K has a value of its own at every point; K of the cells of one batch into an array, a matrix
- * for each or (varying) one at each of n points; x: the points of all batches at hand, as of
- * general_all_points. */
+/* Whether some K has a value of its own at every point. */
 int general_varies(const struct hdg *hdg);
-facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
-                                  const double *x, int array);
+/* K at n points of every cell, for a plan whose numbers are its entries; and, after that, of the cells of n
+ * batches into an array, a matrix for each or (where it varies) one at each of the points of an array of
+ * n_points, checked. */
+void general_plan_conductivity(const struct hdg *hdg, int n, struct general_plan *plan);
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t n, int points, int n_points,
+                                  int array);
 /* All cells of the batch are. */
 int general_is_straight(const struct hdg *hdg, int block, int64_t batch);
 
@@ -142,31 +184,35 @@ typedef facet_status (*general_piece)(struct general_work *w, int64_t begin, int
 facet_status general_for_pieces(const struct hdg *hdg, int block, int64_t begin, int64_t end,
                                 const struct general_plan *plan, general_piece work, void *user,
                                 double *reaction);
+void general_forget(struct general_work **kept); /* safe where there is none */
 
 /* Batches begin .. end-1 of the block, all of them general: condensed into the arrays of the struct hdg.
  * volumes: of the batches; *reaction: the largest coefficient. */
 facet_status general_condense(struct hdg *hdg, int block, int64_t begin, int64_t end, double *volumes,
                               double *reaction);
-/* What general_solve works with, but for the arrays before W_OWN. */
-struct general_plan general_plan_of(const struct hdg *hdg, int block);
-/* Maps of n batches at their points, from the nodes, in its arrays on the device: all of them before
- * FIRST_DATA and A_DET. Answers with the first that is inverted at a point, or -1. */
-int64_t general_map_points(const struct hdg *hdg, int block, int64_t n, double *const *arrays);
-/* Maps and data of the batches begin .. begin+n-1, all of them general, into its arrays. */
-facet_status general_data(struct general_work *w, int64_t begin, int64_t n);
-/* One of these batches is inverted at a point. */
-facet_status general_refuse_inverted(const struct hdg *hdg, int block, int64_t batch);
 /* Batches at hand, all of them general, with arrays of the device as general_solve of the kernels; failed: as
  * it answers. */
-facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,
-                           double *q, double *load, int64_t *failed);
-/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, phi). source: values at the points of
- * the source rule, cell after cell, or NULL: the problem's. totals: per cell the integrals of f - shift and
- * of its modulus. */
+facet_status general_solve(struct general_work *w, const struct general_maker *maker, int64_t begin,
+                           int64_t n, const double *uhat, double *u, double *q, double *load,
+                           int64_t *failed);
+/* Maps of n batches at their points, from the nodes, in its arrays on the device. Answers with the first that
+ * is inverted at a point, or -1. */
+int64_t general_map_points(const struct hdg *hdg, int block, int64_t n, double *const *arrays);
+/* One of these batches is inverted at a point. */
+facet_status general_refuse_inverted(const struct hdg *hdg, int block, int64_t batch);
+
+/* general_data.c: diffusion, for struct general_maker (batch.h). */
+extern const struct general_maker general_diffusion;
+/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, chi). source: as of hdg_load. totals:
+ * per cell the integrals of f - shift and of its modulus; NULL: not wanted. */
 struct general_load {
     const double *source;
     double shift, *loads, *totals;
+    int there; /* general_load_there: */
 };
+/* The same of batches begin .. end-1, all of them general, of a problem that stays on the device, whose data
+ * it knows; loads: of the block, on the device. */
+facet_status general_load_there(const struct hdg *h, int block, int64_t begin, int64_t end, double *loads);
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
 /* general_measure.c: squares of the errors of the cells of a block; those of u* where there is one. */
 struct general_errors {

@@ -94,7 +94,7 @@ static facet_status balance_piece(struct general_work *w, int64_t begin, int64_t
     const struct general_tables *t = &h->general[w->block]->tables;
     int lanes = h->lanes, points = t->n_faces * t->n_face;
     int64_t count = h->data.mesh->blocks[w->block].count;
-    TRY(general_data(w, begin, n));
+    TRY(general_diffusion.data(w, begin, n, 0));
     for (int64_t i = 0; i < n * lanes; i++) put_cell(w, job, begin, i / lanes, (int)(i % lanes));
     for (int i = W_UHAT; i <= W_Q; i++) TRY(general_send(w, i, n));
     device_table_apply(h->device, lanes, n, points, t->N, 1, job->phi, w->device[W_U], w->device[B_U]);
@@ -104,7 +104,7 @@ static facet_status balance_piece(struct general_work *w, int64_t begin, int64_t
     if (job->inside != NULL)
         device_table_apply(h->device, lanes, n, t->n, t->N, 1, job->inside, w->device[W_U],
                            w->device[B_INSIDE]);
-    for (int i = B_U; i < N_ARRAYS; i++) TRY(general_fetch(w, i, n));
+    for (int i = A_POINTS; i < N_ARRAYS; i++) TRY(general_fetch(w, i, n));
     for (int64_t i = 0; i < n * lanes && begin * lanes + i < count; i++)
         take_fluxes(w, i / lanes, (int)(i % lanes), &job->cells[begin * lanes + i]);
 done:
@@ -118,7 +118,9 @@ facet_status general_fluxes(const struct hdg *h, int block, const struct hdg_sol
     int64_t n = h->matrices.n_batches[block];
     if (h->general[block] == NULL) return FACET_OK;
     const struct general_tables *t = &h->general[block]->tables;
-    struct general_plan plan = general_plan_of(h, block);
+    struct general_plan plan = general_diffusion.plan(h, block);
+    plan.kept = NULL;
+    plan.n_seen = 0;
     int64_t points = (int64_t)t->n_faces * t->n_face;
     plan.n_arrays = N_ARRAYS;
     plan.sizes[W_U] = t->N;

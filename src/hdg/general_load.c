@@ -1,38 +1,59 @@
-/* Loads (f, phi) of diffusion, a few batches at a time: maps at the points of the source rule, f there, and
- * one product with the table of the functions. */
+/* Loads (f, chi), a tile of batches at a time: maps at the points of the source rule, f there, and one
+ * product with the table of the functions. What no table has, functions of physical coordinates in curved
+ * cells, is left to the host, cell by cell. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/general.h"
+#include "hdg/elastic.h"
+#include "hdg/resident_parts.h"
 
-/* The last three are the host's, cell after cell: points, f, and what it is made of. */
-enum { L_NODES, L_POINTS, L_MIDDLE, L_DET, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_JETS, N_ARRAYS };
+/* Values: f with weights, component by component. The last three are the host's, cell after cell: points, f,
+ * and what it is made of. */
+enum { L_POINTS = A_POINTS, L_MIDDLE, L_DET, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_JETS, N_ARRAYS };
 
 struct load_job {
     struct general_load data;
+    int known;  /* f is one of expressions and numbers */
+    int single; /* cells are left to the host */
     struct general_rule rule;
-    double *phi; /* device: n x N */
+    double *chi; /* device: n x Nu */
 };
 
-/* f of the cells first .. end-1 at hand, which are of one region, in one call: a few points each are not
- * worth one. */
+/* ------------------------------------------------------------------------------------------ f */
+
+static const struct field *number_of(const struct hdg *h, int region, int c, int *component) {
+    *component = c;
+    return h->data.source != NULL ? h->data.source[region] : NULL;
+}
+
+static int is_known(const struct hdg *h, const double *source) {
+    for (int r = 0; r < h->data.n_regions && h->data.source != NULL; r++)
+        if (h->data.source[r] != NULL && !field_is_differentiable(h->data.source[r])) return 0;
+    return source == NULL && h->data.exact == NULL;
+}
+
+/* f of the cells first .. end-1 at hand, which are of one region. Of diffusion in one call: a few points each
+ * are not worth one. */
 static facet_status find_source(struct general_work *w, int points, int64_t begin, int64_t first, int64_t end,
                                 int32_t region) {
+    facet_status status = FACET_ERROR_INPUT;
     struct local *l = &w->local;
-    int dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes;
+    const int dim = w->hdg->data.mesh->dim, nc = w->hdg->trace.n_components;
     double *x = w->host[L_X], *f = w->host[L_F], *jets = l->jets;
-    l->jets = w->host[L_JETS];
-    facet_status status =
-        local_source(l, region, (int)(end - first) * points, x + first * points * dim, f + first * points);
-    l->jets = jets;
+    if (nc == 1) {
+        l->jets = w->host[L_JETS];
+        status = local_source(l, region, (int)(end - first) * points, x + first * points * dim,
+                              f + first * points);
+        l->jets = jets;
+    }
     for (int64_t c = first; c < end && status != FACET_OK; c++) { /* which cell it is */
         l->block = w->block;
-        l->cell = general_cell(w, begin + c / lanes, (int)(c % lanes));
-        facet_status mine = local_source(l, region, points, x + c * points * dim, f + c * points);
+        l->cell = general_cell(w, begin + c / w->hdg->lanes, (int)(c % w->hdg->lanes));
+        facet_status mine = local_source(l, region, points, x + c * points * dim, f + c * points * nc);
         if (mine != FACET_OK) return local_place(mine, l);
     }
-    return status;
+    return nc == 1 ? status : FACET_OK;
 }
 
 /* f of all cells at hand. */
@@ -60,32 +81,90 @@ done:
     return status;
 }
 
-/* w det J (f - shift) at the points of one lane. */
-static facet_status put_values(struct general_work *w, const struct load_job *job, int64_t begin,
-                               int64_t batch, int lane) {
+/* w det J (f - shift) at the points of one lane, by components. */
+static facet_status put_lane(struct general_work *w, const struct load_job *job, int64_t begin, int64_t batch,
+                             int lane) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     struct local *l = &w->local;
-    int n = job->rule.table->n, lanes = h->lanes;
+    const int n = job->rule.table->n, lanes = h->lanes, nc = h->trace.n_components;
     const double *wJ = w->host[L_WJ] + batch * w->size[L_WJ] + lane;
-    const double *f = w->host[L_F] + (batch * lanes + lane) * n;
+    const double *f = w->host[L_F] + (batch * lanes + lane) * n * nc;
     double *to = w->host[L_VALUES] + batch * w->size[L_VALUES] + lane;
     l->block = w->block;
     l->cell = general_cell(w, begin + batch, lane);
-    double *total = job->data.totals + 2 * (int64_t)l->cell;
     if (job->data.source != NULL) {
-        f = job->data.source + (int64_t)l->cell * n;
-        TRY(local_place(local_check_source(n, 1, f), l));
+        f = job->data.source + (local_source_start(h, w->block) + (int64_t)l->cell * n) * nc;
+        TRY(local_place(local_check_source(n, nc, f), l));
     }
-    double sums[2] = {0.0, 0.0};
-    for (int q = 0; q < n; q++) {
-        double value = (f[q] - job->data.shift) * wJ[q * lanes];
-        to[q * lanes] = value;
-        sums[0] += value;
-        sums[1] += fabs(value);
+    for (int c = 0; c < nc; c++)
+        for (int q = 0; q < n; q++)
+            to[(c * n + q) * lanes] = (f[q * nc + c] - job->data.shift) * wJ[q * lanes];
+done:
+    return status;
+}
+
+/* Integrals of f and of its modulus, where they are wanted; *finite: whether they are. */
+static void take_totals(const struct general_work *w, const struct load_job *job, int64_t begin, int64_t n,
+                        int *finite) {
+    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
+    const int64_t lanes = w->hdg->lanes, count = w->size[L_VALUES] / lanes;
+    for (int64_t i = 0; i < n * lanes && begin * lanes + i < b->count; i++) {
+        const double *f = w->host[L_VALUES] + i / lanes * count * lanes + i % lanes;
+        double sums[2] = {0.0, 0.0};
+        for (int64_t q = 0; q < count; q++) {
+            sums[0] += f[q * lanes];
+            sums[1] += fabs(f[q * lanes]);
+        }
+        *finite &= isfinite(sums[1]) != 0;
+        memcpy(job->data.totals + 2 * (begin * lanes + i), sums, sizeof sums);
     }
-    if ((begin + batch) * lanes + lane < h->data.mesh->blocks[w->block].count)
-        memcpy(total, sums, sizeof sums);
+}
+
+/* Of the batches at hand, whose maps are there. */
+static facet_status put_sources(struct general_work *w, const struct load_job *job, int64_t begin,
+                                int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    int finite = 1;
+    if (job->known) {
+        const struct general_values values = {.points = L_POINTS,
+                                              .n_points = job->rule.table->n,
+                                              .step = general_point_size(&job->rule),
+                                              .count = h->trace.n_components,
+                                              .by_rows = 1,
+                                              .weights = w->device[L_WJ],
+                                              .values = w->device[L_VALUES]};
+        TRY(general_put_field(w, begin, n, &values));
+        if (job->data.shift != 0.0)
+            device_axpby(h->device, F64, n * w->size[L_WJ], -job->data.shift, w->device[L_WJ], 1.0,
+                         w->device[L_VALUES]);
+        if (job->data.totals == NULL) goto done;
+    } else {
+        if (job->data.source == NULL) TRY(find_sources(w, job, begin, n));
+        for (int64_t i = 0; i < n * h->lanes; i++)
+            TRY(put_lane(w, job, begin, i / h->lanes, (int)(i % h->lanes)));
+        TRY(general_send(w, L_VALUES, n));
+    }
+    take_totals(w, job, begin, n, &finite);
+    if (!finite && job->known) TRY(find_sources(w, job, begin, n)); /* says where */
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ loads */
+
+static facet_status single_piece(struct general_work *w, const struct load_job *job, int64_t begin,
+                                 int64_t n) {
+    facet_status status = FACET_OK;
+    const int64_t lanes = w->hdg->lanes, count = w->hdg->data.mesh->blocks[w->block].count,
+                  N = w->hdg->n_eliminated[w->block];
+    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
+        double *to = job->data.loads + local_lane((int)lanes, (int32_t)cell, N), *load = w->local.vector;
+        TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, job->data.shift, load,
+                       job->data.totals + 2 * cell));
+        for (int64_t i = 0; i < N; i++) to[i * lanes] = load[i];
+    }
 done:
     return status;
 }
@@ -94,26 +173,52 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     facet_status status = FACET_OK;
     const struct load_job *job = user;
     const struct hdg *h = w->hdg;
-    int lanes = h->lanes, N = h->space.blocks[w->block].N, n_points = job->rule.table->n;
-    TRY(general_nodes(w, L_NODES, begin, n));
+    const int nc = h->trace.n_components, Nu = h->functions[w->block].Nu;
+    const int64_t size = (int64_t)nc * Nu * h->lanes;
+    double *to = job->data.there ? job->data.loads + begin * size : w->device[L_LOADS];
+    if (job->single) return single_piece(w, job, begin, n);
+    TRY(general_place(w, begin, n));
     TRY(general_maps(w, &job->rule, begin, n,
-                     &(struct general_places){.nodes = L_NODES,
+                     &(struct general_places){.nodes = A_NODES,
                                               .points = L_POINTS,
                                               .wJ = L_WJ,
                                               .cofactors = -1,
                                               .middle = L_MIDDLE,
                                               .det = L_DET}));
-    if (job->data.source == NULL) TRY(find_sources(w, job, begin, n));
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) TRY(put_values(w, job, begin, batch, lane));
-    TRY(general_send(w, L_VALUES, n));
-    device_table_apply(h->device, lanes, n, N, n_points, 1, job->phi, w->device[L_VALUES],
-                       w->device[L_LOADS]);
+    TRY(put_sources(w, job, begin, n));
+    device_table_apply(h->device, h->lanes, n * nc, Nu, job->rule.table->n, 1, job->chi, w->device[L_VALUES],
+                       to);
+    if (job->data.there) goto done;
     TRY(general_fetch(w, L_LOADS, n));
-    memcpy(job->data.loads + begin * w->size[L_LOADS], w->host[L_LOADS],
-           (size_t)(n * w->size[L_LOADS]) * sizeof(double));
+    memcpy(job->data.loads + begin * size, w->host[L_LOADS], (size_t)(n * size) * sizeof(double));
 done:
     return status;
+}
+
+static struct general_plan plan_of(const struct hdg *h, int block, const struct load_job *job) {
+    const int64_t dim = h->data.mesh->dim, n = job->rule.table->n, nc = h->trace.n_components,
+                  host = !job->data.there;
+    struct general_plan plan = {.n_arrays = N_ARRAYS,
+                                .sizes = {[A_NODES] = host * job->rule.table->n_nodes * dim,
+                                          [L_POINTS] = n * general_point_size(&job->rule),
+                                          [L_MIDDLE] = (1 + dim) * dim,
+                                          [L_DET] = 1,
+                                          [L_WJ] = n,
+                                          [L_VALUES] = n * nc,
+                                          [L_LOADS] = host * nc * h->functions[block].Nu,
+                                          [L_X] = host * n * dim,
+                                          [L_F] = host * n * nc,
+                                          [L_JETS] = host * (nc == 1) * n * (2 + 2 * dim + dim * dim)},
+                                .n_scratch = 1,
+                                .number = number_of,
+                                .n_numbers = (int)nc,
+                                .n_points = (int)n};
+    if (host) return plan;
+    plan.alone = 1;
+    plan.n_seen = A_POINTS;
+    plan.there =
+        h->elastic != NULL ? elastic_general_cells(h, block) : &h->resident->blocks[block].general->there;
+    return plan;
 }
 
 /* Batches begin .. end-1, all of them straight, or any. All take f at the points of one rule: which cells a
@@ -121,29 +226,22 @@ done:
 static facet_status load_run(const struct hdg *h, int block, const struct general_load *data, int straight,
                              int64_t begin, int64_t end) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    const struct hdg_table *table = &b->source;
-    int64_t dim = h->data.mesh->dim;
-    struct load_job job = {.data = *data};
-    int64_t n = table->n;
+    const struct hdg_functions *v = &h->functions[block];
+    const struct hdg_table *table = v->source.table;
+    const int compact = v->physical, Nu = v->Nu, row = compact ? Nu : table->N;
+    const double *from = compact ? v->source.chi : table->phi;
+    struct load_job job = {.data = *data, .known = is_known(h, data->source), .single = compact && !straight};
+    double *chi = NULL;
     TRY(general_rule_create(h, table, straight, &job.rule));
-    TRY(device_copy(h->device, &job.phi, table->phi, (size_t)n * (size_t)b->N, sizeof(double)));
-    struct general_plan plan = {.n_arrays = N_ARRAYS,
-                                .sizes = {[L_NODES] = table->n_nodes * dim,
-                                          [L_POINTS] = n * general_point_size(&job.rule),
-                                          [L_MIDDLE] = (1 + dim) * dim,
-                                          [L_DET] = 1,
-                                          [L_WJ] = n,
-                                          [L_VALUES] = n,
-                                          [L_LOADS] = b->N,
-                                          [L_X] = n * dim,
-                                          [L_F] = n,
-                                          [L_JETS] = n * (2 + 2 * dim + dim * dim)},
-                                .n_scratch = 1};
+    TRY(ALLOC(chi, (int64_t)table->n * Nu));
+    for (int64_t i = 0; i < (int64_t)table->n * Nu && !job.single; i++) chi[i] = from[i / Nu * row + i % Nu];
+    if (!job.single) TRY(device_copy(h->device, &job.chi, chi, (size_t)table->n * (size_t)Nu, sizeof *chi));
+    const struct general_plan plan = plan_of(h, block, &job);
     TRY(general_for_pieces(h, block, begin, end, &plan, load_piece, &job, NULL));
 done:
+    base_free(&chi);
     general_rule_destroy(h, &job.rule);
-    device_free(h->device, &job.phi);
+    device_free(h->device, &job.chi);
     return status;
 }
 
@@ -157,4 +255,9 @@ facet_status general_load(const struct hdg *h, int block, const struct general_l
     }
 done:
     return status;
+}
+
+facet_status general_load_there(const struct hdg *h, int block, int64_t begin, int64_t end, double *loads) {
+    const struct general_load data = {.loads = loads, .there = 1};
+    return load_run(h, block, &data, 0, begin, end);
 }

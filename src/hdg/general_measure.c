@@ -176,7 +176,7 @@ static facet_status find_squares(struct general_work *w, const struct error_job 
                                         .star = job->star ? at[E_STAR_VALUES] : NULL,
                                         .slopes = at[E_SLOPES]};
     if (straight) TRY(general_send(w, E_WJ, n));
-    for (int i = E_EXACT; i <= E_K; i++) TRY(general_send(w, i, n));
+    for (int i = E_EXACT; i < E_K; i++) TRY(general_send(w, i, n));
     device_error_squares(w->hdg->device, &points, n, at[E_SUMS]);
     TRY(general_fetch(w, E_SUMS, n));
 done:
@@ -211,13 +211,12 @@ static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n
                                           .middle = E_MIDDLE,
                                           .det = E_DET};
     TRY(find_values(w, job, begin, n));
-    TRY(general_nodes(w, E_NODES, begin, n));
+    TRY(general_nodes(w, E_NODES, 0, begin, n));
     TRY(general_maps(w, &job->rule, begin, n, &places));
     general_all_points(w->hdg, n * job->table.n, general_point_size(&job->rule), w->host[E_POINTS],
                        w->host[E_X]);
     TRY(find_exact(w, job, begin, n));
-    for (int64_t batch = 0; batch < n; batch++)
-        TRY(general_conductivity(w, begin, batch, job->table.n, job->varying, w->host[E_X], E_K));
+    TRY(general_conductivity(w, begin, n, E_POINTS, job->table.n, E_K));
     TRY(find_squares(w, job, n));
     for (int64_t i = 0; i < n * lanes && begin * lanes + i < count; i++)
         take_errors(w, job, begin, i / lanes, (int)(i % lanes));
@@ -233,6 +232,7 @@ static facet_status measure_run(const struct hdg *h, int block, const struct hdg
     struct error_job job = {.solution = solution, .cells = cells, .plain = plain, .star = star};
     TRY(job_create(h, block, straight, &job));
     struct general_plan plan = plan_of(h, block, &job);
+    general_plan_conductivity(h, job.table.n, &plan);
     TRY(general_for_pieces(h, block, begin, end, &plan, error_piece, &job, NULL));
 done:
     job_destroy(h, &job);

@@ -18,7 +18,6 @@ enum {
     S_X,       /* M = P - 1 */
     S_MOMENTS, /* P: integrals of the functions */
     S_K,       /* 1 or n matrices */
-    S_PLACES,  /* of the host, n x LANES x dim: the points, where K varies */
     N_ARRAYS
 };
 
@@ -101,7 +100,7 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) put_flux(w, job, begin, batch, lane);
     TRY(general_send(w, S_Q, n));
-    TRY(general_nodes(w, S_NODES, begin, n));
+    TRY(general_nodes(w, S_NODES, 0, begin, n));
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){
                          .nodes = S_NODES, .points = S_POINTS, .wJ = S_WJ, .cofactors = S_COFACTORS}));
@@ -110,12 +109,7 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
     device_table_apply(h->device, lanes, n, P, n_points, 1, job->moments, w->device[S_WJ],
                        w->device[S_MOMENTS]);
     TRY(general_fetch(w, S_MOMENTS, n));
-    if (job->varying)
-        general_all_points(h, n * n_points, general_point_size(&job->rule), w->host[S_POINTS],
-                           w->host[S_PLACES]);
-    for (int64_t batch = 0; batch < n; batch++)
-        TRY(general_conductivity(w, begin, batch, n_points, job->varying, w->host[S_PLACES], S_K));
-    TRY(general_send(w, S_K, n));
+    TRY(general_conductivity(w, begin, n, S_POINTS, n_points, S_K));
     device_star_weights(h->device, lanes, n, dim, n_points, job->varying, w->device[S_WJ],
                         w->device[S_COFACTORS], w->device[S_K], w->device[S_VALUES], w->device[S_FLOW],
                         w->device[S_WEIGHTS]);
@@ -148,8 +142,8 @@ facet_status general_star(const struct hdg *h, int block, int64_t begin, int64_t
                                           [S_WEIGHTS] = n * dim * (dim + 1) / 2,
                                           [S_X] = b->N_star - 1,
                                           [S_MOMENTS] = b->N_star,
-                                          [S_K] = (general_varies(h) ? n : 1) * dim * dim,
-                                          [S_PLACES] = general_varies(h) ? n * dim : 0}};
+                                          [S_K] = (general_varies(h) ? n : 1) * dim * dim}};
+    general_plan_conductivity(h, (int)n, &plan);
     plan.n_scratch = device_gradient_solve_scratch(h->device, h->lanes, (int)n, b->N_star - 1);
     TRY(job_create(h, block, solution, &job));
     TRY(general_for_pieces(h, block, begin, end, &plan, star_piece, &job, NULL));

@@ -1,19 +1,29 @@
-/* Solves inside the cells, a few batches at a time: from loads to the trace, and from the trace back to u and
- * q. Nothing is kept of the cells: to make S again is cheaper than to write and to read S^-1 R. */
+/* Solves inside the cells, a tile of batches at a time: from loads to the trace, and from the trace back to u
+ * and q. Nothing is kept of the cells: to make S again is cheaper than to write and to read S^-1 R. Loads, u
+ * and q are those of a solution on the host, or (resident.h) stay on the device. */
 #include <cblas.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "hdg/contact.h"
 #include "hdg/elastic.h"
+#include "hdg/resident_parts.h"
 
 struct inner_job {
     struct condenser condenser;
     enum batch_way way;
-    int N, n, Q;                   /* numbers of a cell: eliminated, kept, of the flux that kernels make */
-    const struct hdg_solution *in; /* its loads */
-    struct hdg_solution *out;      /* NULL: no more than */
-    double *locals;                /* the loads of the trace, batch x n x LANES */
+    int N, n, Q;  /* numbers of a cell: eliminated, kept, of the flux that kernels make */
+    int recovers; /* u and q are wanted, else the loads of the trace */
+    const struct resident_block *stays; /* where all of it is; NULL: on the host, in */
+    const struct hdg_solution *in;      /* its loads */
+    struct hdg_solution *out;           /* u and q */
+    double *locals; /* the loads of the trace, batch x n x LANES, on the device if all the others are */
+};
+
+/* What the kernels work on, on the device. */
+struct inner_arrays {
+    const double *uhat; /* NULL: there is none */
+    double *u, *q, *load;
 };
 
 /* Loads, and traces where they are given, of a run of batches. */
@@ -26,7 +36,7 @@ static facet_status put_run(struct general_work *w, const struct inner_job *job,
         memcpy(w->host[W_U], job->in->loads[w->block] + begin * w->size[W_U],
                (size_t)(n * w->size[W_U]) * sizeof(double));
     TRY(general_send(w, W_U, n));
-    if (job->out == NULL) goto done;
+    if (!job->recovers) goto done;
     if ((begin + n) * lanes > count)
         memset(w->host[W_UHAT], 0, (size_t)(n * w->size[W_UHAT]) * sizeof(double));
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
@@ -60,7 +70,7 @@ static void take_cell(struct general_work *w, const struct inner_job *job, int64
 static facet_status take_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
     facet_status status = FACET_OK;
     int64_t end = (begin + n) * w->hdg->lanes, count = w->hdg->data.mesh->blocks[w->block].count;
-    if (job->out == NULL) {
+    if (!job->recovers) {
         TRY(general_fetch(w, W_LOAD, n));
         memcpy(job->locals + begin * w->size[W_LOAD], w->host[W_LOAD],
                (size_t)(n * w->size[W_LOAD]) * sizeof(double));
@@ -83,7 +93,7 @@ static facet_status solve_cell(struct general_work *w, const struct inner_job *j
     double *u = w->host[W_U] + (N > 0 ? local_lane(lanes, (int32_t)at, N) : 0), *trace = v + N;
     double *load = w->host[W_LOAD] + local_lane(lanes, (int32_t)at, n);
     const double *uhat = w->host[W_UHAT] + local_lane(lanes, (int32_t)at, n);
-    if (job->out != NULL) {
+    if (job->recovers) {
         for (int i = 0; i < n; i++) trace[i] = uhat[i * lanes];
         if (c->turn != NULL) c->turn(l, 0, trace);
     }
@@ -91,13 +101,13 @@ static facet_status solve_cell(struct general_work *w, const struct inner_job *j
         TRY(c->matrix(l));
         TRY(local_factor(l, N, n));
         for (int i = 0; i < N; i++) v[i] = u[i * lanes];
-        if (job->out != NULL)
+        if (job->recovers)
             cblas_dgemv(CblasRowMajor, CblasNoTrans, N, n, c->sign, l->C + N, N + n, trace, 1, 1.0, v, 1);
         local_half_solve(l, N, n, 0, v);
         local_half_solve(l, N, n, 1, v);
         for (int i = 0; i < N; i++) u[i * lanes] = v[i];
     }
-    if (job->out != NULL) goto done;
+    if (job->recovers) goto done;
     memset(trace, 0, (size_t)n * sizeof *trace);
     if (N > 0) cblas_dgemv(CblasRowMajor, CblasTrans, N, n, c->sign, l->C + N, N + n, v, 1, 0.0, trace, 1);
     if (c->turn != NULL) c->turn(l, 1, trace);
@@ -117,19 +127,69 @@ static facet_status single_run(struct general_work *w, const struct inner_job *j
             n_u = (int64_t)h->functions[b].Nu * h->trace.n_components, N = h->functions[b].N;
     double *v = w->host[W_OWN];
     TRY(put_run(w, job, begin, n));
-    if (job->out == NULL && end > count)
+    if (!job->recovers && end > count)
         memset(w->host[W_LOAD], 0, (size_t)(n * w->size[W_LOAD]) * sizeof(double));
     for (int64_t cell = begin * lanes; cell < end && cell < count; cell++) {
         TRY(local_begin(&w->local, b, (int32_t)cell));
         TRY(solve_cell(w, job, cell - begin * lanes, v));
-        if (job->out == NULL) continue;
+        if (!job->recovers) continue;
         take_cell(w, job, begin, cell);
         if (e->flux != NULL)
             TRY(e->flux(&w->local, job->out->u[b] + cell * n_u, v + job->N,
                         job->out->q[b] + cell * h->trace.n_components * h->data.mesh->dim * N,
                         job->out->p[b] != NULL ? job->out->p[b] + cell * N : NULL));
     }
-    if (job->out == NULL) TRY(take_run(w, job, begin, n));
+    if (!job->recovers) TRY(take_run(w, job, begin, n));
+done:
+    return status;
+}
+
+/* The arrays of a run of batches, with loads where u will be, and the trace. */
+static facet_status bring_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n,
+                              struct inner_arrays *to) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    const struct resident_block *r = job->stays;
+    const int64_t first = begin * h->lanes;
+    *to = (struct inner_arrays){.uhat = job->recovers ? w->device[W_UHAT] : NULL,
+                                .u = w->device[W_U],
+                                .q = job->Q > 0 && job->recovers ? w->device[W_Q] : NULL,
+                                .load = job->recovers ? NULL : w->device[W_LOAD]};
+    if (r == NULL) {
+        TRY(put_run(w, job, begin, n));
+        goto done;
+    }
+    to->u = r->u + first * job->N;
+    if (job->recovers)
+        to->q = r->q + first * job->Q;
+    else
+        to->load = job->locals + first * job->n;
+    device_move(h->device, to->u, r->loads + first * job->N,
+                (size_t)(n * h->lanes * job->N) * sizeof(double));
+    if (job->recovers)
+        device_cell_gather(h->device, h->lanes, n, h->space.blocks[w->block].n_faces, r->face,
+                           r->maps + first * h->space.blocks[w->block].n_faces, h->resident->trace,
+                           w->device[W_UHAT]);
+done:
+    return status;
+}
+
+/* The coefficients of a run of fast batches. */
+static facet_status find_coefficients(struct general_work *w, const struct inner_job *job, int64_t begin,
+                                      int64_t n, const double **coefficients) {
+    facet_status status = FACET_OK;
+    const struct condenser *c = &job->condenser;
+    const int64_t lanes = w->hdg->lanes;
+    struct batch_facts facts;
+    *coefficients = w->device[W_OWN];
+    if (job->stays != NULL) {
+        *coefficients = job->stays->coefficients + begin * c->n_coefficients * lanes;
+        return FACET_OK;
+    }
+    for (int64_t i = 0; i < n * lanes; i++)
+        TRY(c->fill(&w->local, w->block, general_cell(w, begin + i / lanes, (int)(i % lanes)),
+                    w->host[W_OWN] + local_lane((int)lanes, (int32_t)i, (int)c->n_coefficients), &facts));
+    TRY(general_send(w, W_OWN, n));
 done:
     return status;
 }
@@ -138,26 +198,19 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     const struct condenser *c = &job->condenser;
-    struct batch_facts facts;
-    double *q = job->Q > 0 && job->out != NULL ? w->device[W_Q] : NULL;
-    double *load = job->out == NULL ? w->device[W_LOAD] : NULL;
-    const double *uhat = job->out != NULL ? w->device[W_UHAT] : NULL;
+    const double *coefficients;
+    struct inner_arrays at;
     int64_t failed = -1;
     if (job->way == BATCH_SINGLE) return single_run(w, job, begin, n);
-    TRY(put_run(w, job, begin, n));
+    TRY(bring_run(w, job, begin, n, &at));
     if (job->way == BATCH_GENERAL) {
-        TRY(h->elastic != NULL
-                ? elastic_general_solve(h, w->block, begin, begin + n, uhat, w->device[W_U], q, load, &failed)
-                : general_solve(w, begin, n, uhat, w->device[W_U], q, load, &failed));
+        TRY(general_solve(w, c->general, begin, n, at.uhat, at.u, at.q, at.load, &failed));
     } else {
-        for (int64_t i = 0; i < n * h->lanes; i++)
-            TRY(c->fill(&w->local, w->block, general_cell(w, begin + i / h->lanes, (int)(i % h->lanes)),
-                        w->host[W_OWN] + local_lane(h->lanes, i, (int)c->n_coefficients), &facts));
-        TRY(general_send(w, W_OWN, n));
-        failed = c->solve(h, w->block, n, w->device[W_OWN], uhat, w->device[W_U], q, load, w->scratch);
+        TRY(find_coefficients(w, job, begin, n, &coefficients));
+        failed = c->solve(h, w->block, n, coefficients, at.uhat, at.u, at.q, at.load, w->scratch);
     }
     if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
-    TRY(take_run(w, job, begin, n));
+    if (job->stays == NULL) TRY(take_run(w, job, begin, n));
 done:
     return status;
 }
@@ -176,28 +229,40 @@ done:
     return status;
 }
 
+/* What a thread works with. */
+static struct general_plan plan_of(const struct hdg *h, int block, const struct inner_job *job) {
+    struct general_plan plan = {.n_arrays = W_OWN + 1, .n_scratch = job->condenser.n_inner};
+    if (job->way == BATCH_GENERAL) plan = job->condenser.general->plan(h, block);
+    if (job->stays != NULL) { /* all else is there */
+        plan.alone = 1;
+        plan.sizes[W_UHAT] = job->n;
+        return plan;
+    }
+    plan.kept = NULL;
+    if (job->way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
+    if (job->way == BATCH_SINGLE) {
+        plan.on_host = 1;
+        plan.n_scratch = 0;
+        plan.sizes[W_OWN] = job->N + job->n;
+    }
+    plan.sizes[W_UHAT] = plan.sizes[W_LOAD] = job->n;
+    plan.sizes[W_U] = job->N;
+    plan.sizes[W_Q] = job->Q;
+    return plan;
+}
+
 static facet_status solve_block(const struct hdg *h, int block, struct inner_job *job) {
     facet_status status = FACET_OK;
     int64_t n_batches = h->matrices.n_batches[block], found[N_BATCH_WAYS] = {0};
     h->data.equation->condenser(h, block, &job->condenser);
     hdg_local_sizes(h, block, &job->N, &job->n);
+    if (h->resident != NULL && job->in == NULL) job->stays = &h->resident->blocks[block];
     for (int64_t i = 0; i < n_batches; i++) found[condenser_way(h, &job->condenser, block, i)]++;
     for (int way = 0; way < N_BATCH_WAYS; way++) {
-        struct general_plan plan = {.n_arrays = W_OWN + 1, .n_scratch = job->condenser.n_inner};
         if (found[way] == 0) continue;
         job->way = (enum batch_way)way;
         job->Q = way != BATCH_SINGLE ? job->condenser.n_flux : 0;
-        if (way == BATCH_GENERAL)
-            plan = h->elastic != NULL ? elastic_general_plan() : general_plan_of(h, block);
-        if (way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
-        if (way == BATCH_SINGLE) {
-            plan.on_host = 1;
-            plan.n_scratch = 0;
-            plan.sizes[W_OWN] = job->N + job->n;
-        }
-        plan.sizes[W_UHAT] = plan.sizes[W_LOAD] = job->n;
-        plan.sizes[W_U] = job->N;
-        plan.sizes[W_Q] = job->Q;
+        const struct general_plan plan = plan_of(h, block, job);
         TRY(general_for_pieces(h, block, 0, n_batches, &plan, solve_piece, job, NULL));
     }
 done:
@@ -210,6 +275,6 @@ facet_status inner_load(const struct hdg *h, int block, const struct hdg_solutio
 }
 
 facet_status inner_recover(const struct hdg *h, int block, struct hdg_solution *s) {
-    struct inner_job job = {.in = s, .out = s};
+    struct inner_job job = {.recovers = 1, .in = s, .out = s};
     return solve_block(h, block, &job);
 }

@@ -12,8 +12,7 @@
 /* What is left of data, by this part, is rounding. */
 #define NOTHING 1e-12
 
-/* Where the source points of a block begin in the caller's array. */
-static int64_t source_start(const struct hdg *h, int block) {
+int64_t local_source_start(const struct hdg *h, int block) {
     int64_t start = 0;
     for (int b = 0; b < block; b++)
         start += (int64_t)h->data.mesh->blocks[b].count * h->space.blocks[b].source.n;
@@ -39,7 +38,8 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
     if (source != NULL) {
-        memcpy(f, source + (source_start(h, block) + (int64_t)cell * n) * nc, (size_t)(n * nc) * sizeof *f);
+        memcpy(f, source + (local_source_start(h, block) + (int64_t)cell * n) * nc,
+               (size_t)(n * nc) * sizeof *f);
         facet_status status = local_check_source(n, nc, f);
         if (status != FACET_OK) return local_place(status, l);
     } else {
@@ -106,14 +106,15 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     return FACET_OK;
 }
 
-/* The loads of all cells, in batches where the equation allows it; not where maps at points would have to
- * come back from another memory, which takes several times as long on a GPU. */
+/* The loads of all cells, in batches unless a cell has loads in ways of its own; not where maps at points
+ * would have to come back from another memory, which takes several times as long on a GPU. */
 static facet_status load_cells(const struct hdg *h, struct load_job *job) {
     facet_status status = FACET_OK;
-    if (!local_in_batches(h) || !device_is_host(h->device)) return local_for_all_cells(h, load_work, job);
+    if (h->data.equation->split_load != NULL || h->data.expansion != NULL || job->motions != NULL ||
+        h->space.revolved || !device_is_host(h->device))
+        return local_for_all_cells(h, load_work, job);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        struct general_load data = {job->source != NULL ? job->source + source_start(h, b) : NULL, job->shift,
-                                    job->solution->loads[b], job->totals[b]};
+        struct general_load data = {job->source, job->shift, job->solution->loads[b], job->totals[b], 0};
         TRY(general_load(h, b, &data));
     }
 done:

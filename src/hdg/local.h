@@ -113,6 +113,11 @@ struct local_face {
 };
 facet_status local_face_values(struct local *l, const struct hdg_solution *s, int face, int natural,
                                struct local_face *values);
+/* The balance of all cells. cells: n_cells x (3 + components): the largest imbalance, the terms of the flux,
+ * what the cell makes, and the imbalances with their signs; fluxes: n_cells x SHAPE_MAX_FACES x components.
+ */
+facet_status local_sum_balance(const struct hdg *h, const double *cells, const double *fluxes,
+                               struct solve_balance *balance);
 /* The integral of reaction u over the cell at hand. */
 facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken);
 /* through.c: where a condition or a contact says what goes through a face of the cell at hand, the integrals
@@ -153,7 +158,9 @@ int local_constant_reaction(const struct hdg_data *data, int32_t region, double 
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);
 /* A caller's values (n x components) are numbers. */
 facet_status local_check_source(int n, int components, const double *f);
-/* load.c: load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
+/* load.c: where the source points of a block begin in the caller's array (times the components). */
+int64_t local_source_start(const struct hdg *h, int block);
+/* load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
  * of f - shift and of its modulus. */
 facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
                         double *load, double total[2]);

@@ -589,13 +589,32 @@ done:
     return status;
 }
 
+facet_status local_sum_balance(const struct hdg *h, const double *cells, const double *fluxes,
+                               struct solve_balance *balance) {
+    facet_status status = FACET_OK;
+    const int n = h->trace.n_components;
+    struct lacks lacks = {0};
+    for (int64_t c = 0; c < h->data.mesh->n_cells; c++) {
+        const double *of = cells + c * (3 + n);
+        lacks.worst = fmax(lacks.worst, of[0]);
+        lacks.largest = fmax(lacks.largest, of[1]);
+        lacks.square += of[1] * of[1];
+        lacks.through += 0.5 * of[2];
+        for (int i = 0; i < n; i++) lacks.missing[i] += of[3 + i];
+    }
+    add_faces(h, fluxes, &lacks);
+    TRY(add_seam(h, fluxes, &lacks));
+    TRY(sum_up(h, &lacks, balance));
+done:
+    return status;
+}
+
 facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
                               struct solve_balance *balance) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     const int n = h->trace.n_components;
     struct balance_job job = {.solution = s};
-    struct lacks lacks = {0};
     *balance = (struct solve_balance){.cells = -1.0};
     if (h->data.equation->conserved == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, (3 + n) * (int64_t)mesh->n_cells));
@@ -605,17 +624,7 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
         TRY(general_fluxes(h, b, s, job.general[b]));
     }
     TRY(local_for_all_cells(h, balance_work, &job));
-    for (int64_t c = 0; c < mesh->n_cells; c++) {
-        const double *of = job.cells + c * (3 + n);
-        lacks.worst = fmax(lacks.worst, of[0]);
-        lacks.largest = fmax(lacks.largest, of[1]);
-        lacks.square += of[1] * of[1];
-        lacks.through += 0.5 * of[2];
-        for (int i = 0; i < n; i++) lacks.missing[i] += of[3 + i];
-    }
-    add_faces(h, job.fluxes, &lacks);
-    TRY(add_seam(h, job.fluxes, &lacks));
-    TRY(sum_up(h, &lacks, balance));
+    TRY(local_sum_balance(h, job.cells, job.fluxes, balance));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.general[b]);
     base_free(&job.cells);

@@ -259,7 +259,7 @@ static void size_block(const struct hdg *h, int block, struct resident_block *to
 }
 
 /* Of batches that are general it keeps what makes their data, and their volumes. */
-static facet_status make_block(struct hdg *h, int block, const double *K, int *fit) {
+static facet_status make_block(struct hdg *h, int block, const double *K) {
     facet_status status = FACET_OK;
     const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
     struct resident_block *r = &h->resident->blocks[block];
@@ -271,7 +271,7 @@ static facet_status make_block(struct hdg *h, int block, const double *K, int *f
     }
     TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
     if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, K));
-    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block, fit));
+    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block));
     TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
 done:
     return status;
@@ -281,17 +281,16 @@ facet_status hdg_resident_create(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct field *reaction;
     double *K = NULL;
-    int fit = 1;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
     is_one(h, h->data.reaction, &reaction);
     if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
     if (h->elastic == NULL) TRY(put_conductivity(h, &K));
-    for (int b = 0; b < h->data.mesh->n_blocks && fit; b++)
-        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K, &fit));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K));
 done:
     device_free(h->device, &K);
-    if (status != FACET_OK || !fit) hdg_resident_destroy(h);
+    if (status != FACET_OK) hdg_resident_destroy(h);
     return status;
 }
 
@@ -491,15 +490,15 @@ done:
 
 static facet_status load_block(const struct hdg *h, int block, int *finite) {
     facet_status status = FACET_OK;
-    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
-    const double *loads = h->resident->blocks[block].loads;
+    double *loads = h->resident->blocks[block].loads;
     const int64_t N = (int64_t)h->resident->blocks[block].N * h->lanes, n = h->matrices.n_batches[block];
     for (int64_t begin = 0, end; begin < n; begin = end) {
         end = resident_run_end(h, block, begin);
-        if (batch_is_fast(h, block, begin)) TRY(load_fast(h, block, begin, end, finite));
+        if (batch_is_fast(h, block, begin))
+            TRY(load_fast(h, block, begin, end, finite));
+        else
+            TRY(general_load_there(h, block, begin, end, loads));
     }
-    if (!has_way(h, block, BATCH_GENERAL)) goto done;
-    TRY(resident_general_load(h, block, f));
     if (!isfinite(device_dot(h->device, F64, n * N, loads, loads))) *finite = 0;
 done:
     return status;
@@ -555,59 +554,6 @@ done:
     return status;
 }
 
-/* Solves inside the cells of batches begin .. end-1, all of them fast. */
-static int64_t solve_fast(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
-                          int64_t end, const double *uhat, double *load, double *scratch) {
-    struct resident_block *r = &h->resident->blocks[block];
-    const int64_t lanes = h->lanes, N = c->N * lanes, n = c->n * lanes;
-    int64_t failed = c->solve(h, block, end - begin, r->coefficients + begin * c->n_coefficients * lanes,
-                              uhat != NULL ? uhat + begin * n : NULL, r->u + begin * N,
-                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
-                              load != NULL ? load + begin * n : NULL, scratch);
-    return failed >= 0 ? begin + failed : -1;
-}
-
-/* All of them general. */
-static facet_status solve_general(const struct hdg *h, int block, const struct condenser *c, int64_t begin,
-                                  int64_t end, const double *uhat, double *load, int64_t *failed) {
-    facet_status status = FACET_OK;
-    struct resident_block *r = &h->resident->blocks[block];
-    const int64_t lanes = h->lanes, n = c->n * lanes;
-    if (h->elastic == NULL) return resident_general_solve(h, block, begin, end, uhat, load, failed);
-    TRY(elastic_general_solve(h, block, begin, end, uhat != NULL ? uhat + begin * n : NULL,
-                              r->u + begin * c->N * lanes,
-                              uhat != NULL ? r->q + begin * c->n_flux * lanes : NULL,
-                              load != NULL ? load + begin * n : NULL, failed));
-    if (*failed >= 0) *failed += begin;
-done:
-    return status;
-}
-
-/* The same of a block: with uhat u and q of its cells, without it `load`. */
-static facet_status solve_block(const struct hdg *h, int block, const double *uhat, double *load) {
-    facet_status status = FACET_OK;
-    struct resident_block *r = &h->resident->blocks[block];
-    struct condenser c;
-    double *scratch = NULL;
-    const int64_t n = h->matrices.n_batches[block];
-    h->data.equation->condenser(h, block, &c);
-    TRY(device_alloc(h->device, &scratch, (size_t)c.n_inner, sizeof *scratch));
-    device_move(h->device, r->u, r->loads, (size_t)(n * c.N * h->lanes) * sizeof *r->u);
-    for (int64_t begin = 0, end; begin < n; begin = end) {
-        int64_t failed;
-        end = resident_run_end(h, block, begin);
-        if (batch_is_fast(h, block, begin))
-            failed = solve_fast(h, block, &c, begin, end, uhat, load, scratch);
-        else
-            TRY(solve_general(h, block, &c, begin, end, uhat, load, &failed));
-        if (failed >= 0) TRY(batch_refuse(h, block, failed, "the local problem"));
-    }
-    TRY(device_check(h->device));
-done:
-    device_free(h->device, &scratch);
-    return status;
-}
-
 facet_status hdg_resident_load(const struct hdg *h, const double *source, struct hdg_solution *s,
                                struct vector *F) {
     facet_status status = FACET_OK;
@@ -626,7 +572,7 @@ facet_status hdg_resident_load(const struct hdg *h, const double *source, struct
         if (n == 0) continue;
         device_free(h->device, &locals);
         TRY(device_alloc(h->device, &locals, (size_t)n, sizeof *locals));
-        TRY(solve_block(h, b, NULL, locals));
+        TRY(inner_load(h, b, NULL, locals));
         device_face_sums(h->device, h->lanes, h->trace.n_free_faces, h->space.blocks[b].n_faces, r->face,
                          r->sides, locals, F->data);
     }
@@ -663,19 +609,10 @@ done:
 
 facet_status hdg_resident_recover(const struct hdg *h) {
     facet_status status = FACET_OK;
-    double *uhat = NULL;
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct resident_block *r = &h->resident->blocks[b];
-        const int64_t n = h->matrices.n_batches[b];
-        if (n == 0) continue;
-        device_free(h->device, &uhat);
-        TRY(device_alloc(h->device, &uhat, (size_t)(n * r->n * h->lanes), sizeof *uhat));
-        device_cell_gather(h->device, h->lanes, n, h->space.blocks[b].n_faces, r->face, r->maps,
-                           h->resident->trace, uhat);
-        TRY(solve_block(h, b, uhat, NULL));
-    }
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->matrices.n_batches[b] > 0) TRY(inner_recover(h, b, NULL));
+    TRY(device_check(h->device));
 done:
-    device_free(h->device, &uhat);
     return status;
 }
 

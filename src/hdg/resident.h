@@ -1,7 +1,7 @@
 /* Diffusion and elasticity on a device that is not the host: corners and nodes, coefficients, loads, the
- * trace, u and q (elasticity: the stress, or H and p) stay there, and the host is told what it asks for. Data
- * are numbers and expressions; functions of the caller are not known there. hdg_condense finds out whether a
- * problem is one for this (hdg.resident is not NULL then); everything else goes through the host. */
+ * trace, u and q (elasticity: the stress, or H and p) stay there, and the host is told what it asks for.
+ * Functions of the caller are asked for on the host, tile by tile. hdg_condense finds out whether a problem
+ * is one for this (hdg.resident is not NULL then); everything else goes through the host. */
 #ifndef FACET_HDG_RESIDENT_H
 #define FACET_HDG_RESIDENT_H
 
@@ -17,8 +17,6 @@ void hdg_resident_destroy(struct hdg *h); /* safe where there is none, and twice
 void hdg_resident_decide(struct hdg *h);
 /* On the device: the coefficients (struct affine_layout, elastic_layout) of the batches of a block. */
 const double *hdg_resident_coefficients(const struct hdg *h, int block);
-/* Diffusion: the element matrices of batches begin .. end-1 of a block, all of them BATCH_GENERAL. */
-facet_status hdg_resident_condense(struct hdg *h, int block, int64_t begin, int64_t end);
 /* Of all cells (elasticity: those of batches that are fast), and the largest reaction. */
 void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction);
 

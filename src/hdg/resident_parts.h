@@ -48,12 +48,7 @@ static inline int64_t resident_cell(const struct hdg *h, int block, int64_t i) {
 /* The regions of all cells of a block, batch x LANES; NULL where there is one. */
 facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions);
 
-/* The cells of a block whose maps or data vary, all batches of them, on the device. */
-struct resident_cells {
-    double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
-    double *offsets;              /* nodes less the first of the cell; NULL: not wanted */
-    int32_t *regions;
-};
+/* The cells of a block, all batches of them, on the device. */
 facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to);
 void resident_forget_cells(const struct hdg *h, struct resident_cells *cells);
 /* The psi of a face at its points, as each orientation has them: 8 x n_face x m. */
@@ -61,20 +56,17 @@ facet_status resident_put_psi(const struct hdg *h, int block, const struct hdg_f
                               double **psi);
 
 /* resident_general.c: batches whose maps or data vary, begin .. end-1 of a block, all of them such. Data are
- * made anew, tile by tile, whenever they are wanted.
- *
- * Whether the device knows all data of such cells. */
+ * made anew, tile by tile, whenever they are wanted. */
+struct resident_general {
+    struct resident_cells there;
+    double *psi; /* struct balance_general */
+    struct general_work *work;
+};
+/* Whether the device has the kernels. */
 int resident_general_fits(const struct hdg *h);
-/* With the det of all these batches, and h->resident->reaction; *fit: 0 where something is wrong with data or
- * maps, which the host can say better. */
-facet_status resident_general_create(struct hdg *h, int block, int *fit);
+/* With the det of all these batches, and h->resident->reaction. */
+facet_status resident_general_create(struct hdg *h, int block);
 void resident_general_destroy(const struct hdg *h, struct resident_block *block);
-/* loads = (f, chi) of all such batches of the block, f numbers or expressions; NULL: zero. Of elasticity too.
- */
-facet_status resident_general_load(const struct hdg *h, int block, const struct field *f);
-/* u (which holds loads) and, with uhat, q; or load. */
-facet_status resident_general_solve(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                    const double *uhat, double *load, int64_t *failed);
 /* As affine_balance has it, of all batches of the block. */
 facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
                                       double *balance);

@@ -246,57 +246,43 @@ done:
     return status;
 }
 
-/* The flux through a face out of a cell of the mesh, of component c. */
-static double flux_of(const struct hdg *h, double *const *balance, int32_t cell, int local, int c) {
-    const struct mesh_block *block = mesh_block_of(h->data.mesh, cell);
-    const int b = (int)(block - h->data.mesh->blocks), lanes = h->lanes, nc = h->trace.n_components;
-    const int64_t i = cell - block->first;
-    return balance[b][(i / lanes * balance_size(h, b) + 2 + local * nc + c) * lanes + i % lanes];
+/* The balance of one lane of a block as local_sum_balance has it. */
+static void take_balance(const struct hdg *h, int block, const double *from, double *cell, double *fluxes) {
+    const int lanes = h->lanes, nc = h->trace.n_components;
+    double made[3] = {0.0};
+    cell[0] = from[0];
+    cell[1] = from[lanes];
+    for (int64_t k = 0; k < balance_size(h, block) - 2; k++)
+        made[k % nc] += fluxes[k] = from[(2 + k) * lanes];
+    cell[2] = fmax(fabs(made[0]), fmax(fabs(made[1]), fabs(made[2])));
+    for (int c = 0; c < nc; c++) cell[3 + c] = 0.0;
 }
 
 /* The kernels tell the imbalance of a cell without its sign: those of all cells count like what is random. */
 facet_status hdg_resident_balance(const struct hdg *h, struct solve_balance *result) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    double *balance[MESH_MAX_BLOCKS] = {NULL}, worst = 0.0, scale = 0.0;
-    double through = 0.0, squares[2] = {0.0}, missing[3] = {0.0};
-    const int lanes = h->lanes, nc = h->trace.n_components;
+    const int64_t lanes = h->lanes, nc = h->trace.n_components, row = 3 + nc;
+    double *balance = NULL, *cells = NULL, *fluxes = NULL, square = 0.0;
+    TRY(ALLOC(cells, mesh->n_cells * row));
+    TRY(ALLOC(fluxes, mesh->n_cells * nc * SHAPE_MAX_FACES));
     for (int b = 0; b < mesh->n_blocks; b++) {
-        const int64_t size = balance_size(h, b);
+        const int64_t size = balance_size(h, b), first = mesh->blocks[b].first;
         if (mesh->blocks[b].count == 0) continue;
-        TRY(ALLOC(balance[b], h->matrices.n_batches[b] * size * lanes));
-        TRY(balance_block(h, b, balance[b]));
-        for (int64_t i = 0; i < mesh->blocks[b].count; i++) {
-            const double *of = balance[b] + i / lanes * size * lanes + i % lanes;
-            double made[3] = {0.0};
-            worst = fmax(worst, of[0]);
-            scale = fmax(scale, of[lanes]);
-            squares[0] += of[0] * of[0];
-            squares[1] += of[lanes] * of[lanes];
-            for (int64_t k = 2; k < size; k++) made[(k - 2) % nc] += of[k * lanes];
-            through += 0.5 * fmax(fabs(made[0]), fmax(fabs(made[1]), fabs(made[2])));
-        }
+        base_free(&balance);
+        TRY(ALLOC(balance, h->matrices.n_batches[b] * size * lanes));
+        TRY(balance_block(h, b, balance));
+        for (int64_t i = 0; i < mesh->blocks[b].count; i++)
+            take_balance(h, b, balance + i / lanes * size * lanes + i % lanes, cells + (first + i) * row,
+                         fluxes + (first + i) * SHAPE_MAX_FACES * nc);
     }
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
-        const int32_t *cells = mesh->face_cells + 2 * f;
-        double largest = 0.0;
-        for (int c = 0; c < nc; c++) {
-            double flux = flux_of(h, balance, cells[0], mesh->face_locals[2 * f], c);
-            largest = fmax(largest, fabs(flux));
-            if (cells[1] < 0) continue;
-            flux += flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1], c);
-            worst = fmax(worst, fabs(flux));
-            missing[c] += flux;
-        }
-        if (mesh_is_boundary(mesh, f)) through += 0.5 * largest;
-    }
-    *result = (struct solve_balance){
-        .cells = scale > 0.0 ? worst / scale : 0.0,
-        .missing = fmax(fabs(missing[0]), fmax(fabs(missing[1]), fabs(missing[2]))) + sqrt(squares[0]),
-        .through = through,
-        .terms = sqrt(squares[1])};
+    for (int64_t i = 0; i < mesh->n_cells; i++) square += cells[i * row] * cells[i * row];
+    TRY(local_sum_balance(h, cells, fluxes, result));
+    result->missing += sqrt(square);
 done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&balance[b]);
+    base_free(&balance);
+    base_free(&cells);
+    base_free(&fluxes);
     return status;
 }
 
