@@ -186,6 +186,21 @@ values: [{name: side, field: flux, take: integral, on: xmin}, {name: top, field:
             self.assert_close(out["values"]["top"], 20, "top", 1e-9)
             self.assertTrue(os.path.exists(self.path("sink.vtu")))
 
+    def test_reactions_of_slender_beams(self):
+        """A beam of 1:1000 between two walls: its reactions were 0, "below what u could drive"; half of the load is 0.5."""
+        for shape in "quad", "triangle":
+            status, out, text = self.run_case(f"""mesh: {{box: {{lower: [0, 0], upper: [1, 0.001], cells: [40, 1], shape: {shape}}}}}
+equation: elasticity
+plane: stress
+material: {{E: 2.0e+11, nu: 0.3}}
+boundary: [{{on: [xmin, xmax], fixed: true}}, {{on: ymax, pressure: 1}}, {{on: rest, traction: [0, 0]}}]
+solver: {{method: direct}}
+values: [{{name: left, field: traction, component: y, take: integral, on: xmin}}]
+""")
+            self.assertEqual(status, 0, text)
+            self.assertLess(abs(out["values"]["left"] - 0.5), out["bars"]["left"]["error"], text)
+            self.assertLess(out["bars"]["left"]["error"], 1e-3, text)
+
     def test_zeros(self):
         """Beside other fluxes, and where there are none at all."""
         case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8], shape: %s}}

@@ -359,17 +359,18 @@ static void sum_fluxes(const struct boxsem *c, const double *sizes, double sums[
         }
 }
 
-/* What is left of the equations of nodes without Dirichlet values: the sum, and that of the moduli. u is the
- * same afterwards. */
+/* What is left of the equations of nodes without Dirichlet values: the sum, and that of the moduli. A copy of
+ * u has zeros on fixed nodes, since others may be reading u. */
 static facet_status sum_rest(struct boxsem *c, double left[2]) {
     facet_status status = FACET_OK;
-    struct vector r = {0};
+    struct vector r = {0}, u = {0};
     double *nodes = NULL;
     TRY(boxsem_levels_prepare(c->levels));
     TRY(vector_create_like(&c->b, &r));
-    TRY(boxsem_nodes_fix(c, NULL, &c->u));
-    operator_residual(&c->levels->A, &c->b, &c->u, &r);
-    TRY(boxsem_nodes_fix(c, c->fixed_values, &c->u));
+    TRY(vector_create_like(&c->u, &u));
+    vector_axpby(1.0, &c->u, 0.0, &u);
+    TRY(boxsem_nodes_fix(c, NULL, &u));
+    operator_residual(&c->levels->A, &c->b, &u, &r);
     TRY(boxsem_nodes_fix(c, NULL, &r));
     TRY(boxsem_nodes_open(&r, &nodes));
     if (c->u.seam != NULL) seam_clear_foreign(c->u.seam, nodes);
@@ -378,6 +379,7 @@ static facet_status sum_rest(struct boxsem *c, double left[2]) {
 done:
     boxsem_nodes_close(&r, 0, &nodes);
     vector_destroy(&r);
+    vector_destroy(&u);
     return status;
 }
 

@@ -121,7 +121,10 @@ facet_status run_measure_value(const struct facet_solver *solver, struct run_val
 #define FEW     1e-2
 #define MOST    1e-6
 
-static void judge_flux(const struct run *run, double largest, struct run_value *value) {
+/* Largest: the largest flux of the problem; given: of those that are given. What is given is not nothing
+ * beside what u could drive, in slender bodies least of all, unless it is the rounding of that. */
+#define GIVEN 1e-14
+static void judge_flux(const struct run *run, double largest, double given, struct run_value *value) {
     const struct options *options = &run->solver->options;
     const double error = value->found.error;
     const double loose = LOOSE * fmax(fmin(run->report.error, MOST), fmax(options->rtol, options->error));
@@ -133,7 +136,8 @@ static void judge_flux(const struct run *run, double largest, struct run_value *
     value->doubt = error;
     value->against_drive = error > little * largest;
     value->scale = value->against_drive ? value->found.drive : largest;
-    if (modulus <= DIGIT * error && error <= little * value->scale) {
+    const int loaded = value->against_drive && given > GIVEN * value->found.drive;
+    if (!loaded && modulus <= DIGIT * error && error <= little * value->scale) {
         value->trust = RUN_ZERO;
         value->doubt += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
@@ -182,17 +186,18 @@ done:
 
 /* The largest flux of the problem is looked for when a value needs it. A mean is an integral over the area.
  */
-static facet_status judge_rough_flux(const struct run *run, double *largest, struct run_value *value) {
+static facet_status judge_rough_flux(const struct run *run, double largest[2], struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
     struct sample_about whole = {.doubt = value->found};
     double numbers[SAMPLE_MAX_COMPONENTS];
     int n;
-    if (*largest < 0.0) TRY(sample_largest_flux(run->solver, largest));
+    if (largest[0] < 0.0) TRY(sample_largest_flux(run->solver, &largest[0], &largest[1]));
     if (wanted->take == CASE_MEAN)
         TRY(sample_take_with(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
                              numbers, &n, &whole));
-    judge_flux(run, *largest * (value->found.error / whole.doubt.error), value);
+    const double share = value->found.error / whole.doubt.error;
+    judge_flux(run, largest[0] * share, largest[1] * share, value);
 done:
     return status;
 }
@@ -207,7 +212,7 @@ static void add_imbalance(const struct run *run, struct run_value *value) {
 
 static facet_status judge_values(struct run *run) {
     facet_status status = FACET_OK;
-    double largest = -1.0;
+    double largest[2] = {-1.0, 0.0};
     for (int i = 0; i < run->n_values; i++) {
         struct run_value *value = &run->values[i];
         const double size = value->measure * value->size, scale = value->found.scale;
@@ -218,7 +223,7 @@ static facet_status judge_values(struct run *run) {
         if (!run_is_flux(run, value))
             TRY(judge_field(run, value));
         else if (value->doubt > ENOUGH * size)
-            TRY(judge_rough_flux(run, &largest, value));
+            TRY(judge_rough_flux(run, largest, value));
     }
 done:
     return status;

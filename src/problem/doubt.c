@@ -13,6 +13,8 @@
  * LITTLE^2 of what K would let through. */
 #define CLOSE  2e-8
 #define LITTLE 1e-6
+/* A doubt above this is told in words: then it is worth the draws of an error. */
+#define TOLD 1e-6
 /* What is missing of a flux is not looked for below this. */
 #define EXACT 1e-8
 /* An error below this much of the largest value of a field is nothing. */
@@ -228,6 +230,29 @@ done:
     return status;
 }
 
+/* What rounding that a factor leaves may have changed in one component: SPREAD times the mean square of
+ * draws, and the rounding of the flux itself. Infinite where nobody knows. */
+#define SPREAD 4.0
+static facet_status draw_doubt(const struct facet_solver *s, const struct sample_where *where, int n,
+                               int component, double rounding, double *doubt) {
+    facet_status status = FACET_OK;
+    double squares = 0.0;
+    *doubt = INFINITY;
+    for (int draw = 0; draw < SOLVER_DRAWS; draw++) {
+        const struct facet_solver *drawn;
+        double change[3] = {0.0};
+        TRY(solver_find_drawn(s, draw, &drawn));
+        if (drawn == NULL) return FACET_OK;
+        TRY(add_fluxes(s, where, n, 1.0, change));
+        TRY(add_fluxes(drawn, where, n, -1.0, change));
+        TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, n, change));
+        squares += change[component] * change[component] / SOLVER_DRAWS;
+    }
+    *doubt = SPREAD * sqrt(squares) + rounding;
+done:
+    return status;
+}
+
 /* One component, and what it lacks. A flux that is small beside what K would let through is looked for in
  * other ways as well, whatever its doubt: where they differ the estimate of the error of u is wrong. modulus:
  * of all components.
@@ -236,7 +261,8 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
                                     double modulus, double lacks, struct flux_known *best,
                                     struct sample_doubt *doubt) {
     facet_status status = FACET_OK;
-    double weights[2], least, size, left;
+    const double flux = best->flux;
+    double weights[2], least, size, left, drawn;
     TRY(part_weights(s, where, best->component, weights));
     TRY(solver_find_fluxes(s, &left));
     best->weight = weights[0];
@@ -250,6 +276,11 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     doubt->error = best->doubt * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
     doubt->by_cells = best->weight < weights[0];
     doubt->drive = (doubt->by_cells ? best->weight : fmin(least, best->weight)) * size;
+    if (doubt->error <= TOLD * modulus) goto done;
+    TRY(draw_doubt(s, where, n, best->component, DBL_EPSILON * weights[0] * size, &drawn));
+    if (drawn >= doubt->error) goto done;
+    best->flux = flux;
+    doubt->error = drawn;
 done:
     return status;
 }
@@ -396,12 +427,41 @@ done:
     return status;
 }
 
-facet_status sample_largest_flux(const struct facet_solver *s, double *largest) {
+/* The integral of |f| by the middles of cells, of LOOKED at most, where no reaction takes f up again. */
+static facet_status source_modulus(const struct facet_solver *s, double *sum) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    const struct hdg_data *data = &s->resolved.data;
+    const int32_t n = mesh->n_cells, step = n > LOOKED ? n / LOOKED : 1;
+    for (int32_t cell = 0; data->source != NULL && cell < n; cell += step) {
+        const int32_t region = flux_region(s, cell);
+        double x[3], at[3], J[9], normal[3], volume, f;
+        if (data->source[region] == NULL || (data->reaction != NULL && data->reaction[region] != NULL))
+            continue;
+        mesh_middle(mesh, cell, -1, x, J);
+        face_area(s, cell, 0, at, normal, &volume);
+        TRY(largest_entry(data->source[region], mesh->dim, x, &f));
+        *sum += step * f * volume;
+    }
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, sum));
+done:
+    return status;
+}
+
+/* Whether a condition says what goes through its part. */
+static int gives_flux(const struct problem_condition *c) {
+    if (c->kind != HDG_MECHANICAL) return c->kind == HDG_NEUMANN || c->total != NULL;
+    return c->pressure != NULL || c->force != NULL || c->gives_t[0] || c->gives_t[1] || c->gives_t[2];
+}
+
+facet_status sample_largest_flux(const struct facet_solver *s, double *largest, double *given) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     const int n = physics_components(s->problem->physics, mesh->dim);
     double left;
     *largest = 0.0;
+    *given = 0.0;
+    TRY(source_modulus(s, given));
     TRY(solver_find_fluxes(s, &left));
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     for (int c = 0; c < s->own.n_conditions; c++) {
@@ -416,6 +476,7 @@ facet_status sample_largest_flux(const struct facet_solver *s, double *largest) 
         TRY(status);
         TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
         *largest = fmax(*largest, sum);
+        if (gives_flux(&s->own.conditions[c])) *given = fmax(*given, sum);
     }
 done:
     return status;

@@ -5,7 +5,11 @@
  *     (flux of the solution) - (flux of the exact one) = - psi'(what is left),
  *
  * psi being 1 on the part. So a few steps with what is left as the load make a correction e, and what e
- * changes in a flux, found in whatever way, is what that way lacks. */
+ * changes in a flux, found in whatever way, is what that way lacks.
+ *
+ * A factor leaves rounding: of the residual, and of the entries of K. Draws of both make errors e that are
+ * like that of u, and what these change in a flux is what rounding may have changed there. In slender bodies
+ * that is less by orders of magnitude than the size of e could drive: a beam is off by a beam's bending. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -30,11 +34,22 @@ static void forget_solution(struct solver_better *better) {
     better->known = 0;
 }
 
+static void destroy(struct solver_better **better) {
+    if (*better == NULL) return;
+    forget_solution(*better);
+    pthread_mutex_destroy(&(*better)->solver.making);
+    base_free(better);
+}
+
 void solver_forget_better(struct facet_solver *s) {
-    if (s->better == NULL) return;
-    forget_solution(s->better);
-    pthread_mutex_destroy(&s->better->solver.making);
-    base_free(&s->better);
+    destroy(&s->better);
+    for (int draw = 0; draw < SOLVER_DRAWS; draw++) destroy(&s->drawn[draw]);
+}
+
+static facet_status create(struct solver_better **better) {
+    facet_status status = CALLOC(*better, 1);
+    if (status == FACET_OK) pthread_mutex_init(&(*better)->solver.making, NULL);
+    return status;
 }
 
 /* r = b - A x. control: of solves with it. */
@@ -116,7 +131,33 @@ static void add_solution(const struct facet_solver *s, struct hdg_solution *to) 
     to->vertex_loads = from->vertex_loads;
 }
 
-static facet_status make(const struct facet_solver *s, struct solver_better *better) {
+/* The same by the factor, draw `draw` of the rounding of K beside what is left. */
+static facet_status find_draw(const struct facet_solver *s, int draw, double *e) {
+    facet_status status = FACET_OK;
+    const int64_t n = s->system.n_free;
+    struct solve_control control;
+    struct vector r = {0}, rough = {0};
+    double *values = NULL;
+    TRY(ALLOC(values, n));
+    TRY(find_residual(s, &control, &r));
+    TRY(vector_create_like(&s->x, &rough));
+    if (hdg_is_rough(s->hdg)) {
+        TRY(hdg_roughen(s->hdg, draw, &s->x, &rough));
+        solve_remove_kernel(&control, SOLVE_RESIDUALS, &rough);
+        vector_axpby(1.0, &rough, 1.0, &r);
+    }
+    TRY(vector_download(&r, values));
+    TRY(cholesky_solve(s->cholesky, values, e));
+    if (s->hdg->weak.n > 0) TRY(hdg_weak_forget(s->hdg, e));
+done:
+    base_free(&values);
+    vector_destroy(&r);
+    vector_destroy(&rough);
+    return status;
+}
+
+/* draw: of a factor; -1: a correction. */
+static facet_status make(const struct facet_solver *s, int draw, struct solver_better *better) {
     facet_status status = FACET_OK;
     double *e = NULL;
     forget_solution(better);
@@ -125,7 +166,7 @@ static facet_status make(const struct facet_solver *s, struct solver_better *bet
     better->solver.solution = (struct hdg_solution){0};
     pthread_mutex_init(&better->solver.making, NULL);
     TRY(CALLOC(e, s->system.n_free));
-    TRY(find_correction(s, e));
+    TRY(draw < 0 ? find_correction(s, e) : find_draw(s, draw, e));
     TRY(hdg_recover_error(s->hdg, e, &better->solver.solution));
     add_solution(s, &better->solver.solution);
     better->known = 1;
@@ -139,10 +180,7 @@ static facet_status begin(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct facet_solver *own = (struct facet_solver *)s;
     if (s->better != NULL && s->better->n_solves == s->n_solves) return FACET_OK;
-    if (s->better == NULL) {
-        TRY(CALLOC(own->better, 1));
-        pthread_mutex_init(&own->better->solver.making, NULL);
-    }
+    if (s->better == NULL) TRY(create(&own->better));
     forget_solution(s->better);
     TRY(find_left(s, &s->better->left));
     s->better->n_solves = s->n_solves;
@@ -161,8 +199,25 @@ facet_status solver_find_better(const struct facet_solver *s, double little,
     solver_lock(s);
     TRY(begin(s));
     if (s->better->left <= little) goto done;
-    if (!s->better->known) TRY(make(s, s->better));
+    if (!s->better->known) TRY(make(s, -1, s->better));
     *better = &s->better->solver;
+done:
+    solver_unlock(s);
+    return status;
+}
+
+facet_status solver_find_drawn(const struct facet_solver *s, int draw, const struct facet_solver **drawn) {
+    facet_status status = FACET_OK;
+    struct solver_better **own = &((struct facet_solver *)s)->drawn[draw];
+    *drawn = NULL;
+    if (s->backend != &mapped_backend || s->hdg->resident != NULL || s->cholesky == NULL ||
+        s->n_unknowns == 0)
+        return FACET_OK;
+    solver_lock(s);
+    if (*own == NULL) TRY(create(own));
+    if (!(*own)->known || (*own)->n_solves != s->n_solves) TRY(make(s, draw, *own));
+    (*own)->n_solves = s->n_solves;
+    *drawn = &(*own)->solver;
 done:
     solver_unlock(s);
     return status;

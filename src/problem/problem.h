@@ -290,6 +290,7 @@ struct solver_shares {
 };
 
 struct solver_better;
+#define SOLVER_DRAWS 3
 struct facet_solver {
     const struct backend *backend;
     enum option_operator operator_used; /* mapped or tensor */
@@ -345,6 +346,7 @@ struct facet_solver {
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
     struct solver_better *better; /* lack.c; NULL: nobody asked */
+    struct solver_better *drawn[SOLVER_DRAWS];
     struct hdg_solution solution;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
@@ -356,6 +358,10 @@ struct facet_solver {
 facet_status solver_find_better(const struct facet_solver *solver, double little,
                                 const struct facet_solver **better);
 void solver_forget_better(struct facet_solver *solver);
+/* After a factor: a solver that is s but for its solution, to which an error is added that rounding may have
+ * made; draw: 0 .. SOLVER_DRAWS - 1. NULL where nobody knows. */
+facet_status solver_find_drawn(const struct facet_solver *solver, int draw,
+                               const struct facet_solver **drawn);
 
 /* electrodes.c: solves by `once` until what goes in through each electrode is what is wanted. */
 typedef facet_status (*solver_once)(struct facet_solver *solver, const double *source, int there);
@@ -548,8 +554,9 @@ facet_status sample_integral_doubt(const struct facet_solver *s, enum hdg_field 
 /* Whether an error is something beside the largest value of a field. Collective. */
 facet_status sample_is_doubtful(const struct facet_solver *s, const char *name, double error, int *doubtful);
 /* The largest flux or force through a part that has a condition: of each the integral of the modulus, face by
- * face. Collective. */
-facet_status sample_largest_flux(const struct facet_solver *s, double *largest);
+ * face. given: that of the parts whose conditions say what goes through them; infinite where there is a
+ * source. Collective. */
+facet_status sample_largest_flux(const struct facet_solver *s, double *largest, double *given);
 static inline facet_status sample_take(const struct facet_solver *s, const char *name, int component,
                                        enum sample_take take, const char *on, double *values, int *n) {
     return sample_take_on(s, name, component, take, on != NULL, &on, values, n);

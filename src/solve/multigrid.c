@@ -308,7 +308,11 @@ void multigrid_measure(const struct operator* M, const struct vector *like) {
 /* b in the unit of the levels. */
 static const struct vector *divide(struct multigrid *mg, const struct vector *b) {
     if (mg->unit == 1.0) return b;
-    if (mg->divided.n == 0) mg_pass(mg, vector_create_like(b, &mg->divided));
+    if (mg->divided.n == 0) {
+        const facet_status status = vector_create_like(b, &mg->divided);
+        if (status != FACET_OK) vector_destroy(&mg->divided);
+        mg_pass(mg, status);
+    }
     if (mg->divided.n == 0) return b;
     vector_axpby(1.0 / mg->unit, b, 0.0, &mg->divided);
     return &mg->divided;
