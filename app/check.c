@@ -266,6 +266,7 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
     else
         text_printf(out, "%s on the trace, %s in the cells\n", report_count(unknowns[0]).text,
                     report_count(unknowns[1]).text);
+    if (findings.solver[0]) text_printf(out, "solver    %s\n", findings.solver);
     if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
     if (findings.conflict[0]) report_note(findings.conflict, out);
     if (findings.unresolved[0]) report_note(findings.unresolved, out);

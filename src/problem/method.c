@@ -1,5 +1,5 @@
-/* Which method solves the trace system: direct, or a Krylov method or multigrid cycles by themselves, with
- * which preconditioner. */
+/* What solves the trace system, made as choice.c decides: a factor, or a Krylov method or multigrid cycles by
+ * themselves, with a preconditioner. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "device/seam.h"
 #include "mesh/part.h"
+#include "problem/choice.h"
 #include "problem/problem.h"
 #include "solve/amg.h"
 #include "solve/elsewhere.h"
@@ -16,30 +17,12 @@
 /* A factor may take this part of the memory that is available. */
 #define FACTOR_MEMORY_SHARE 0.4
 /* What `auto` expects of a machine like ours: operations per second of a factorisation; bytes per second of a
- * matrix-free product; products of a whole iterative solve. Only their order of magnitude matters. */
-#define FACTOR_SPEED   8.0e9
-#define PRODUCT_SPEED  1.0e10
-#define SOLVE_PRODUCTS 120.0
-#define MOST_PRODUCTS  1200.0 /* of one on simplices where K has a strong direction across the faces */
-#define STEP_PRODUCTS  10.0   /* of a step of conjugate gradients with multigrid */
+ * matrix-free product; products of a step. Only their order of magnitude matters. */
+#define FACTOR_SPEED  8.0e9
+#define PRODUCT_SPEED 1.0e10
+#define STEP_PRODUCTS 10.0 /* of a step of conjugate gradients with multigrid */
 /* So few unknowns are factored without thinking. */
 #define SMALL_SYSTEM 3000
-
-/* Cells of a coarsest mesh below which geometric multigrid has nothing left to do. */
-#define SMALL_COARSEST 1024
-/* Coefficients that vary more may jump inside coarse cells. */
-#define LARGE_CONTRAST 30.0
-/* From so many unknowns on a factor takes longer than multigrid: on round cells, and on stretched ones or
- * where K jumps inside cells, where the iteration takes longer (docs/gmg.md, docs/pmg.md). */
-#define MANY_ROUND      2000
-#define LARGE_STRETCH   3.0
-#define HARD_WORK       100.0
-#define SMOOTHED_WORK   26.7 /* what a polynomial of degree 4 does: 4/3 d (d + 1), src/trace/estimate.c */
-#define MANY_HARD_IN_2D 50000
-#define MANY_HARD_IN_3D 10000
-
-/* lambda / mu from which a continuous linear space is too stiff. */
-#define LOCKING_RATIO 8.0
 
 /* What the words of cycles mean; AUTO is the caller's business. */
 static const enum mg_cycle cycles[] = {MG_K, MG_V, MG_W, MG_F, MG_FULL};
@@ -97,11 +80,6 @@ static facet_status is_worth_factoring(const struct facet_solver *s, double prod
     *worth = status == FACET_OK && bytes <= FACTOR_MEMORY_SHARE * base_available_bytes() &&
              is_cheap(s, operations, products);
     return status;
-}
-
-/* Constants are in the kernel of K, or as good as that: for preconditioners. */
-static int is_singular(const struct facet_solver *s) {
-    return s->hdg->singular || s->hdg->weak.nearly_singular;
 }
 
 /* The factor, its analysis being there. K that rounding makes singular is made regular like one that is: its
@@ -173,7 +151,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     options.fine = &s->A;
     double *modes = NULL;
     int n_rigid = hdg_n_rigid_modes(s->hdg), n_modes = n_rigid > 0 ? n_rigid : 1;
-    options.n_kernel = is_singular(s) ? 1 : 0;
+    options.n_kernel = choice_is_singular(s) ? 1 : 0;
     options.cycle = cycles[s->options.cycle];
     TRY(ALLOC(modes, n_modes * s->system.n_free));
     if (n_rigid > 0)
@@ -185,55 +163,6 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
 done:
     base_free(&modes);
     return status;
-}
-
-#define MIDDLES 256 /* of cells, looked at together */
-
-/* The middles of so many cells of a region; 1 where one would lock, or where the moduli cannot be had. */
-static int middles_lock(const struct hdg_data *data, int32_t region, int n, const double *x) {
-    double mu[MIDDLES], lambda[MIDDLES];
-    int dim = data->mesh->dim;
-    if (field_eval(data->mu[region], n, dim, x, mu) != FACET_OK ||
-        field_eval(data->lambda[region], n, dim, x, lambda) != FACET_OK)
-        return 1;
-    for (int i = 0; i < n; i++)
-        if (!(lambda[i] <= LOCKING_RATIO * mu[i])) return 1;
-    return 0;
-}
-
-/* Moduli that vary are looked at in the middle of every cell. */
-static int some_cell_locks(const struct hdg_data *data, int32_t region) {
-    const struct facet_mesh *mesh = data->mesh;
-    int dim = mesh->dim, n = 0;
-    double x[MIDDLES * 3];
-    for (int k = 0; k < mesh->n_blocks; k++) {
-        const struct mesh_block *b = &mesh->blocks[k];
-        for (int64_t cell = 0; cell < b->count; cell++) {
-            if (data->cell_region != NULL && data->cell_region[b->first + cell] != region) continue;
-            for (int a = 0; a < dim; a++) {
-                x[n * dim + a] = 0.0;
-                for (int i = 0; i < b->n_nodes; i++)
-                    x[n * dim + a] += b->nodes[(cell * b->n_nodes + i) * dim + a] / b->n_nodes;
-            }
-            if (++n < MIDDLES) continue;
-            if (middles_lock(data, region, n, x)) return 1;
-            n = 0;
-        }
-    }
-    return n > 0 && middles_lock(data, region, n, x);
-}
-
-/* Whether continuous linear functions would lock in some material. */
-static int is_nearly_incompressible(const struct hdg_data *data) {
-    double mu, lambda;
-    int64_t found = 0;
-    if (data->mesh->dim == 2 && data->plane == HDG_PLANE_STRESS) return 0;
-    for (int r = 0; data->mu != NULL && r < data->n_regions && !found; r++)
-        found = field_is_constant(data->mu[r], &mu) && field_is_constant(data->lambda[r], &lambda)
-                    ? lambda > LOCKING_RATIO * mu
-                    : some_cell_locks(data, r);
-    /* a part of the mesh may know other regions than the next */
-    return team_reduce_counts(mesh_team(data->mesh), TEAM_MAX, 1, &found) == FACET_OK && found;
 }
 
 /* Where the coarse levels live; NULL: with the others. */
@@ -256,14 +185,8 @@ static facet_status fill_modes(void *hdg, double *modes) {
     return hdg_rigid_modes(hdg, modes);
 }
 
-/* Rows of faces on an axis are empty, and cannot be scaled into few bits. That such faces hold vertices of
- * coarse levels at zero hardly counts: in space a line has no capacity. */
-static int has_axis(const struct facet_solver *s) {
-    return s->resolved.data.plane == HDG_AXISYMMETRIC;
-}
-
 static enum pmg_precision precision_of(const struct facet_solver *s) {
-    return has_axis(s) ? PMG_DOUBLE : (enum pmg_precision)s->options.precision;
+    return choice_has_axis(s) ? PMG_DOUBLE : (enum pmg_precision)s->options.precision;
 }
 
 static facet_status make_pmg(struct facet_solver *s) {
@@ -271,8 +194,8 @@ static facet_status make_pmg(struct facet_solver *s) {
     struct pmg_options options;
     struct multigrid *mg = NULL;
     pmg_options_default(&options);
-    options.singular = is_singular(s);
-    options.incompressible = is_nearly_incompressible(&s->hdg->data);
+    options.singular = choice_is_singular(s);
+    options.incompressible = choice_locks(&s->hdg->data);
     options.n_modes = hdg_n_rigid_modes(s->hdg);
     options.fill_modes = fill_modes;
     options.modes_data = s->hdg;
@@ -290,7 +213,7 @@ done:
 static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options *options) {
     const struct options *o = &s->options;
     int full = o->cycle == CYCLE_FULL;
-    *options = (struct gmg_options){.singular = is_singular(s),
+    *options = (struct gmg_options){.singular = choice_is_singular(s),
                                     .full = full,
                                     .precision = precision_of(s),
                                     .smoother = (enum gmg_smoother)o->smoother,
@@ -305,23 +228,13 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
     return find_coarse_device(s, &options->coarse_device);
 }
 
-/* A smoother that p-multigrid does not have. */
-static int wants_gmg_smoother(const struct options *o) {
-    return o->smoother != SMOOTHER_AUTO && o->smoother != SMOOTHER_FACES;
-}
-
-/* Something that only geometric multigrid has. */
-static int wants_gmg(const struct options *o) {
-    return wants_gmg_smoother(o) || o->degrees != DEGREES_AUTO || o->fill > 0.0 || o->coarse_unknowns > 0;
-}
-
 /* Adds to s->why_pmg which keys are of no use to p-multigrid. */
 static void tell_unused(struct facet_solver *s) {
     const struct options *o = &s->options;
     size_t length = strlen(s->why_pmg), size = sizeof s->why_pmg;
-    if (!wants_gmg(o)) return;
+    if (!choice_wants_gmg(o)) return;
     snprintf(s->why_pmg + length, size - length, "; not used:%s%s%s%s",
-             wants_gmg_smoother(o) ? " smoother" : "", o->degrees == DEGREES_AUTO ? "" : " degrees",
+             choice_wants_gmg_smoother(o) ? " smoother" : "", o->degrees == DEGREES_AUTO ? "" : " degrees",
              o->fill > 0.0 ? " fill" : "", o->coarse_unknowns > 0 ? " coarse_unknowns" : "");
 }
 
@@ -332,7 +245,7 @@ static facet_status make_gmg(struct facet_solver *s) {
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
     TRY(mesh_hierarchy_create(s->problem->mesh, 1, &hierarchy));
-    int stiff = is_nearly_incompressible(&s->hdg->data);
+    int stiff = choice_locks(&s->hdg->data);
     int64_t differ = 0, none = hierarchy.n == 0;
     for (int b = 0; b < s->problem->mesh->n_blocks; b++) differ |= trace_slots_differ(&s->hdg->trace, b);
     TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &differ));
@@ -364,7 +277,7 @@ done:
 /* The inverse as PETSc has it, by the preconditioner that was asked for, or one of its own. */
 static facet_status make_petsc(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct coarse_matrix matrix = {.name = "trace", .singular = is_singular(s)};
+    struct coarse_matrix matrix = {.name = "trace", .singular = choice_is_singular(s)};
     struct operator own = s->M;
     const struct trace_space *space = &s->hdg->trace;
     s->M = (struct operator){0};
@@ -416,17 +329,6 @@ done:
     return status;
 }
 
-/* Faces whose unknowns are turned are none for p- and geometric multigrid. */
-static int has_turns(const struct facet_solver *s) {
-    return s->resolved.is_turned;
-}
-
-/* Beside a GPU to order the matrix of a large body takes longer than to solve. */
-static int is_worth_ordering(const struct facet_solver *s) {
-    const int64_t many = s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D : MANY_HARD_IN_3D;
-    return !device_has_memory(mapped_device(s)) || !s->hdg->data.equation->rigid || s->system.n_free <= many;
-}
-
 /* s->judge becomes a factor, where `auto` would think of one, or stays empty; FACET_NOT_CONVERGED where K is
  * not definite to rounding. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
@@ -435,14 +337,14 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     struct cholesky *cholesky = NULL;
     double bytes;
     int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size() &&
-                is_worth_ordering(s) && s->problem->mesh->part == NULL;
-    if (worth) TRY(is_worth_factoring(s, SOLVE_PRODUCTS, &worth));
+                choice_may_order(s) && s->problem->mesh->part == NULL;
+    if (worth) TRY(is_worth_factoring(s, CHOICE_PRODUCTS, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
-    TRY(cholesky_analyze(&csr, s->system.n_blocks, s->system.block_offsets, is_singular(s) ? 0 : -1,
+    TRY(cholesky_analyze(&csr, s->system.n_blocks, s->system.block_offsets, choice_is_singular(s) ? 0 : -1,
                          &cholesky, &bytes));
     if (bytes > FACTOR_MEMORY_SHARE * base_available_bytes()) goto done;
-    if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky), SOLVE_PRODUCTS)) goto done;
+    if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky), CHOICE_PRODUCTS)) goto done;
     TRY(cholesky_factor_last(cholesky, &csr));
     TRY(operator_create_cholesky(mapped_device(s), s->system.n_free, &cholesky, &s->judge));
 done:
@@ -456,7 +358,7 @@ facet_status solver_make_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct operator own = s->M;
-    int hybrid = s->hdg->data.equation->by_faces && !has_turns(s);
+    int hybrid = s->hdg->data.equation->by_faces && !choice_has_turns(s);
     s->M = (struct operator){0};
     status = solver_make_exact_judge(s);
     if ((status != FACET_OK && status != FACET_NOT_CONVERGED) || s->judge.apply != NULL) goto done;
@@ -473,144 +375,11 @@ done:
     return status == FACET_NOT_CONVERGED ? FACET_OK : status;
 }
 
-/* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump
- * and rows of cells matter: quads with a small coarsest mesh (docs/gmg.md). */
-static int prefers_gmg(const struct facet_mesh *mesh) {
-    if (mesh->dim != 2 || mesh->part != NULL) return 0;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
-    return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
-}
-
-/* Whether geometric multigrid, if it is made at all (there are coarser meshes, and they help), has rows of
- * quads to solve along. */
-static int lacks_rows(const struct facet_solver *s) {
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && !s->resolved.data.equation->is_vector;
-    if (mesh->part != NULL) return !has_rows;
-    return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
-           (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
-}
-
-/* What is taken instead. */
-static int without_faces(const struct facet_solver *s) {
-    return equation_is_symmetric(&s->resolved.data) ? PRECONDITIONER_AMG : PRECONDITIONER_BLOCK;
-}
-
-/* What `auto` takes where the coefficient is easy, as far as words depend on it: whoever gives keys of
- * geometric multigrid means it wherever it is thought of. */
-facet_status solver_check_method(const struct facet_solver *s) {
-    struct options o = s->options; /* with what is taken */
-    const struct equation *equation = s->resolved.data.equation;
-    unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
-                     (equation_is_symmetric(&s->resolved.data) ? 0 : AT_NONSYMMETRIC) |
-                     (lacks_rows(s) ? AT_NO_ROWS : 0) | (has_turns(s) ? AT_TURNED : 0) |
-                     (has_axis(s) ? AT_AXIS : 0) | (s->context->elsewhere == NULL ? AT_ALONE : 0);
-    if (o.method == METHOD_DIRECT)
-        o.preconditioner = PRECONDITIONER_NONE;
-    else if (o.preconditioner == PRECONDITIONER_AUTO)
-        o.preconditioner = has_turns(s)          ? without_faces(s)
-                           : !equation->by_faces ? PRECONDITIONER_AMG
-                           : equation->easy_gmg && wants_gmg(&o) && prefers_gmg(s->problem->mesh)
-                               ? PRECONDITIONER_GMG
-                               : PRECONDITIONER_PMG;
-    return options_check_place(&o, place);
-}
-
-/* What the choice depends on. */
-struct outlook {
-    int easy; /* diffusion, and its coefficient does not vary so much that it may jump inside coarse cells */
-    int rows; /* what vertices leave reaches along rows of quads */
-    int skew; /* there is a strong direction across the faces of cells, which no row of them follows */
-    int few;  /* so few unknowns that a factor is worth a thought */
-    double products; /* of an iterative solve */
-};
-
-static facet_status look(const struct facet_solver *s, struct outlook *o) {
-    facet_status status = FACET_OK;
-    const struct hdg *hdg = s->hdg;
-    double contrast, stretch, skew, work;
-    *o = (struct outlook){.few = is_worth_ordering(s) && s->problem->mesh->part == NULL,
-                          .products = SOLVE_PRODUCTS};
-    if (!hdg->data.equation->easy_gmg || has_axis(s)) goto done;
-    TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
-    TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
-    o->easy = contrast <= LARGE_CONTRAST;
-    o->skew = skew > LARGE_STRETCH;
-    int slow = o->skew && !trace_has_tensor_cells(s->problem->mesh);
-    if (slow) o->products = MOST_PRODUCTS;
-    if (!o->easy && s->n_unknowns <= MANY_HARD_IN_2D) {
-        TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
-        slow = slow || work > HARD_WORK;
-        o->products =
-            fmax(o->products, fmin(SOLVE_PRODUCTS * sqrt(1.0 + work / SMOOTHED_WORK), MOST_PRODUCTS));
-    }
-    int64_t many = slow                         ? MANY_HARD_IN_2D
-                   : stretch <= LARGE_STRETCH   ? MANY_ROUND
-                   : s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
-                                                : MANY_HARD_IN_3D;
-    o->few = s->n_unknowns <= many && s->problem->mesh->part == NULL;
-    if (!o->easy || o->skew || !prefers_gmg(s->problem->mesh)) goto done;
-    TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
-    o->rows = work > TRACE_MUCH_WORK;
-done:
-    return status;
-}
-
-/* What is not distributed yet is refused by name. */
-static facet_status check_part(const struct facet_solver *s) {
-    const struct options *o = &s->options;
-    const struct hdg_data *data = &s->hdg->data;
-    const char *what = NULL;
-    char word[64];
-    if (s->problem->mesh->part == NULL && o->method == METHOD_PETSC)
-        return base_fail(FACET_ERROR_INPUT, "the method petsc needs a mesh that was made for a team");
-    if (s->problem->mesh->part == NULL) return FACET_OK;
-    if (o->method == METHOD_DIRECT || o->method == METHOD_MULTIGRID)
-        snprintf(word, sizeof word, "the method %s", option_words[OPTION_METHOD][o->method]), what = word;
-    else if (o->preconditioner == PRECONDITIONER_AMG)
-        snprintf(word, sizeof word, "the preconditioner %s",
-                 option_words[OPTION_PRECONDITIONER][o->preconditioner]),
-            what = word;
-    else if (o->smoother == SMOOTHER_ROWS && !device_is_host(s->context->device))
-        what = "the smoother rows on this device";
-    else if ((wants_gmg_smoother(o) && o->smoother != SMOOTHER_ROWS) || o->coarse_unknowns > 0)
-        what = "a smoother other than faces and rows, or a second device,";
-    else if (o->cycle == CYCLE_FULL)
-        what = "the cycle full";
-    else if (!data->equation->by_faces && is_singular(s))
-        what = "the discretization condensed where nothing holds the constant";
-    else if ((!data->equation->by_faces || has_turns(s)) && o->preconditioner == PRECONDITIONER_AUTO &&
-             o->method != METHOD_AUTO && o->method != METHOD_PETSC &&
-             team_size(mesh_team(s->problem->mesh)) > 1)
-        what = "the preconditioner amg, which this method takes,";
-    else if (o->method == METHOD_PETSC && is_singular(s))
-        what = "the method petsc where nothing holds the constant";
-    else if (!equation_is_symmetric(data))
-        what = "the gradient formulation with tractions";
-    else if (data->located && !problem_carried_is_here(s->problem->carried, s->problem->mesh))
-        what = "a temperature from a case with another mesh";
-    else if (!device_is_host(mapped_device(s)) &&
-             (has_turns(s) || (data->equation->is_vector && s->problem->mesh->part->is_turned)))
-        what = "a wall of symmetry or a rotation that turns the unknowns of faces, on this device,";
-    else if (o->coarse_device != COARSE_DEVICE_SAME)
-        what = "a second device";
-    if (what == NULL) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT,
-                     "%s is not distributed yet; use the program facet, or leave it to auto", what);
-}
-
-/* Whether the caller asks for one of these words. */
-static int is_tuned(const struct options *o) {
-    return o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
-           o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
-}
-
 int solver_may_rethink(const struct facet_solver *s) {
     const struct options *o = &s->options;
     return !s->settled && o->method == METHOD_AUTO && o->preconditioner == PRECONDITIONER_AUTO &&
-           !is_tuned(o) && s->method == METHOD_CG && s->problem->mesh->part == NULL && is_worth_ordering(s) &&
-           s->system.n_free <= cholesky_reasonable_size();
+           !choice_is_tuned(o) && s->method == METHOD_CG && s->problem->mesh->part == NULL &&
+           choice_may_order(s) && s->system.n_free <= cholesky_reasonable_size();
 }
 
 facet_status solver_turn_direct(struct facet_solver *s, double steps, int *done) {
@@ -643,44 +412,22 @@ facet_status solver_turn_double(struct facet_solver *s, int *done) {
     return make_preconditioner(s, NULL);
 }
 
-/* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
- * has the factor as long as it fits, then AMG. The caller may insist on others. The matrix is assembled only
- * for those who need it, and let go. */
+/* The matrix is assembled only for those who need it, and let go. */
 facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     const struct base_monitor *monitor = &s->context->monitor;
-    const struct options *o = &s->options;
-    int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces,
-        turned = has_turns(s);
-    int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
-    /* Levels of nodes, and of unknowns that are turned, over several processes are PETSc's. */
-    int petsc = o->method == METHOD_PETSC || (o->method == METHOD_AUTO && any && (!hybrid || turned) &&
-                                              team_size(mesh_team(s->problem->mesh)) > 1);
+    struct choice choice;
     int done = 0;
-    struct outlook outlook;
-    TRY(check_part(s));
-    TRY(look(s, &outlook));
-    int gmg =
-        s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
-    int direct = insist || (o->method == METHOD_AUTO && any && !is_tuned(o) && !fgmres && outlook.few &&
-                            s->system.n_free <= cholesky_reasonable_size());
+    TRY(choice_make(s, &choice));
+    const int amg = choice.preconditioner == PRECONDITIONER_AMG;
+    int direct = choice.factor != CHOICE_NO_FACTOR, insist = choice.factor == CHOICE_FACTOR;
     s->settled = 0;
     s->why_factor[0] = '\0';
-    s->method = insist                          ? METHOD_DIRECT
-                : petsc                         ? METHOD_PETSC
-                : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
-                : fgmres                        ? METHOD_FGMRES
-                                                : METHOD_CG;
-    s->preconditioner = insist || (any && petsc) ? PRECONDITIONER_NONE
-                        : !any                   ? o->preconditioner
-                        : !hybrid                ? PRECONDITIONER_AMG
-                        : turned                 ? without_faces(s)
-                        : gmg                    ? PRECONDITIONER_GMG
-                                                 : PRECONDITIONER_PMG;
-    int amg = s->preconditioner == PRECONDITIONER_AMG;
+    s->method = choice.method;
+    s->preconditioner = choice.preconditioner;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
-    if (direct && !insist) status = is_worth_factoring(s, outlook.products, &direct);
+    if (direct && !insist) status = is_worth_factoring(s, choice.products, &direct);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
     if (status != FACET_OK) goto done;
     if (direct || amg) {
@@ -691,7 +438,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
         s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
     }
     begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
-    if (direct) status = try_direct(s, &csr, insist, outlook.products, &done);
+    if (direct) status = try_direct(s, &csr, insist, choice.products, &done);
     if (status == FACET_OK && amg && s->why_factor[0] != '\0')
         status = hdg_assemble(s->hdg, &csr); /* again */
     if (!amg) {

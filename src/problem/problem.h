@@ -436,8 +436,8 @@ const char *solver_shares_note(const struct facet_solver *solver, char *text, si
  */
 void solver_error_at(const struct facet_solver *solver, int32_t cell, int of_change, double *error,
                      double *size);
-/* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
- * place there, before anything is computed. */
+/* method.c: its method, and the preconditioner or factor. solver_check_method (choice.c) refuses the words
+ * that have no place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);
 facet_status solver_choose_method(struct facet_solver *solver);
 /* Whether `auto` may take a factor instead of conjugate gradients when it has seen them; the factor, where so
@@ -457,6 +457,7 @@ struct problem_findings {
     char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
     int64_t unknowns[2];            /* on the trace, and in the cells */
     char conflict[PROBLEM_WHY_BYTES], unresolved[PROBLEM_WHY_BYTES];
+    char solver[2 * PROBLEM_WHY_BYTES]; /* what would solve the system, and why; "": not known */
 };
 /* Everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,

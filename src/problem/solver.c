@@ -9,6 +9,7 @@
 #include "boxsem/boxsem.h"
 #include "mesh/part.h"
 #include "problem/box.h"
+#include "problem/choice.h"
 #include "solve/elsewhere.h"
 #include "solve/multigrid.h"
 
@@ -383,6 +384,11 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     }
     TRY(find_break(s, box, findings->broken, sizeof findings->broken));
     if (box) TRY(box_count_unknowns(s, &data));
+    if (!box && cells) {
+        struct choice choice;
+        choice_foresee(s, &choice);
+        choice_say(&choice, findings->solver, sizeof findings->solver);
+    }
     unknowns[0] = s->system.n_free;
     unknowns[1] = s->system.n_volume;
     if (cells && s->problem->mesh->part != NULL) {
