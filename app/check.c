@@ -189,19 +189,20 @@ static int is_on_axis(const facet_mesh *mesh, const struct mesh_group *part, con
     return 1;
 }
 
-/* ", area 1" of a group of faces; nothing of a share of a mesh, whose ranks have a seam twice. */
+/* ", area 1" of a group of faces; of those at a seam one rank counts each. */
 static facet_status report_area(const facet_mesh *mesh, const struct mesh_group *part, struct text *out) {
     enum { MOST_POINTS = (MESH_MAX_ORDER + 2) * (MESH_MAX_ORDER + 2) };
     facet_status status = FACET_OK;
     struct mesh_rules *rules = NULL;
     double sum = 0.0, x[3 * MOST_POINTS], weights[MOST_POINTS];
-    if (mesh->part != NULL) return FACET_OK;
     TRY(mesh_rules_create(mesh, mesh_is_box(mesh) ? 0 : 2 * mesh->order + 2, 1, &rules));
     for (int32_t i = 0; i < part->count; i++) {
         struct mesh_group_face face = mesh_group_face(mesh, part, i);
+        if (mesh->part != NULL && !mesh->part->owns_face[part->ids[i]]) continue;
         mesh_rules_points(rules, face.cell, face.local, x, weights, NULL);
         for (int p = 0; p < mesh_rules_n(rules, face.cell, face.local); p++) sum += weights[p];
     }
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
     text_printf(out, ", %s %.6g", mesh->dim == 2 ? "length" : "area", sum);
 done:
     mesh_rules_destroy(&rules);
