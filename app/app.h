@@ -85,6 +85,9 @@ void options_describe(unsigned options, struct text *out);
 facet_status solve_command(const struct app_options *options);
 facet_status converge_command(const struct app_options *options);
 facet_status check_command(const struct app_options *options);
+/* The case of a command; what is refused of it is told together with what its mesh contradicts, for which
+ * *context, NULL as yet, is made. */
+facet_status check_read(const struct app_options *options, facet_context **context, struct case_file **file);
 facet_status bench_command(const struct app_options *options);
 facet_status info_command(const struct app_options *options);
 facet_status help_command(const struct app_options *options);

@@ -189,6 +189,26 @@ static int is_on_axis(const facet_mesh *mesh, const struct mesh_group *part, con
     return 1;
 }
 
+/* ", area 1" of a group of faces; of those at a seam one rank counts each. */
+static facet_status report_area(const facet_mesh *mesh, const struct mesh_group *part, struct text *out) {
+    enum { MOST_POINTS = (MESH_MAX_ORDER + 2) * (MESH_MAX_ORDER + 2) };
+    facet_status status = FACET_OK;
+    struct mesh_rules *rules = NULL;
+    double sum = 0.0, x[3 * MOST_POINTS], weights[MOST_POINTS];
+    TRY(mesh_rules_create(mesh, mesh_is_box(mesh) ? 0 : 2 * mesh->order + 2, 1, &rules));
+    for (int32_t i = 0; i < part->count; i++) {
+        struct mesh_group_face face = mesh_group_face(mesh, part, i);
+        if (mesh->part != NULL && !mesh->part->owns_face[part->ids[i]]) continue;
+        mesh_rules_points(rules, face.cell, face.local, x, weights, NULL);
+        for (int p = 0; p < mesh_rules_n(rules, face.cell, face.local); p++) sum += weights[p];
+    }
+    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
+    text_printf(out, ", %s %.6g", mesh->dim == 2 ? "length" : "area", sum);
+done:
+    mesh_rules_destroy(&rules);
+    return status;
+}
+
 /* The groups of cells or of faces, a line each, with what the case (or NULL) says about them. */
 static facet_status report_groups(const facet_mesh *mesh, int dim, const struct case_file *file,
                                   struct text *out) {
@@ -201,6 +221,7 @@ static facet_status report_groups(const facet_mesh *mesh, int dim, const struct 
         if (group->dim != dim) continue;
         TRY(mesh_count_group(mesh, group, &count));
         text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name, report_number_of(count, thing).text);
+        if (dim < mesh->dim) TRY(report_area(mesh, group, out));
         if (dim < mesh->dim && is_on_axis(mesh, group, file))
             text_printf(out, ", on the axis");
         else if (dim < mesh->dim && group->count > 0 && mesh_group_face(mesh, group, 0).is_inner)
@@ -268,6 +289,7 @@ static facet_status check_data(const struct case_file *file, facet_context *cont
                     report_count(unknowns[1]).text);
     if (findings.solver[0]) text_printf(out, "solver    %s\n", findings.solver);
     if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
+    if (run_unused_note(file, note)) report_note(note, out);
     if (findings.conflict[0]) report_note(findings.conflict, out);
     if (findings.unresolved[0]) report_note(findings.unresolved, out);
     report_mismatch(&findings.mismatch, out);
@@ -298,18 +320,27 @@ done:
     return status;
 }
 
+facet_status check_read(const struct app_options *options, facet_context **context, struct case_file **file) {
+    facet_status status = FACET_OK;
+    struct text errors = {0};
+    TRY(gather(
+        case_read_partly(options->arguments[0], options->team, options->n_settings, options->settings, file),
+        &errors));
+    if (errors.length == 0) goto done;
+    if (*file != NULL && *context == NULL) TRY(app_context(options, context));
+    if (*file != NULL) TRY(check_rest(*file, *context, &errors));
+    TRY(base_fail_lines(FACET_ERROR_INPUT, errors.data));
+done:
+    text_free(&errors);
+    return status;
+}
+
 static facet_status check_case(const struct app_options *options, facet_context *context, struct text *out) {
     facet_status status = FACET_OK;
     struct case_file *file = NULL;
     facet_mesh *mesh = NULL;
     struct text errors = {0};
-    TRY(gather(
-        case_read_partly(options->arguments[0], options->team, options->n_settings, options->settings, &file),
-        &errors));
-    if (errors.length > 0) {
-        if (file != NULL) TRY(check_rest(file, context, &errors));
-        TRY(base_fail_lines(FACET_ERROR_INPUT, errors.data));
-    }
+    TRY(check_read(options, &context, &file));
     TRY(run_mesh(file, context, 0, &mesh));
     for (const struct case_file *f = file; mesh != NULL && f != NULL; f = f->next) {
         text_printf(out, "case      %s%s%s%s%s\n", f->path, f->name ? ", " : "", f->name ? f->name : "",

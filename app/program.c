@@ -40,8 +40,10 @@ static facet_status print_overview(void) {
         "    exact: sin(pi*x)*sin(pi*y)\n\n"
         "'%s help input' explains all keys of a case and the functions of expressions, as docs/input.md "
         "does;\n'%s COMMAND --help' tells more about a command.\n\n"
-        "Exit status: 0 done; 1 the solve did not converge; 2 the input is wrong; 3 the machine failed "
-        "(memory,\ndevice, file); 130 interrupted (143: by SIGTERM).\n",
+        "Exit status: 0 done; 1 the solve did not converge, or a result is not to be trusted, which the "
+        "message "
+        "names;\n2 the input is wrong; 3 the machine failed (memory, device, file); 130 interrupted (143: by "
+        "SIGTERM).\n",
         launch->runner, launch->program, launch->program, launch->program);
     return put(&out);
 }

@@ -93,6 +93,7 @@ void report_header(const struct run *run, struct text *out) {
     if (run_note(run, RUN_NOTE_PMG, note)) text_printf(out, "          %s\n", note);
     if (run_note(run, RUN_NOTE_HOST, note)) text_printf(out, "          %s\n", note);
     if (run_note(run, RUN_NOTE_HIDDEN, note)) text_printf(out, "note      %s\n", note);
+    if (run_note(run, RUN_NOTE_UNUSED, note)) report_note(note, out);
 }
 
 static void put_solver(const struct run *run, struct text *out) {

@@ -80,7 +80,7 @@ facet_status solve_command(const struct app_options *options) {
     int n = 0, n_cases = 0;
     double begun = base_seconds();
     TRY(check_output(options->output));
-    TRY(case_read(options->arguments[0], options->team, options->n_settings, options->settings, &file));
+    TRY(check_read(options, &context, &file));
     for (const struct case_file *f = file; f != NULL; f = f->next) n_cases++;
     if (n_cases > 1 && options->output)
         FAIL(FACET_ERROR_INPUT,

@@ -121,7 +121,7 @@ output: {file: a.vtu}
         self.assertTrue(notes[0].startswith("operator mapped: tensor needs"), notes)
         for key in ("title", "parameters", "overrides", "files"):
             self.assertNotIn(key, self.solve(quads))
-        hidden = EXACT + "parameters: {t: 2}\n"
+        hidden = EXACT + "parameters: {t: 2}\nreaction: t\n"
         self.assertEqual(self.solve(hidden)["notes"], ["t in expressions is the parameter of the case, not the time"])
         self.assertIn("note      t in expressions", self.run_program("check", self.write(hidden)).stdout)
         self.run_program("converge", self.write(case), "--json", "rows.json", "--refine", "0:1")
@@ -621,9 +621,63 @@ class Machine(Program):
 
 
 class Others(Program):
+    def test_parameters_that_nothing_uses(self):
+        case = BOX + "parameters: {ho: 2, two: 2*ho, spare: 1}\nsource: two\nboundary: [{on: rest, dirichlet: 0}]\n"
+        note = "parameter 'spare' is used by no expression"
+        self.assertEqual(self.solve(case)["notes"], [note])
+        for command in ("solve", "check"):
+            self.assertIn(note, self.run_program(command, "case.yaml").stdout)
+        used = self.solve(case.replace(", spare: 1", ""), "--set", "parameters.ho=3", "--set", "parameters.new=1",
+                          "--set", "reaction=new")
+        self.assertNotIn("notes", used)
+        for text, name, words in ((case, "hO", "did you mean 'ho'?"), (case, "zzz", "its parameters are: ho, two, spare"),
+                                  (EXACT, "k", "it has no parameters")):
+            self.refused(text, f"--set parameters.{name}: the file has no parameter '{name}'", words,
+                         arguments=("--set", f"parameters.{name}=5"))
+        chain = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 2]}}
+parameters: {a: 1, b: 1, c: 1}
+cases:
+  - {equation: diffusion, exact: a*x}
+  - {equation: diffusion, exact: b*y}
+"""
+        first, second = self.solve(chain)["cases"]
+        self.assertEqual(first["notes"], ["parameter 'c' is used by no expression"])
+        self.assertNotIn("notes", second)
+
+    def test_sides_that_are_meant(self):
+        for dim, name, side in ((2, "left", "xmin"), (2, "top", "ymax"), (3, "top", "zmax"), (3, "front", "ymin")):
+            text = f"""mesh: {{box: {{lower: {[0] * dim}, upper: {[1] * dim}, cells: {[2] * dim}}}}}
+equation: diffusion
+boundary: [{{on: {name}, dirichlet: 0}}, {{on: rest, neumann: 0}}]
+values: [{{name: far, field: u, at: {[3] * dim}}}]
+"""
+            for command in ("solve", "check"):  # with what the mesh says
+                self.refused(text, f'did you mean "{side}"?', "lies outside the mesh", command=command)
+
+    def test_advice_for_solves_that_fail(self):
+        plate = """mesh: {box: {lower: [0, 0, 0], upper: [0.1, 0.1, 0.02], cells: [4, 4, 1], shape: hex}}
+equation: elasticity
+material: {E: 210e9, nu: 0.3}
+boundary:
+  - {on: xmin, spring: 100}
+  - {on: zmax, traction: [0, 0, -1e6]}
+  - {on: zmin, traction: [0, 0, 1e6]}
+  - {on: rest, traction: [0, 0, 0]}
+"""
+        said = self.refused(plate, "is not trusted", "make it stiffer", "leave it out", status=1).stderr
+        self.assertNotIn("method: direct", said)
+        bar = """mesh: {box: {lower: [0, 0], upper: [4, 1], cells: [16, 4], shape: triangle}}
+equation: elasticity
+material: {E: 1, nu: 0.3}
+boundary: [{on: xmin, fixed: true}, {on: rest, traction: [0, -1]}]
+discretization: {formulation: gradient}
+solver: {max_iterations: 3}
+"""
+        self.refused(bar, "did not converge", "use discretization.formulation: symmetric", status=1)
+
     def test_check(self):
         said = self.run_program("check", self.write(BOX + "boundary: [{on: xmin, neumann: y}, {on: rest, dirichlet: 0}]\n")).stdout
-        for word in ("32 triangle", "56 faces", "xmin", "neumann: y", "dirichlet: 0", "area 1", f"{44 * 4} on the trace"):
+        for word in ("32 triangle", "56 faces", "xmin", "neumann: y", "dirichlet: 0", "area 1", "4 faces, length 1, neumann", f"{44 * 4} on the trace"):
             self.assertIn(word, said)
         said = self.run_program("check", os.path.join(SOURCE, "tests/meshes/annulus_3_41.msh")).stdout
         for word in ("order 3", "3 curved", "inner", "ring"):

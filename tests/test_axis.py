@@ -449,7 +449,7 @@ class Refused(Axis):
 
     def test_report(self):
         done = self.run_program("check", self.write(box("quad") + AXIS + "equation: diffusion\nexact: x\n"))
-        self.assertRegex(done.stdout, r"xmin +2 faces, on the axis")
+        self.assertRegex(done.stdout, r"xmin +2 faces, length 1, on the axis")
 
 
 if __name__ == "__main__":

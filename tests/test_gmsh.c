@@ -447,7 +447,8 @@ static void test_refused_texts(void **state) {
     } cases[] = {
         {"", "text is not a Gmsh file: it is empty"},
         {"solid part\n", "text is not a Gmsh file: it is an STL surface"},
-        {"$NOD\n1\n", "text is not a Gmsh file: it is a Gmsh mesh of version 1; convert it with Gmsh"},
+        {"$NOD\n1\n", "text is a Gmsh mesh of version 1, which is not read (versions 2.2 and 4.1 are); "
+                      "convert it with Gmsh"},
         {"hello\n", "text is not a Gmsh file: it does not begin with $MeshFormat"},
         {"$MeshFormat\n1 0 8\n$EndMeshFormat\n", "text:2: MSH 1 is not supported"},
         {"$MeshFormat\n4.1 0 4\n$EndMeshFormat\n", "text:2: expected numbers of 8 bytes, found 4"},

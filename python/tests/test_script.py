@@ -332,6 +332,8 @@ values:
     def test_case_step_by_step(self):
         far = [facet.solve(text=self.TEXT, set={"parameters.k": k}).values["far"] for k in (1, 2)]
         np.testing.assert_allclose(far, [2 / 2, 3 / 4], rtol=1e-9)
+        with self.assertRaisesRegex(facet.InputError, "no parameter 'K'.*did you mean 'k'"):
+            facet.solve(text=self.TEXT, set={"parameters.K": 5})
         case = facet.Case(text=self.TEXT, set=["parameters.k=3"])
         self.assertEqual(case.parameters, {"k": 3.0, "f": 4.0})
         self.assertIn("A plate", repr(case))

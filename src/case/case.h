@@ -116,7 +116,9 @@ struct case_file {
     const char *title;
     int n_parameters;
     struct expr_parameter *parameters;
-    int n_settings; /* what --set gave, in its order */
+    const char *unused; /* "'a', 'b'": parameters that no expression of the file uses; NULL: none. Of a chain
+                           the first has them */
+    int n_settings;     /* what --set gave, in its order */
     struct case_setting {
         const char *key, *value;
     } * settings;

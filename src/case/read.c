@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "case/reader.h"
 #include "mesh/foreign.h"
+#include "mesh/mesh.h"
 
 /* ------------------------------------------------------------------------------------------ getters */
 
@@ -85,7 +86,9 @@ void reader_check_side(struct reader *r, const struct tree_node *node, const cha
     for (int i = 0; i < n; i++)
         if (!strcmp(sides[i], node->text)) return;
     if (allow_rest) sides[n++] = "rest";
-    const char *nearest = guess_nearest(node->text, n, sides);
+    const char *nearest = guess_nearest(node->text, n, sides), *meant = mesh_side_meant(r->dim, node->text);
+    for (int i = 0; meant && i < n; i++)
+        if (!strcmp(sides[i], meant)) nearest = meant;
     for (int i = 0; i < n; i++) issues_append(known, sizeof known, sides[i]);
     issues_add(r->issues, node, "%s: the box has no side \"%s\"%s; known here: %s%s%s%s", name,
                issues_word(node->text).text,
@@ -231,8 +234,8 @@ static void check_contents(struct reader *r, const struct tree_node *node, const
     if (n == 0)
         issues_add(r->issues, node, "mesh.file: \"%s\" is empty", issues_word(node->text).text);
     else if (!memmem(head, n, "$MeshFormat", 11) && foreign_identify(node->text, head, n, 1, &is))
-        issues_add(r->issues, node, "mesh.file: \"%s\" is %s, not a Gmsh mesh%s%s",
-                   issues_word(node->text).text, is.what, is.advice[0] ? "; " : "", is.advice);
+        issues_add(r->issues, node, "mesh.file: \"%s\" is %s%s%s%s", issues_word(node->text).text, is.what,
+                   is.is_old ? FOREIGN_OLD : ", not a Gmsh mesh", is.advice[0] ? "; " : "", is.advice);
 }
 
 /* The mesh is read later; that its file can be opened is checked here, where its place in the case is known.
@@ -493,6 +496,7 @@ static facet_status read_bytes(const char *path, const char *bytes, size_t n_byt
     TRY(schema_check(&tree, &issues));
     if (tree.root && !tree.root->bad)
         TRY(tree_find(tree.root, "cases") ? read_chain(&reader) : read_everything(&reader));
+    if (tree.root && !has_bad(tree.root)) TRY(reader_check_parameters(&reader)); /* what is bad is not read */
     TRY(issues_status(&issues));
 done:
     if (status == FACET_OK ||

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/guess.h"
 #include "base/memory.h"
 #include "case/reader.h"
 
 #define NAME_BYTES     64
 #define MAX_PARAMETERS 1000 /* names are looked up one by one */
+#define UNUSED_BYTES   256  /* of the names that a note has room for */
 
 /* ------------------------------------------------------------------------------------------ expressions */
 
@@ -26,6 +28,13 @@ static const char *comma_hint(const struct tree_node *node) {
     return open > 0 && !node->quoted ? "; quote an expression that contains a comma" : "";
 }
 
+/* The parameters that a text reads are marked, those of a text with a mistake as well. */
+static void mark_parameters(const struct reader *r, const char *text) {
+    const struct tree_node *map = reader_get(r->tree->root, "parameters");
+    for (int i = 0; map && map->kind == TREE_MAP && i < map->n; i++)
+        if (!map->keys[i]->used) map->keys[i]->used = expr_reads(text, map->keys[i]->text);
+}
+
 /* Compiles the text; if it is constant, its value must exist and lie within the bounds of `row` (NULL: no
  * bounds). */
 static facet_status check_expression(struct reader *r, const struct tree_node *node, const char *row,
@@ -34,6 +43,7 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
     struct expr *expr = NULL;
     const double origin[3] = {0, 0, 0};
     constant->is_constant = 0;
+    mark_parameters(r, text);
     status = expr_compile(text, r->file->n_parameters, r->file->parameters, &expr);
     if (status == FACET_OK && r->dim > 0 && expr_n_coordinates(expr) > r->dim)
         status = base_fail(FACET_ERROR_INPUT, "a box of %d dimensions has no %c", r->dim,
@@ -104,6 +114,7 @@ static facet_status read_parameter(struct reader *r, const struct tree_node *map
     const double origin[3] = {0, 0, 0};
     struct expr *expr = NULL;
     char hint[2 * NAME_BYTES] = "";
+    mark_parameters(r, node->text);
     status = expr_compile(node->text, r->file->n_parameters, r->file->parameters, &expr);
     if (status == FACET_OK && !expr_is_constant(expr, NULL))
         status = base_fail(FACET_ERROR_INPUT, "must be a number, or an expression of parameters before it");
@@ -149,6 +160,47 @@ facet_status reader_read_parameters(struct reader *r) {
             TRY(read_parameter(r, map, i, &parameter.value));
         r->file->parameters[r->file->n_parameters++] = parameter;
     }
+done:
+    return status;
+}
+
+/* Whether a name was added to the file by --set parameters.NAME. */
+static int is_made_up(const struct tree_node *key) {
+    return key->setting && strncmp(key->setting, "parameters.", 11) == 0;
+}
+
+static void refuse_parameter(struct reader *r, const struct tree_node *map, const struct tree_node *key) {
+    char known[UNUSED_BYTES] = "";
+    struct guess guess = guess_begin(key->text);
+    for (int i = 0; i < map->n; i++) {
+        if (is_made_up(map->keys[i])) continue;
+        guess_consider(&guess, map->keys[i]->text);
+        issues_append(known, sizeof known, map->keys[i]->text);
+    }
+    issues_add(r->issues, key, "the file has no parameter '%s', and no expression that uses it; %s%s%s",
+               issues_word(key->text).text,
+               guess.nearest ? "did you mean '"
+               : known[0]    ? "its parameters are: "
+                             : "it has no parameters",
+               guess.nearest ? guess.nearest : known, guess.nearest ? "'?" : "");
+}
+
+facet_status reader_check_parameters(struct reader *r) {
+    facet_status status = FACET_OK;
+    char names[UNUSED_BYTES] = "";
+    const struct tree_node *map = reader_get(r->tree->root, "parameters");
+    if (!map || map->kind != TREE_MAP) goto done;
+    for (int i = 0; i < map->n; i++) {
+        const struct tree_node *key = map->keys[i];
+        char quoted[NAME_BYTES];
+        if (key->used || key->bad) continue;
+        snprintf(quoted, sizeof quoted, "'%s'", issues_word(key->text).text);
+        if (is_made_up(key))
+            refuse_parameter(r, map, key);
+        else
+            issues_append(names, sizeof names, quoted);
+    }
+    if (names[0]) TRY(tree_copy(r->tree, names, strlen(names), &r->file->unused));
 done:
     return status;
 }

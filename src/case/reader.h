@@ -49,6 +49,9 @@ facet_status reader_copy_expression(struct reader *r, const struct tree_node *no
                                     const char *name, struct case_text *out,
                                     struct reader_constant *constant);
 facet_status reader_read_parameters(struct reader *r);
+/* When all cases are read: a parameter that no expression uses is refused where --set has made its name up,
+ * and else listed in the file, for a note. */
+facet_status reader_check_parameters(struct reader *r);
 facet_status reader_read_data(struct reader *r);
 facet_status reader_read_boundary(struct reader *r);
 facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization);

@@ -156,6 +156,7 @@ enum run_note {
     RUN_NOTE_MISMATCH,   /* boundary data contradict the exact solution */
     RUN_NOTE_BROKEN,     /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,     /* parameters have the names of the time or of the normal */
+    RUN_NOTE_UNUSED,     /* parameters are used by no expression */
     RUN_NOTE_SHARE,      /* a group of cells has a larger error than the whole */
     RUN_NOTE_MOVED,      /* points were moved to the boundary */
     RUN_NOTE_OUTSIDE,    /* points of a line lie outside the mesh */
@@ -178,6 +179,7 @@ const char *run_potential_note(const struct run *run, int i, char text[RUN_NOTE_
 const char *run_potential_mark(const struct run *run, int i, char text[RUN_NOTE_BYTES]);
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]);
 const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
+const char *run_unused_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
 
 /* run_json.c: the object of `facet solve --json`. rates: orders to be written beside the errors (a NaN is
  * left out), or NULL. */

@@ -29,6 +29,14 @@ const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYT
     return text;
 }
 
+const char *run_unused_note(const struct case_file *file, char text[RUN_NOTE_BYTES]) {
+    if (file->unused == NULL) return NULL;
+    const int several = strchr(file->unused, ',') != NULL;
+    snprintf(text, RUN_NOTE_BYTES, "parameter%s %s %s used by no expression", several ? "s" : "",
+             file->unused, several ? "are" : "is");
+    return text;
+}
+
 int run_is_flux(const struct run *run, const struct run_value *value) {
     return strcmp(value->wanted->field, physics_of(run->file->equation)->through) == 0;
 }
@@ -160,6 +168,7 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
         return text[0] ? text : NULL;
     }
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
+    if (which == RUN_NOTE_UNUSED) return run_unused_note(run->file, text);
     if (run->solver == NULL) return NULL;
     return solver_note(run->solver, of_solver[which], text, RUN_NOTE_BYTES);
 }

@@ -98,6 +98,11 @@ static const char elastic_example[] =
     "  - {name: reaction, field: traction, take: integral, on: xmin}  # the force of the support\n"
     "```\n"
     "\n"
+    "A torque T about the z axis on a flat side is a traction that grows with the distance from the axis:\n"
+    "`traction: [-c*y, c*x, 0]` with `parameters: {c: T/J}` and J the integral of x^2 + y^2 over that side\n"
+    "(R^4 pi/2 of a disk of radius R; about another axis, x - x0 and y - y0), in Python\n"
+    "`x, weights, *_ = mesh.quadrature(4, on=\"end\"); J = weights @ (x[:, 0]**2 + x[:, 1]**2)`.\n"
+    "\n"
     "The moment of a reaction is no value. Where all loads are known it is minus theirs, since what "
     "supports\n"
     "take balances them; where several supports share it, it is an integral of one's own, in Python:\n"
@@ -152,7 +157,15 @@ static const char rules[] =
     "- `--set key=value` on the command line overrides a value before anything is checked: parts of the key\n"
     "  are joined by dots, items of lists are numbers from 0, the value is YAML:\n"
     "  `--set discretization.degree=4`, `--set boundary.0.dirichlet=x`, `--set 'mesh.box.cells=[8, 8]'`.\n"
-    "  Keys that are missing are added.\n"
+    "  Keys that are missing are added, but no parameter that neither the file nor an expression has.\n"
+    "- Units are the user's: lengths, forces and the rest need only belong together (m, N, Pa; or mm, N,\n"
+    "  MPa).\n"
+    "\n"
+    "What `mesh.refine` and the degree do not show is the error of the geometry: a mesh of order g is a "
+    "body\n"
+    "of its own, whose curved cells are split as they are. Whether a curved boundary is resolved shows a "
+    "mesh\n"
+    "that is made anew, with a higher order (`gmsh -order 3`) or smaller cells.\n"
     "\n";
 
 static const char expressions[] =
@@ -173,6 +186,8 @@ static const char *const remarks[] = {
     "smooth inside every cell. A kink (`abs`, `min`, `max`, `if`) is seen only along the borders of cells,\n"
     "where the mesh has to follow it; inside a cell the jump of the flux would be missing from the source,\n"
     "and the solution would be another one.\n",
+    "A table of data has no place in a case file. In Python a function is data as well:\n"
+    "`conductivity=lambda x: np.interp(x[:, 0], positions, values)` ([python.md](python.md)).\n",
     "A value that is not finite where it is needed (a division by zero, the logarithm of a negative number)\n"
     "is an error that names the operation and the point.\n",
 };
@@ -180,7 +195,10 @@ static const char *const remarks[] = {
 static const char results[] =
     "## The results as JSON\n"
     "\n"
-    "`facet solve CASE --json FILE` (or `-`) writes one object; a key that does not apply is left out.\n"
+    "`facet solve CASE --json FILE` (or `-`) writes one object; a key that does not apply is left out. Exit\n"
+    "status 1 says that the solve did not converge or is not to be trusted as a whole, and has no `values`, "
+    "or\n"
+    "that one of them is not to be trusted, which the message and `notes` name.\n"
     "\n"
     "| key | what it holds |\n"
     "|---|---|\n"

@@ -21,6 +21,7 @@ struct tree_node {
     const char *setting; /* the key of the setting it came from, or NULL */
     int quoted;          /* scalar: not a plain one */
     int bad;             /* an issue was reported for this node as a whole: say no more about it */
+    int used;            /* the name of a parameter: an expression has it */
     const char *text;    /* scalar: NUL-terminated, without NULs inside */
     int n, capacity;
     struct tree_node **items; /* list and map: n values */

@@ -145,6 +145,7 @@ static void advise(enum advice advice, const char *path, struct foreign *found) 
     const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     snprintf(stem, sizeof stem, "%.*s", dot && dot > name ? (int)(dot - path) : (int)strlen(path), path);
     found->becomes_mesh = advice >= MESH_IT && advice <= OLD_GMSH;
+    found->is_old = advice == OLD_GMSH;
     text[0] = '\0';
     switch (advice) {
     case NOTHING:

@@ -12,7 +12,9 @@ struct foreign {
     const char *what;                  /* "STEP geometry" */
     char advice[FOREIGN_ADVICE_BYTES]; /* "mesh it with Gmsh: gmsh -3 part.step -o part.msh"; "" for none */
     int becomes_mesh;                  /* the advice leads to a mesh */
+    int is_old;                        /* a mesh of Gmsh, of a version that is not read */
 };
+#define FOREIGN_OLD ", which is not read (versions 2.2 and 4.1 are)"
 /* 1 when the file is known; bytes: its beginning, n of them. by_name: its name may tell. A Gmsh mesh is known
  * too. */
 int foreign_identify(const char *path, const char *bytes, size_t n, int by_name, struct foreign *found);

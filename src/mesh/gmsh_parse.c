@@ -250,7 +250,8 @@ static facet_status refuse_foreign(const struct gmsh_scanner *s) {
     if (n == 0) return base_fail(FACET_ERROR_INPUT, "%s is not a Gmsh file: it is empty", s->path);
     if (memmem(s->begin, head, "$MeshFormat", 11) || !foreign_identify(s->path, s->begin, n, 1, &is))
         return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s is not a Gmsh file: it is %s%s%s", s->path, is.what,
+    return base_fail(FACET_ERROR_INPUT, "%s is %s%s%s%s%s", s->path,
+                     is.is_old ? "" : "not a Gmsh file: it is ", is.what, is.is_old ? FOREIGN_OLD : "",
                      is.advice[0] ? "; " : "", is.advice);
 }
 

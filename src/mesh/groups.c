@@ -97,6 +97,14 @@ const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const ch
     return NULL;
 }
 
+const char *mesh_side_meant(int dim, const char *word) {
+    static const char *const words[6] = {"left", "right", "front", "back", "bottom", "top"};
+    static const char *const sides[6] = {"xmin", "xmax", "ymin", "ymax", "zmin", "zmax"};
+    for (int i = 0; i < 6; i++)
+        if (strcmp(words[i], word) == 0) return dim == 3 || i < 2 ? sides[i] : i < 4 ? NULL : sides[i - 2];
+    return NULL;
+}
+
 const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
                             char text[MESH_HINT_BYTES]) {
     struct guess guess = guess_begin(name);
@@ -104,6 +112,8 @@ const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *
         if ((dim < 0 || mesh->groups[g].dim == dim) && mesh->groups[g].dim >= mesh->dim - 1)
             guess_consider(&guess, mesh->groups[g].name);
     if (also != NULL) guess_consider(&guess, also);
+    const char *side = mesh_side_meant(mesh->dim, name);
+    if (side != NULL && mesh_find_group(mesh, side, mesh->dim - 1) != NULL) guess.nearest = side;
     text[0] = '\0';
     if (guess.nearest != NULL) snprintf(text, MESH_HINT_BYTES, "; did you mean '%s'?", guess.nearest);
     return text;

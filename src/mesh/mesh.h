@@ -221,6 +221,8 @@ struct mesh_group_face mesh_group_face(const struct facet_mesh *mesh, const stru
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim);
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */
 void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int text_bytes);
+/* The side of a box that a word means, left, right, bottom, top, front (ymin) or back (ymax); else NULL. */
+const char *mesh_side_meant(int dim, const char *word);
 /* "; did you mean 'inlet'?", for a name that is none of them; "" when none is near. dim: -1 for all groups;
  * also: one more known word, or NULL. Answers with text. */
 #define MESH_HINT_BYTES 96

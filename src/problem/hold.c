@@ -10,6 +10,8 @@
 /* What is firmer than this part of the stiffness of the body is not to blame. */
 #define WEAK 1e-6
 
+static const char spring[] = "the spring";
+
 /* The largest of the numbers of a field; 0 where there is none, or it varies. */
 static double largest_number(const struct field *field) {
     double value, largest = 0.0;
@@ -59,7 +61,7 @@ facet_status problem_hold_text(const struct problem *p, const struct problem_res
     text[0] = '\0';
     for (int i = 0; i < p->n_conditions; i++) {
         const struct problem_condition *c = &p->conditions[i];
-        keep_softer(largest_number(c->spring), "the spring", c->part, NULL, &softest);
+        keep_softer(largest_number(c->spring), spring, c->part, NULL, &softest);
         if (c->kind == HDG_ROBIN) keep_softer(largest_number(c->a), "robin a", c->part, NULL, &softest);
     }
     for (int i = 0; i < p->n_contacts; i++)
@@ -71,9 +73,13 @@ facet_status problem_hold_text(const struct problem *p, const struct problem_res
     for (int d = 0; d < p->mesh->dim; d++) length = fmax(length, size.upper[d] - size.lower[d]);
     if (!(softest.size * length < WEAK * most)) return FACET_OK;
     snprintf(text, bytes,
-             "the softest support is %s: %.3g, which is %.1e of the %s over the size of the body",
+             "the softest support is %s: %.3g, which is %.1e of the %s over the size of the body%s",
              softest.name, softest.size, softest.size * length / most,
-             r->mu[0] != NULL ? "shear modulus" : "conductivity");
+             r->mu[0] != NULL ? "shear modulus" : "conductivity",
+             strncmp(softest.name, spring, strlen(spring)) == 0
+                 ? ": make it stiffer, or, where the loads are in balance, leave it out: a "
+                   "body that nothing holds is solved up to its rigid motions"
+                 : "");
 done:
     return status;
 }

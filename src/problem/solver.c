@@ -230,13 +230,25 @@ static facet_status find_unresolved(struct facet_solver *s) {
                                    s->operator_used == OPERATOR_TENSOR, s->unresolved, sizeof s->unresolved);
 }
 
-/* Adds to the message of a solve that failed what may be the cause. */
+/* What may help a solve that failed, which is not what it has used. */
+static const char *advice(const struct facet_solver *s) {
+    if (s->method == METHOD_DIRECT) return "";
+    if (s->resolved.data.equation->is_vector && s->options.formulation == FORMULATION_GRADIENT)
+        return "; in the formulation gradient iterations may stall under tractions: use "
+               "discretization.formulation: symmetric";
+    if (s->report.error > s->report.residual)
+        return "; large penalties (Robin coefficients, springs) hide all else from a residual: "
+               "solver.method: direct";
+    return "";
+}
+
+/* Adds to the message of a solve that failed what may be the cause, and what may help. */
 static facet_status blame_support(const struct facet_solver *s, facet_status status) {
     char message[BASE_MESSAGE_BYTES], hold[PROBLEM_WHY_BYTES];
     if (status != FACET_NOT_CONVERGED || s == NULL) return status;
     snprintf(message, sizeof message, "%s", base_message());
     const int known = problem_hold_text(s->problem, &s->resolved, hold, sizeof hold) == FACET_OK && hold[0];
-    return base_fail(status, "%s%s%s", message, known ? "; " : "", known ? hold : "");
+    return base_fail(status, "%s%s%s%s", message, advice(s), known ? "; " : "", known ? hold : "");
 }
 
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,

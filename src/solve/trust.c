@@ -161,15 +161,12 @@ double solve_tolerance(double rtol, double heaviest) {
 static facet_status distrust(struct solve_report *report) {
     report->converged = 0;
     report->reason = "not trusted: the error is far above the residual";
-    return base_fail(
-        FACET_NOT_CONVERGED,
-        "the solution is not trusted: its relative error is about %.1e, and its residual %.1e "
-        "(%d iterations): something holds it so weakly that rounding decides (a small reaction, "
-        "Robin coefficient or support, a very slender body, coefficients that jump by many "
-        "orders of magnitude, a tau far from K/h); hold it more firmly, or scale the problem. Large "
-        "penalties (Robin coefficients, springs) hide all else from a residual: solver.method: "
-        "direct",
-        report->error, report->residual, report->iterations);
+    return base_fail(FACET_NOT_CONVERGED,
+                     "the solution is not trusted: its relative error is about %.1e, and its residual %.1e "
+                     "(%d iterations): something holds it so weakly that rounding decides (a small reaction, "
+                     "Robin coefficient or support, a very slender body, coefficients that jump by many "
+                     "orders of magnitude, a tau far from K/h); hold it more firmly, or scale the problem",
+                     report->error, report->residual, report->iterations);
 }
 
 static int is_small(double error, double rtol) {
