@@ -43,9 +43,9 @@ def draw_solver(rng, p):
         solver["cycle"] = rng.choice("VWF")
     if chosen == "gmg" and rng.random() < 0.4:
         solver["smoother"] = rng.choice(("patches", "additive", "point", "jacobi", "chebyshev")
-                                        if p["method"] == "continuous" else ("faces", "cells", "vertices", "fsai"))
+                                        if p["method"] == "continuous" else ("faces", "fsai"))
     elif chosen == "pmg" and rng.random() < 0.3:
-        solver["smoother"] = rng.choice(("faces", "cells"))
+        solver["smoother"] = "faces"
     if p.get("spin"):  # bodies of revolution have no single precision
         solver.pop("precision", None)
     if p["shape"] in ("prism", "pyramid", "mixed") and solver.get("smoother") in ("cells", "vertices"):
