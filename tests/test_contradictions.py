@@ -139,7 +139,7 @@ boundary: [{on: xmin, dirichlet: "if(y < 0.5, 1, 2)"}, {on: rest, neumann: 0}]
 
     def refuse_huge(self, case, *arguments):
         done = self.run_program("solve", self.write(case), *arguments, status=2)
-        self.assertIn("1e+140 (use other units)", done.stderr, case)
+        self.assertRegex(done.stderr, r"1e\+140( \(|.*; )use other units", case)
 
     def test_huge_data(self):
         """Squares of 1e300 are infinite: refused by every datum, as a number, an expression and over elements of all

@@ -209,7 +209,7 @@ static void bodies_take_few_iterations(void **state) {
                     assert_string_equal(last, "rigid");
                 }
                 int rounding = l == 2 ? 2 + counts[0] / 2 : 2;
-                if (!(counts[0] <= 40 && counts[1] <= counts[0] + rounding && counts[2] <= 65 &&
+                if (!(counts[0] <= 40 && counts[1] <= counts[0] + rounding && counts[2] <= 70 &&
                       counts[3] <= 40))
                     fail_msg(
                         "%s, degree %d, lambda %s: %d iterations, %d in mixed precision, %d with normals, "
