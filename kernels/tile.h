@@ -26,13 +26,23 @@ struct tile_scale {
     const double *of_cells;
 };
 
+/* Points of a cell: products of n[d] points x[d] of [0, 1] of every direction; one, 0, from dim on. */
+struct tile_points {
+    int n[3];
+    const double *x[3];
+};
+/* The place of a point on its line, which has those of all cells of a direction, and their number there. */
+EVERYWHERE int64_t tile_on_line(const struct tile_points *p, int d, int at, int i) {
+    return (int64_t)at * p->n[d] + i;
+}
+
 /* Nodes of a program that depend on one coordinate and were computed before: OP_GIVEN, with slots of their
- * own. */
+ * own. Values are followed by first and second derivatives, as far as the program has derivatives. */
 #define TILE_LINES 8
 struct tile_lines {
     int n;
     int node[TILE_LINES], direction[TILE_LINES];
-    const double *values[TILE_LINES]; /* the points of all cells of the direction */
+    const double *values[TILE_LINES]; /* at the points of all cells of the direction */
 };
 
 /* What is made of a program at a point: its value; and its gradient; or its value and its Laplacian. */
@@ -105,21 +115,16 @@ EVERYWHERE double tile_trace_at(const struct tile_plan *t, const int at[3], int 
     }
     return sum;
 }
-/* Where the points of a face lie among those of its cell, and its measure with the weights there. */
-EVERYWHERE int64_t tile_face_point(const struct tile_plan *t, const int at[3], int n_points,
-                                   const double *weights, int d, int side, int64_t i, double *weight) {
-    int64_t place = 0, step = 1;
-    *weight = 1.0;
-    for (int e = 0; e < t->dim; e++, step *= n_points) {
-        if (e == d) {
-            place += side ? (n_points - 1) * step : 0;
-            continue;
-        }
-        place += i % n_points * step;
-        *weight *= tile_width(t, e, at) * weights[i % n_points];
+/* The measure of a face with the weights of point i. */
+EVERYWHERE double tile_face_weight(const struct tile_plan *t, const int at[3], int n_points,
+                                   const double *weights, int d, int64_t i) {
+    double weight = 1.0;
+    for (int e = 0; e < t->dim; e++) {
+        if (e == d) continue;
+        weight *= tile_width(t, e, at) * weights[i % n_points];
         i /= n_points;
     }
-    return place;
+    return weight;
 }
 /* The node that is number i of a cell, of all nodes. */
 EVERYWHERE int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3], const int at[3],

@@ -1,12 +1,126 @@
 /* Expressions: the loops of kernels/expression_block.h, which the compiler turns into vector instructions.
  * A sine takes some 35 operations, so that AVX2 could do one in a nanosecond; bench `expressions` reports
  * where we are. */
-#include "kernels/simd/lane.h"
+#include <omp.h>
 
 #include "kernels/expression_block.h"
+#include "kernels/simd/lane.h"
+#include "kernels/tile.h"
 
 void OF(expression)(const struct expression_plan *plan, int64_t n, const double *x, const double *normals,
                     double *work) {
     const struct block block = {plan, (int)n, x, normals, work};
     evaluate_block(&block);
+}
+
+/* ------------------------------------------------------------------------------------- tiles */
+
+/* Where in a tile the next point is. */
+struct place {
+    const struct tile_plan *t;
+    const struct tile_points *points;
+    int i[3], at[3];
+    int64_t cell;
+};
+
+static struct place place_of(const struct tile_plan *t, const struct tile_points *points, int64_t size,
+                             int64_t number) {
+    struct place p = {.t = t, .points = points, .cell = t->first + number / size};
+    number %= size;
+    for (int d = 0; d < t->dim; number /= points->n[d++]) p.i[d] = (int)(number % points->n[d]);
+    tile_at(t, p.cell, p.at);
+    return p;
+}
+
+/* On by so many points, which do not go beyond their row. */
+static void move_on(struct place *p, int many) {
+    p->i[0] += many;
+    for (int d = 0; p->i[d] == p->points->n[d];) {
+        p->i[d++] = 0;
+        if (d < p->t->dim)
+            p->i[d]++;
+        else {
+            tile_at(p->t, ++p->cell, p->at);
+            return;
+        }
+    }
+}
+
+/* What lines know of so many points of a row, from number `first` of a block on. */
+static void take_lines(const struct place *p, const struct expression_plan *plan,
+                       const struct tile_lines *lines, int first, int many, double *work) {
+    for (int l = 0; l < lines->n; l++) {
+        const int d = lines->direction[l], rows[3] = {0, 1 + d, 4 + expression_pair(d, d)};
+        const double *values = lines->values[l] + tile_on_line(p->points, d, p->at[d], p->i[d]);
+        for (int order = 0; order <= plan->order;
+             order++, values += (int64_t)p->t->cells[d] * p->points->n[d]) {
+            double *row = work + expression_row(plan, lines->node[l], rows[order]) + first;
+            for (int i = 0; i < many; i++) row[i] = values[d == 0 ? i : 0];
+        }
+    }
+}
+
+/* The points from here on, row by row. */
+static void fill_points(struct place p, const struct expression_plan *plan, const struct tile_lines *lines,
+                        int many, double *x, double *work) {
+    const int dim = p.t->dim;
+    for (int done = 0, some; done < many; done += some, move_on(&p, some)) {
+        const int left = p.points->n[0] - p.i[0];
+        some = left < many - done ? left : many - done;
+        for (int d = 0; d < dim; d++) {
+            const double *ends = p.t->ends[d] + p.at[d], *points = p.points->x[d] + p.i[d];
+            for (int i = 0; i < some; i++)
+                x[(done + i) * dim + d] = ends[0] + (ends[1] - ends[0]) * points[d == 0 ? i : 0];
+        }
+        take_lines(&p, plan, lines, done, some, work);
+    }
+}
+
+/* The jet of the result, from its rows. */
+static void take_result(const struct block *b, int dim, enum tile_jet jet, int64_t total, double *out) {
+    const int root = b->plan->n_nodes - 1, n = b->n;
+    const double *value = row_of_value(b, root);
+    for (int i = 0; i < n; i++) out[i] = value[i];
+    for (int d = 0; d < dim && jet == TILE_GRADIENTS; d++) {
+        const double *row = row_of_first(b, root, d);
+        double *to = out + (1 + d) * total;
+        for (int i = 0; i < n; i++) to[i] = row != NULL ? row[i] : 0.0;
+    }
+    if (jet != TILE_LAPLACIANS) return;
+    out += total;
+    for (int i = 0; i < n; i++) out[i] = 0.0;
+    for (int d = 0; d < dim; d++) {
+        const double *row = row_of_second(b, root, d, d);
+        for (int i = 0; row != NULL && i < n; i++) out[i] += row[i];
+    }
+}
+
+/* Points of a block whose rows stay in the nearest cache. */
+static const int many_points[3] = {256, 128, 64};
+
+/* Every thread has the rows of a short block, which lie in those of the plan. */
+void OF(tile_expression)(const struct tile_plan *t, const struct tile_points *points,
+                         const struct expression_plan *plan, const struct tile_lines *lines,
+                         enum tile_jet jet, double *out, double *work) {
+    struct expression_plan own = *plan;
+    int64_t size = 1;
+    for (int d = 0; d < t->dim; d++) size *= points->n[d];
+    const int64_t total = t->count * size;
+    int slots = 0, crew = base_threads_for(total);
+    for (int i = 0; i < plan->n_nodes; i++)
+        slots = plan->nodes[i].slot >= slots ? plan->nodes[i].slot + 1 : slots;
+    if (own.block > many_points[plan->order]) own.block = many_points[plan->order];
+    if (crew > plan->block / own.block) crew = plan->block / own.block;
+    const int64_t jets = EXPRESSION_SCRATCH + (int64_t)slots * expression_jet(plan->order),
+                  room = (jets + t->dim) * own.block, n_blocks = (total + own.block - 1) / own.block;
+#pragma omp parallel for num_threads(crew) schedule(static)
+    for (int64_t b = 0; b < n_blocks; b++) {
+        const int64_t first = b * own.block;
+        double *mine = work + room * omp_get_thread_num(), *x = mine + jets * own.block;
+        const int many = total - first < own.block ? (int)(total - first) : own.block;
+        fill_points(place_of(t, points, size, first), &own, lines, many, x, mine);
+        const struct block block = {&own, many, x, NULL, mine};
+        evaluate_block(&block);
+        take_result(&block, t->dim, jet, total, out + first);
+    }
 }

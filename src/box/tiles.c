@@ -5,9 +5,6 @@
 
 #include "base/memory.h"
 
-/* Numbers of an array of a tile: enough for every kernel to fill a GPU, and a small part of its memory. */
-#define TILE_NUMBERS (1 << 24)
-
 void box_tiles_destroy(struct box_tiles **tiles) {
     struct box_tiles *t = *tiles;
     if (t == NULL) return;
@@ -64,9 +61,9 @@ void box_tiles_share(struct box_tiles *t, int k, const int nodes[3]) {
     for (int d = 0; d < 3; d++) t->nodes[d] = nodes[d];
 }
 
-int64_t tiles_in_one(int64_t n_cells, int64_t numbers) {
-    int64_t most = TILE_NUMBERS / numbers;
-    return most < 1 ? 1 : most < n_cells ? most : n_cells;
+int64_t tiles_in_one(const struct box_tiles *t, int64_t numbers) {
+    const int64_t most = device_tile_numbers(t->device) / numbers;
+    return most < 1 ? 1 : most < t->all.count ? most : t->all.count;
 }
 
 struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t most) {
@@ -76,9 +73,9 @@ struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t mo
     return tile;
 }
 
-double box_tiles_bytes(int dim, int n, double n_cells) {
-    double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells;
-    double tile = all < TILE_NUMBERS ? all : fmax(TILE_NUMBERS, numbers);
+double box_tiles_bytes(const struct device *device, int dim, int n, double n_cells) {
+    const double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells,
+                 most = (double)device_tile_numbers(device), tile = all < most ? all : fmax(most, numbers);
     return 8.0 * (7.0 * tile + 64.0 * fmin(tile, 1 << 17)); /* jets, scratch, cells; rows of a program */
 }
 
@@ -142,7 +139,7 @@ static facet_status contract(struct box_tiles *t, int n_in, int n_out, const dou
     const struct device *device = t->device;
     const int64_t size_in = box_power(n_in, t->all.dim), size = box_power(n_out, t->all.dim),
                   size_out = end == TO_EXTREMES ? 2 : size;
-    const int64_t most = tiles_in_one(t->all.count, size_in > size ? size_in : size);
+    const int64_t most = tiles_in_one(t, size_in > size ? size_in : size);
     struct tile_tables tables = {0};
     double *values = NULL, *cells = NULL;
     TRY(tile_tables_create(t, n_in, n_out, T, &tables));
@@ -189,7 +186,7 @@ facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const 
 facet_status box_tiles_add_one(struct box_tiles *t, int n, const double *const T[3],
                                const struct tile_scale *scale, double *out) {
     facet_status status = FACET_OK;
-    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t->all.count, size);
+    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t, size);
     struct tile_tables tables = {0};
     double *ones = NULL;
     TRY(tile_tables_create(t, n, n, T, &tables));
@@ -274,17 +271,28 @@ done:
     return status;
 }
 
-facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order, int n,
-                                const double *points, int64_t most, struct expr_program *program) {
+struct tile_points tiles_points(int dim, int n, const double *x, int d, const double *at) {
+    struct tile_points points = {.n = {1, 1, 1}};
+    for (int t = 0; t < dim; t++) {
+        points.n[t] = t == d ? 1 : n;
+        points.x[t] = t == d ? at : x;
+    }
+    return points;
+}
+
+facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order,
+                                const struct tile_points *points, int end, int64_t most,
+                                struct expr_program *program) {
     facet_status status = FACET_OK;
     const struct box_grid *g = t->grid;
     double *x = NULL;
     TRY(field_program_create(field, 0, t->device, t->all.dim, order, 1, most, program));
     for (int d = 0; d < t->all.dim; d++) {
-        TRY(ALLOC(x, g->cells[d] * n));
-        for (int i = 0; i < g->cells[d] * n; i++)
-            x[i] = g->coordinates[d][i / n] + g->widths[d][i / n] * points[i % n];
-        TRY(field_program_set_lines(field, 0, program, d, g->cells[d] * n, x));
+        const int n = points->n[d], first = d == end ? g->cells[d] - 1 : 0, count = (g->cells[d] - first) * n;
+        TRY(ALLOC(x, count));
+        for (int i = 0; i < count; i++)
+            x[i] = g->coordinates[d][first + i / n] + g->widths[d][first + i / n] * points->x[d][i % n];
+        TRY(field_program_set_lines(field, 0, program, d, count, x));
         base_free(&x);
     }
 done:
@@ -295,16 +303,18 @@ done:
 facet_status box_tiles_field_extremes(struct box_tiles *t, const struct field *field, int n, const double *x,
                                       double *extremes) {
     facet_status status = FACET_OK;
-    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t->all.count, size);
+    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t, size);
     struct expr_program program = {0};
     double *points = NULL, *values = NULL;
     TRY(device_copy(t->device, &points, x, (size_t)n, sizeof *x));
     TRY(device_alloc(t->device, &values, (size_t)(most * size), sizeof *values));
-    TRY(tiles_make_program(t, field, 0, n, x, most * size, &program));
+    const struct tile_points here = tiles_points(t->all.dim, n, x, -1, NULL),
+                             there = tiles_points(t->all.dim, n, points, -1, NULL);
+    TRY(tiles_make_program(t, field, 0, &here, -1, most * size, &program));
     for (int64_t first = 0; first < t->all.count; first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        device_tile_expression(t->device, &tile, n, points, &program.plan, &program.lines, TILE_VALUES,
-                               values, program.work);
+        device_tile_expression(t->device, &tile, &there, &program.plan, &program.lines, TILE_VALUES, values,
+                               program.work);
         TRY(tiles_extremes(t, tile.count, size, values, extremes + 2 * first));
     }
     TRY(device_check(t->device));

@@ -106,9 +106,10 @@ static facet_status integrate_tile(struct integrals *job, const struct tile_plan
     facet_status status = FACET_OK;
     const struct box_tiles *t = job->t;
     if (job->origin == PROGRAM) {
-        device_tile_expression(t->device, tile, job->samples->n_points, job->points, &job->program.plan,
-                               &job->program.lines, job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values,
-                               job->program.work);
+        const struct tile_points points =
+            tiles_points(tile->dim, job->samples->n_points, job->points, -1, NULL);
+        device_tile_expression(t->device, tile, &points, &job->program.plan, &job->program.lines,
+                               job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
         TRY(check_finite(job, tile));
     } else if (tile->first == 0 && job->origin == NUMBER)
         device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
@@ -164,7 +165,8 @@ static facet_status prepare(struct integrals *job) {
     if (job->exact) TRY(tiles_need_cells(t, 1, &t->lambda));
     if (job->origin == NUMBER) goto done;
     TRY(ALLOC(job->extremes, 2 * job->most));
-    TRY(tiles_make_program(t, job->field, job->exact ? 2 : 0, s->n_points, s->x, job->most * job->n_points,
+    const struct tile_points points = tiles_points(t->all.dim, s->n_points, s->x, -1, NULL);
+    TRY(tiles_make_program(t, job->field, job->exact ? 2 : 0, &points, -1, job->most * job->n_points,
                            &job->program));
 done:
     return status;
@@ -175,7 +177,7 @@ static facet_status integrate(struct integrals *job) {
     struct box_tiles *t = job->t;
     job->n_points = box_power(job->samples->n_points, t->all.dim);
     job->size = box_power(job->samples->n, t->all.dim);
-    job->most = tiles_in_one(t->all.count, job->n_points);
+    job->most = tiles_in_one(t, job->n_points);
     TRY(prepare(job));
     for (int64_t first = 0; first < t->all.count; first += job->most) {
         const struct tile_plan tile = tiles_next(t, first, job->most);

@@ -70,7 +70,7 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
         count_lanes(w, cells, bytes);
     else
         count_direct(w, trace, cells, bytes);
-    if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(h, n_cells);
+    if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(w->device, h, n_cells);
     if (w->kept != BOXHDG_ON_HOST) return;
     /* Boundary data, F, the trace and one more while they are made; loads and u; k, lambda, sums. q and u*
      * come when they are asked for. */

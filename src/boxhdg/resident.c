@@ -37,8 +37,8 @@ const char *boxhdg_resident_refusal(const struct device *device, const struct bo
     return NULL;
 }
 
-double boxhdg_resident_bytes(const struct boxhdg *h, double n_cells) {
-    return 8.0 * 2.0 * n_cells * (double)h->cell_size + box_tiles_bytes(h->grid.dim, h->n, n_cells);
+double boxhdg_resident_bytes(const struct device *device, const struct boxhdg *h, double n_cells) {
+    return 8.0 * 2.0 * n_cells * (double)h->cell_size + box_tiles_bytes(device, h->grid.dim, h->n, n_cells);
 }
 
 void boxhdg_resident_destroy(struct boxhdg_resident **resident) {
@@ -302,15 +302,9 @@ done:
 }
 
 facet_status boxhdg_resident_errors(struct boxhdg_resident *r, const struct field *exact, int star,
-                                    struct box_errors *errors, int *done_here) {
-    facet_status status = FACET_OK;
+                                    struct box_errors *errors) {
     const struct boxhdg_there there = {&r->lanes->plan, &r->points->points, r->trace->data, r->u.data};
-    *done_here = box_tiles_can_measure(r->tiles, exact);
-    if (!*done_here) return FACET_OK;
-    TRY(boxhdg_tiles_errors(r->hdg, r->tiles, &there, exact, star, errors));
-    *done_here = isfinite(errors->u_L2 + errors->q_L2 + errors->trace_L2);
-done:
-    return status;
+    return boxhdg_tiles_errors(r->hdg, r->tiles, &there, exact, star, errors);
 }
 
 facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, const int64_t *cells, int q,

@@ -13,7 +13,7 @@ struct boxhdg_resident;
 facet_status boxhdg_resident_create(struct boxhdg_solver *solver, struct boxhdg_resident **resident);
 void boxhdg_resident_destroy(struct boxhdg_resident **resident); /* safe on NULL, and twice */
 /* Bytes of the device that it takes for a box of so many cells. */
-double boxhdg_resident_bytes(const struct boxhdg *hdg, double n_cells);
+double boxhdg_resident_bytes(const struct device *device, const struct boxhdg *hdg, double n_cells);
 /* NULL, or why a discretization cannot be kept on this device. */
 const char *boxhdg_resident_refusal(const struct device *device, const struct boxhdg *hdg);
 
@@ -50,10 +50,9 @@ facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *resident, double *integrals);
 facet_status boxhdg_resident_extremes(struct boxhdg_resident *resident, int n, const double *x,
                                       double *extremes);
-/* As boxhdg_measure_errors, without any of it on the host; star: u* and q* too. *done_here 0: exact is not an
- * expression, or not finite. */
+/* As boxhdg_measure_errors, without any of it on the host; star: u* and q* too. */
 facet_status boxhdg_resident_errors(struct boxhdg_resident *resident, const struct field *exact, int star,
-                                    struct box_errors *errors, int *done_here);
+                                    struct box_errors *errors);
 /* The Neumann data of all sides as a vector of the trace, which the caller frees. */
 facet_status boxhdg_resident_neumann(const struct boxhdg_resident *resident, double **neumann);
 /* Some cells, ascending, as a solution that holds these alone, with q and u* if they are wanted; or all of

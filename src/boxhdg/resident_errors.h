@@ -11,8 +11,7 @@ struct boxhdg_there {
     const struct box_points *points;
     const double *trace, *u;
 };
-/* As boxhdg_measure_errors, exact being an expression; star: u* and q* too. Where something is not finite, so
- * are the errors. */
+/* As boxhdg_measure_errors; star: u* and q* too. */
 facet_status boxhdg_tiles_errors(const struct boxhdg *hdg, struct box_tiles *tiles,
                                  const struct boxhdg_there *there, const struct field *exact, int star,
                                  struct box_errors *errors);

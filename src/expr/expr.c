@@ -212,7 +212,10 @@ static int shorten(const struct program *program, struct expr_program *p, struct
             code[count].argument[j] = place[code[count].argument[j]];
         for (int l = 0; given && l < p->lines.n; l++)
             if (p->numbers[l] == i) {
-                code[count] = (struct expression_node){.op = OP_GIVEN, .slot = program->n_slots + l};
+                code[count] = (struct expression_node){.op = OP_GIVEN,
+                                                       .first = program->code[i].first,
+                                                       .second = program->code[i].second,
+                                                       .slot = program->n_slots + l};
                 p->lines.node[l] = count;
             }
         place[i] = count++;
@@ -229,7 +232,7 @@ facet_status expr_program_create(const struct expr *expr, const struct device *d
     *p = (struct expr_program){.device = device};
     TRY(ALLOC(code, program->n_nodes));
     TRY(ALLOC(place, program->n_nodes));
-    choose_lines(program, lines && order == 0, p, place);
+    choose_lines(program, lines, p, place);
     int n = shorten(program, p, code, place);
     TRY(device_copy(device, &nodes, code, (size_t)n, sizeof *nodes));
     p->plan =
@@ -250,20 +253,27 @@ facet_status expr_program_set_lines(const struct expr *expr, struct expr_program
                                     const double *x) {
     facet_status status = FACET_OK;
     struct run run = {0};
-    double *points = NULL, *copy;
-    int dim = p->plan.dim;
-    TRY(run_begin(&run, &expr->program, dim, 0, n, 1));
+    const int dim = p->plan.dim, order = p->plan.order;
+    double *points = NULL, *jets = NULL, *copy;
+    TRY(run_begin(&run, &expr->program, dim, order, n, 1));
+    TRY(ALLOC(jets, (1 + order) * n));
     TRY(CALLOC(points, n * dim));
     for (int i = 0; i < n; i++) points[i * dim + direction] = x[i];
     run_block(&run, n, points, NULL);
     for (int l = 0; l < p->lines.n; l++) {
         if (p->lines.direction[l] != direction) continue;
-        TRY(device_copy(p->device, &copy, run_value(&run, p->numbers[l]), (size_t)n, sizeof *copy));
+        const int node = p->numbers[l];
+        const double *rows[3] = {run_value(&run, node), run_first(&run, node, direction),
+                                 order > 1 ? run_second(&run, node, direction, direction) : NULL};
+        for (int j = 0; j <= order; j++)
+            for (int i = 0; i < n; i++) jets[j * n + i] = rows[j] != NULL ? rows[j][i] : 0.0;
+        TRY(device_copy(p->device, &copy, jets, (size_t)((1 + order) * n), sizeof *copy));
         p->lines.values[l] = copy;
     }
 done:
     run_end(&run);
     base_free(&points);
+    base_free(&jets);
     return status;
 }
 

@@ -75,7 +75,7 @@ void expr_grid_points(const struct expr_grid *grid, double *points);
 facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values);
 
 /* The program of an expression in the memory of a device, with its room for work: what the kernel
- * tile_expression takes. n_points: how many will be wanted at once, at most. With `lines`, of values,
+ * tile_expression takes. n_points: how many will be wanted at once, at most. With `lines`,
  * what depends on one coordinate alone is left to them. */
 struct expr_program {
     const struct device *device;

@@ -157,15 +157,9 @@ done:
 facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct box_errors e;
-    int there;
     solver_lock(s);
-    status = boxhdg_resident_errors(s->box->resident, s->problem->exact, s->options.postprocess, &e, &there);
-    if (status == FACET_OK && !there)
-        status = box_device_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q);
-    if (status == FACET_OK && !there) status = box_device_fetch(s, 0, NULL);
+    status = boxhdg_resident_errors(s->box->resident, s->problem->exact, s->options.postprocess, &e);
     solver_unlock(s);
-    if (status == FACET_OK && !there)
-        status = boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e);
     if (status == FACET_OK) *errors = box_points_errors(&e, s->options.postprocess);
     return status;
 }
