@@ -11,12 +11,20 @@
 struct wanted {
     const struct device *device;
     const struct boxhdg *hdg;
-    const struct boxhdg_solver_options *options; /* NULL: the direct solve of the host */
+    const struct boxhdg_solver_options *options;
     enum boxhdg_kept kept;                       /* the arrays of data and solution */
 };
 
+/* The direct solve by the host: right-hand side and result in plain modes, and transformed; eigenvectors of the
+ * lines; the constant; and what travels. */
+static void count_direct(const struct wanted *w, double trace, const int cells[3], double bytes[2]) {
+    const struct box_grid *g = &w->hdg->grid;
+    bytes[0] += 8.0 * trace * (4.0 + (g->singular ? 1.0 : 0.0) + (device_is_host(w->device) ? 0.0 : 2.0));
+    for (int d = 0; d < g->dim; d++) bytes[0] += 16.0 * (double)box_power(cells[d] * w->hdg->n, 2);
+}
+
 /* Iterations; the planes in front of the first cells are not counted. */
-static void count_lanes(const struct wanted *w, const int cells[3], double bytes[2]) {
+static void count_lanes(const struct wanted *w, const int cells[3], double trace, double bytes[2]) {
     const struct boxhdg_solver_options *o = w->options;
     const int dim = w->hdg->grid.dim, cycle = o->preconditioner == BOXHDG_CHEBYSHEV,
               coarse = cycle || o->preconditioner == BOXHDG_ADDITIVE;
@@ -32,7 +40,11 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     if (w->hdg->grid.singular) bytes[1] += 8.0 * 2.0 * n;
     if (o->mixed) bytes[1] += 8.0 * n + 4.0 * (diagonal + KERNEL_BOX_METRIC * lanes);
     if (o->preconditioner == BOXHDG_DIRECT) { /* r and d of the refinement */
-        bytes[1] += 8.0 * 2.0 * n + boxhdg_lattice_bytes(w->hdg, cells);
+        bytes[1] += 8.0 * 2.0 * n;
+        if (boxhdg_lattice_refusal(w->device, w->hdg) != NULL)
+            count_direct(w, trace, cells, bytes);
+        else
+            bytes[1] += boxhdg_lattice_bytes(w->hdg, cells);
         return;
     }
     /* r, p, y; what came since the last update; of the cycle z, r, d, y; by three terms another r, with its
@@ -41,20 +53,6 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     bytes[1] += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0) + (three ? 1.0 : 0.0));
     if (coarse) bytes[1] += fast * (three ? 3.0 : 2.0) * moments;
     if (o->remember) bytes[1] += 8.0 * 2.0 * SOLVE_HISTORY * n;
-}
-
-/* The direct solve: transformed right-hand side and result, eigenvectors of the lines; the refinement's two
- * vectors, and the constant. On a device that is not the host the right-hand side and the solution too, and
- * what travels. */
-static void count_direct(const struct wanted *w, double trace, const int cells[3], double bytes[2]) {
-    const struct box_grid *g = &w->hdg->grid;
-    const int near = device_is_host(w->device);
-    bytes[0] += 8.0 * trace * (near ? 2.0 : 4.0);
-    for (int d = 0; d < g->dim; d++) bytes[0] += 16.0 * (double)box_power(cells[d] * w->hdg->n, 2);
-    bytes[1] += 8.0 * trace * (near ? 2.0 : 4.0);
-    if (!g->singular) return;
-    bytes[0] += 8.0 * trace;
-    bytes[1] += 8.0 * trace;
 }
 
 static void count(const void *of, const int cells[3], double bytes[2]) {
@@ -66,10 +64,7 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     for (int d = 0; d < dim; d++)
         faces += n_cells / cells[d] * (cells[d] + (h->grid.sides[d][0] != BOX_PERIODIC));
     const double trace = faces * (double)h->face_size, volume = n_cells * (double)h->cell_size;
-    if (w->options != NULL)
-        count_lanes(w, cells, bytes);
-    else
-        count_direct(w, trace, cells, bytes);
+    count_lanes(w, cells, trace, bytes);
     if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(w->device, h, n_cells);
     if (w->kept != BOXHDG_ON_HOST) return;
     /* Boundary data, F, the trace and one more while they are made; loads and u; k, lambda, sums. q and u*

@@ -9,7 +9,8 @@
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
  *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/coarse.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
- *     direct      the inverse itself (boxhdg/lattice.h), refined instead of conjugate gradients
+ *     direct      the inverse itself (boxhdg/lattice.h; of the host boxhdg/direct.h), refined instead of conjugate
+ *                 gradients
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
  * added to one of double precision and the residual is computed anew in double; the search goes on from it
@@ -35,7 +36,7 @@ struct boxhdg_solver;
 facet_status boxhdg_solver_create(const struct device *device, const struct boxhdg *hdg,
                                   const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
 void boxhdg_solver_destroy(struct boxhdg_solver **solver);
-/* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver (options NULL: of the direct solve)
+/* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver
  * is not free; it asks before anything is allocated. kept: data and solution too, and where; star: with u*.
  */
 enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_HOST, BOXHDG_ON_DEVICE };

@@ -443,8 +443,8 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 
 /* Of boxes whose solution does not stay on the device. */
 static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
-    snprintf(text, bytes, "load and recovery%s",
-             s->method == METHOD_DIRECT && !box_device_wanted(s) ? ", the solve" : "");
+    (void)s;
+    snprintf(text, bytes, "load and recovery");
 }
 
 const struct backend box_backend = {.destroy = destroy,

@@ -88,7 +88,7 @@ facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess
 facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat);
-struct boxhdg_solver *box_method_solver(const struct box_method *method); /* NULL: the direct solve */
+struct boxhdg_solver *box_method_solver(const struct box_method *method);
 double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 

@@ -21,11 +21,9 @@ done:
 
 int box_device_wanted(const struct facet_solver *s) {
     const struct box_backend *b = s->box;
-    const struct device *device = s->context->device;
     /* The loads, the recovery and the errors of a block are the host's. */
-    return !device_is_host(device) && !b->apart && b->hdg->grid.part == NULL &&
-           boxhdg_resident_refusal(device, b->hdg) == NULL &&
-           (s->method != METHOD_DIRECT || (boxhdg_lattice_refusal(device) == NULL && !b->hdg->grid.singular));
+    return !b->apart && b->hdg->grid.part == NULL &&
+           boxhdg_resident_refusal(s->context->device, b->hdg) == NULL;
 }
 
 facet_status box_device_start(struct facet_solver *s) {
