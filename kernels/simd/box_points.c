@@ -63,6 +63,7 @@ static int gather_face(const struct local *l, const double *trace, int axis, int
 /* v of all axes: sum and difference of upper and lower traces. Returns whether one may differ from zero. */
 static int gather_pairs(const struct local *l, const double *trace, double *v) {
     int any = 0;
+    memset(v + 6 * l->size, 0, KERNEL_SLACK * sizeof *v); /* read, and multiplied by zero */
     for (int axis = 0; axis < 3; axis++) {
         double *sum = v + 2 * axis * l->size, *difference = sum + l->size;
         if (!l->c.plan->present[axis]) {
@@ -115,13 +116,19 @@ static void transform(const struct local *l, const double *matrices, double *u, 
     }
 }
 
+/* Rows are read beyond their end, where numbers have to be finite. */
+static void take_numbers(const struct local *l, const double *from, double *to) {
+    memcpy(to, from, (size_t)l->volume * sizeof *to);
+    memset(to + l->volume, 0, KERNEL_SLACK * sizeof *to);
+}
+
 /* u from loads (or f at the points; NULL: zero) and v (NULL: zero). scratch: the loads, and as much for work.
  */
 static void solve(const struct local *l, const double *f, const double *v, double *loads, double *u) {
     const double *const b[3] = {l->b[0], l->b[1], l->b[2]}, *const lambda[3] = {l->lambda[0], l->lambda[1],
                                                                                 l->lambda[2]};
     double V = 1.0;
-    if (f != NULL) memcpy(loads, f, (size_t)l->volume * sizeof *loads);
+    if (f != NULL) take_numbers(l, f, loads);
     if (f != NULL && l->c.points->forward != NULL) {
         for (int d = 0; d < 3; d++) V *= l->c.points->halves[d][l->c.at[d]];
         transform(l, l->c.points->forward, loads, u);
@@ -306,7 +313,7 @@ static void balance_cell(const struct local *l, const double *trace, const doubl
         at_slopes[d] = l->c.plan->present[d] ? points->slopes + first : zeros;
         V *= points->halves[d][l->c.at[d]];
     }
-    memcpy(own, u, (size_t)l->volume * sizeof *own);
+    take_numbers(l, u, own);
     OF(line_reduce)(l->extent, l->size, at_ends, own, values);
     OF(line_reduce)(l->extent, l->size, at_slopes, own, slopes);
     memset(out, 0, KERNEL_BOX_BALANCE * sizeof *out);

@@ -295,6 +295,7 @@ static facet_status solve_lanes(void *data, const double *F, double *uhat) {
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &v, s->F));
     boxhdg_direct_solve(s->direct, box_conductivity(g, 0), box_reaction(g, 0), s->F, s->uhat);
     v.data = uhat;
+    vector_fill(&v, 0.0);
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, s->uhat, &v));
 done:
     return status;

@@ -171,9 +171,13 @@ done:
     return status;
 }
 
-/* Points that a device works on at once: enough threads for a GPU, few enough that their rows stay in its
- * cache. */
+/* Enough threads for a GPU, few enough that their rows stay in its cache. */
 #define PROGRAM_BLOCK (1 << 17)
+
+int64_t expr_program_block(const struct device *device, int64_t n_points) {
+    const int64_t most = device_is_host(device) ? (int64_t)EXPR_BLOCK * base_threads() : PROGRAM_BLOCK;
+    return n_points < most ? n_points : most;
+}
 
 /* The direction that a node depends on alone, if it is worth a table; else -1. */
 static int line_of(const struct node *node) {
@@ -228,7 +232,7 @@ facet_status expr_program_create(const struct expr *expr, const struct device *d
     facet_status status = FACET_OK;
     const struct program *program = &expr->program;
     struct expression_node *nodes = NULL, *code = NULL;
-    int block = n_points < PROGRAM_BLOCK ? (int)n_points : PROGRAM_BLOCK, *place = NULL;
+    int block = (int)expr_program_block(device, n_points), *place = NULL;
     *p = (struct expr_program){.device = device};
     TRY(ALLOC(code, program->n_nodes));
     TRY(ALLOC(place, program->n_nodes));

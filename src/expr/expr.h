@@ -74,6 +74,8 @@ void expr_grid_points(const struct expr_grid *grid, double *points);
  * once for all points that share these. */
 facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values);
 
+/* Of so many points a device works on so many at once. */
+int64_t expr_program_block(const struct device *device, int64_t n_points);
 /* The program of an expression in the memory of a device, with its room for work: what the kernel
  * tile_expression takes. n_points: how many will be wanted at once, at most. With `lines`,
  * what depends on one coordinate alone is left to them. */
