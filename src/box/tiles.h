@@ -58,6 +58,7 @@ facet_status box_tiles_field_extremes(struct box_tiles *tiles, const struct fiel
 /* Errors against an exact solution, which is no function of the caller, tile by tile. */
 struct box_tiles_measure {
     const struct field *exact;
+    double constant; /* is taken off it first */
     int n; /* points x of [0, 1] in every direction, with weights */
     const double *x, *weights;
     int n_fields; /* in turn against u and against -k grad u */

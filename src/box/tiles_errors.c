@@ -25,6 +25,7 @@ struct errors {
     double number;
     struct values inside, faces[3];
     double *points, *weights, *ends, *exact, *values, *found; /* on the device */
+    double *ones;                                             /* there too, where there is a constant; else NULL */
     double *host;                                             /* what was found in a tile */
     double *L2, *Linf;
 };
@@ -48,14 +49,14 @@ static void find_values(const struct errors *e, const struct values *v, const st
                         enum tile_jet jet, double *out) {
     const struct device *device = e->t->device;
     int64_t all = tile->count;
-    if (!e->is_number) {
+    for (int d = 0; d < tile->dim; d++) all *= v->points.n[d];
+    if (e->is_number) {
+        device_fill(device, F64, all * tile_jets(jet, tile->dim), 0.0, out);
+        device_fill(device, F64, all, e->number, out);
+    } else
         device_tile_expression(device, tile, &v->points, &v->program.plan, &v->program.lines, jet, out,
                                v->program.work);
-        return;
-    }
-    for (int d = 0; d < tile->dim; d++) all *= v->points.n[d];
-    device_fill(device, F64, all * tile_jets(jet, tile->dim), 0.0, out);
-    device_fill(device, F64, all, e->number, out);
+    if (e->ones != NULL) device_axpby(device, F64, all, -e->m->constant, e->ones, 1.0, out);
 }
 
 /* Squares of the cells of a tile, `step` numbers apart, to the sum of a field; NaN stays. */
@@ -149,6 +150,10 @@ static facet_status prepare(struct errors *e) {
     TRY(device_alloc(device, &e->values, (size_t)(e->most * e->size), sizeof *e->values));
     TRY(device_alloc(device, &e->found, (size_t)(2 * e->most), sizeof *e->found));
     TRY(ALLOC(e->host, 2 * e->most));
+    if (m->constant != 0.0) {
+        TRY(device_alloc(device, &e->ones, (size_t)(e->most * e->size), sizeof *e->ones));
+        device_fill(device, F64, e->most * e->size, 1.0, e->ones);
+    }
     TRY(make_values(e, -1, 0, &e->inside));
     for (int d = 0; d < dim && m->faces != NULL; d++) TRY(make_values(e, d, 0, &e->faces[d]));
 done:
@@ -165,6 +170,7 @@ static void errors_destroy(struct errors *e) {
     device_free(device, &e->exact);
     device_free(device, &e->values);
     device_free(device, &e->found);
+    device_free(device, &e->ones);
     base_free(&e->host);
 }
 

@@ -33,7 +33,6 @@ static void count_lanes(const struct wanted *w, const int cells[3], double trace
     double lanes = packs * (double)width;
     for (int d = 1; d < dim; d++) lanes *= cells[d];
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;
-    if (!device_is_host(w->device) && w->kept == BOXHDG_ON_HOST) bytes[0] += 8.0 * n; /* on the way */
     /* Diagonal and metric; F and the solution; the true residual; the constant, twice. */
     const double diagonal = boxhdg_is_alike(w->hdg) && o->preconditioner != BOXHDG_NONE ? 0.0 : n;
     bytes[1] += 8.0 * (diagonal + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
@@ -63,13 +62,9 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     for (int d = 0; d < dim; d++) n_cells *= cells[d];
     for (int d = 0; d < dim; d++)
         faces += n_cells / cells[d] * (cells[d] + (h->grid.sides[d][0] != BOX_PERIODIC));
-    const double trace = faces * (double)h->face_size, volume = n_cells * (double)h->cell_size;
+    const double trace = faces * (double)h->face_size;
     count_lanes(w, cells, trace, bytes);
     if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(w->device, h, n_cells);
-    if (w->kept != BOXHDG_ON_HOST) return;
-    /* Boundary data, F, the trace and one more while they are made; loads and u; k, lambda, sums. q and u*
-     * come when they are asked for. */
-    bytes[0] += 8.0 * (5.0 * trace + 2.0 * volume + 6.0 * n_cells);
 }
 
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,

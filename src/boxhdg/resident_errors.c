@@ -228,8 +228,8 @@ done:
 }
 
 facet_status boxhdg_tiles_errors(const struct boxhdg *h, struct box_tiles *tiles,
-                                 const struct boxhdg_there *there, const struct field *exact, int star,
-                                 struct box_errors *errors) {
+                                 const struct boxhdg_there *there, const struct field *exact,
+                                 double constant, int star, struct box_errors *errors) {
     facet_status status = FACET_OK;
     struct errors e = {
         .h = h, .there = there, .tiles = tiles, .device = tiles->device, .n = h->n, .star = star};
@@ -239,6 +239,7 @@ facet_status boxhdg_tiles_errors(const struct boxhdg *h, struct box_tiles *tiles
     e.width = h->cell_size + 2 * h->grid.dim * h->face_size;
     TRY(prepare(&e));
     const struct box_tiles_measure measure = {.exact = exact,
+                                              .constant = constant,
                                               .n = e.n_points,
                                               .x = e.modes_here.x,
                                               .weights = e.modes_here.w,

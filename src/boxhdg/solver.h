@@ -39,7 +39,7 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver);
 /* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver
  * is not free; it asks before anything is allocated. kept: data and solution too, and where; star: with u*.
  */
-enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_HOST, BOXHDG_ON_DEVICE };
+enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_DEVICE };
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
                                  const struct boxhdg_solver_options *options, enum boxhdg_kept kept);
 

@@ -128,6 +128,6 @@ struct backend {
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
 };
-extern const struct backend mapped_backend, box_backend, box_device_backend, boxsem_backend;
+extern const struct backend mapped_backend, box_backend, boxsem_backend;
 
 #endif

@@ -69,7 +69,7 @@ static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
 static facet_status make_lanes(struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
     facet_status status =
-        boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+        boxhdg_solver_create(s->box->device, s->box->hdg, &options, &s->box->method->solver);
     struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(s->box->method->solver) : NULL;
     return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
@@ -109,8 +109,7 @@ done:
 
 facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
-    return boxhdg_check_memory(s->context->device, s->box->hdg, &options,
-                               box_device_wanted(s) ? BOXHDG_ON_DEVICE : BOXHDG_ON_HOST);
+    return boxhdg_check_memory(s->box->device, s->box->hdg, &options, BOXHDG_ON_DEVICE);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
@@ -135,15 +134,8 @@ static double heaviest_tau(const struct boxhdg *h) {
     return box_all(&h->grid, TEAM_MAX, most);
 }
 
-/* Once, or where an error was asked for as often as it takes. F, uhat: NULL: everything is on the device. */
-static facet_status solve_once(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat,
-                               struct solve_control *control) {
-    struct box_method *m = s->box->method;
-    if (F == NULL) return boxhdg_resident_solve(s->box->resident, guess, control, &s->report);
-    return boxhdg_solver_solve(m->solver, F, uhat, guess, control, &s->report);
-}
-
-static facet_status solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat) {
+/* Once, or where an error was asked for as often as it takes. */
+facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess) {
     struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
@@ -155,19 +147,10 @@ static facet_status solve(struct facet_solver *s, const double *F, enum boxhdg_g
     }
     facet_status status;
     int before = 0, again = 0;
-    do status = solve_once(s, F, again ? BOXHDG_FROM_GIVEN : guess, uhat, &control);
+    do status = boxhdg_resident_solve(s->box->resident, again ? BOXHDG_FROM_GIVEN : guess, &control, &s->report);
     while (status == FACET_OK && s->method != METHOD_DIRECT &&
            (again = solve_again(s->options.error, &control, &s->report, &before)));
     return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
-}
-
-facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess,
-                              double *uhat) {
-    return solve(s, F, guess, uhat);
-}
-
-facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess) {
-    return solve(s, NULL, guess, NULL);
 }
 
 /* ------------------------------------------------------------------------------ the system */
@@ -216,16 +199,9 @@ facet_status box_method_get(const struct facet_solver *s, double *F, double *uha
     struct vector *loads, *solution;
     if (F != NULL) memset(F, 0, bytes);
     if (uhat != NULL) memset(uhat, 0, bytes);
-    if (b->resident != NULL) {
-        const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->method->solver, &loads, &solution);
-        if (F != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, loads, F));
-        if (uhat != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
-        goto done;
-    }
-    if (F != NULL) memcpy(F, b->F, bytes);
-    if (uhat != NULL) memcpy(uhat, b->solution.trace, bytes);
-    if (F != NULL) boxhdg_add_dirichlet(b->hdg, NULL, F);
-    if (uhat != NULL) boxhdg_add_dirichlet(b->hdg, NULL, uhat);
+    const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->method->solver, &loads, &solution);
+    if (F != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, loads, F));
+    if (uhat != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
 done:
     return status;
 }
