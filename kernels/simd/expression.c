@@ -1,8 +1,6 @@
 /* Expressions: the loops of kernels/expression_block.h, which the compiler turns into vector instructions.
  * A sine takes some 35 operations, so that AVX2 could do one in a nanosecond; bench `expressions` reports
  * where we are. */
-#include <omp.h>
-
 #include "kernels/expression_block.h"
 #include "kernels/simd/lane.h"
 #include "kernels/tile.h"
@@ -98,28 +96,23 @@ static void take_result(const struct block *b, int dim, enum tile_jet jet, int64
 /* Points of a block whose rows stay in the nearest cache. */
 static const int many_points[3] = {256, 128, 64};
 
-/* Every thread has the rows of a short block, which lie in those of the plan. */
+/* By the calling thread, with the rows of a short block, which lie in those of the plan. */
 void OF(tile_expression)(const struct tile_plan *t, const struct tile_points *points,
                          const struct expression_plan *plan, const struct tile_lines *lines,
                          enum tile_jet jet, double *out, double *work) {
     struct expression_plan own = *plan;
     int64_t size = 1;
+    int slots = 0;
     for (int d = 0; d < t->dim; d++) size *= points->n[d];
-    const int64_t total = t->count * size;
-    int slots = 0, crew = base_threads_for(total);
     for (int i = 0; i < plan->n_nodes; i++)
         slots = plan->nodes[i].slot >= slots ? plan->nodes[i].slot + 1 : slots;
     if (own.block > many_points[plan->order]) own.block = many_points[plan->order];
-    if (crew > plan->block / own.block) crew = plan->block / own.block;
-    const int64_t jets = EXPRESSION_SCRATCH + (int64_t)slots * expression_jet(plan->order),
-                  room = (jets + t->dim) * own.block, n_blocks = (total + own.block - 1) / own.block;
-#pragma omp parallel for num_threads(crew) schedule(static)
-    for (int64_t b = 0; b < n_blocks; b++) {
-        const int64_t first = b * own.block;
-        double *mine = work + room * omp_get_thread_num(), *x = mine + jets * own.block;
+    const int64_t total = t->count * size;
+    double *x = work + (EXPRESSION_SCRATCH + (int64_t)slots * expression_jet(plan->order)) * own.block;
+    for (int64_t first = 0; first < total; first += own.block) {
         const int many = total - first < own.block ? (int)(total - first) : own.block;
-        fill_points(place_of(t, points, size, first), &own, lines, many, x, mine);
-        const struct block block = {&own, many, x, NULL, mine};
+        fill_points(place_of(t, points, size, first), &own, lines, many, x, work);
+        const struct block block = {&own, many, x, NULL, work};
         evaluate_block(&block);
         take_result(&block, t->dim, jet, total, out + first);
     }

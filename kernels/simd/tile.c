@@ -1,5 +1,5 @@
-/* Tiles of cells of a box (kernels/tile.h): threads share the cells, vectors run along rows inside one. */
-#include <omp.h>
+/* Tiles of cells of a box (kernels/tile.h): vectors run along rows inside a cell. By the calling thread:
+ * callers share the tiles out, each of which stays in the cache of its thread. */
 #include <string.h>
 
 #include "kernels/simd/tensor.h"
@@ -13,9 +13,8 @@ static int64_t cell_room(int dim, int n_in, int n_out) {
     return (most + KERNEL_SLACK + L - 1) / L * L;
 }
 
-/* For every thread two such rooms, and one for a result. */
 int64_t OF(tile_scratch)(const struct tile_plan *t, int n_in, int n_out) {
-    return 3 * cell_room(t->dim, n_in, n_out) * base_threads();
+    return 2 * cell_room(t->dim, n_in, n_out);
 }
 
 /* The table of direction 0 by columns, for the kind of line that it was made for. */
@@ -60,31 +59,22 @@ static double *contract_cell(const struct tile_plan *t, const int at[3], int n_i
     return work + (t->dim - 1) % 2 * room;
 }
 
-static int threads_for(const struct tile_plan *t, int64_t numbers) {
-    return base_threads_for(t->count * numbers);
-}
-
 void OF(tile_contract)(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
                        const struct tile_scale *scale, int add, const double *in, double *out,
                        double *scratch) {
     const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim),
                   room = cell_room(t->dim, n_in, n_out);
-#pragma omp parallel num_threads(threads_for(t, size_in + size_out))
-    {
-        double *work = scratch + 3 * room * omp_get_thread_num();
-        struct turned turned = {.kind = -1};
-#pragma omp for schedule(static)
-        for (int64_t c = 0; c < t->count; c++) {
-            double *to = out + c * size_out;
-            int at[3];
-            tile_at(t, t->first + c, at);
-            const double factor = tile_factor(t, scale, t->first + c, at),
-                         *from = contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, work, room);
-            if (add)
-                for (int64_t i = 0; i < size_out; i++) to[i] += factor * from[i];
-            else
-                for (int64_t i = 0; i < size_out; i++) to[i] = factor * from[i];
-        }
+    struct turned turned = {.kind = -1};
+    for (int64_t c = 0; c < t->count; c++) {
+        double *to = out + c * size_out;
+        int at[3];
+        tile_at(t, t->first + c, at);
+        const double factor = tile_factor(t, scale, t->first + c, at),
+                     *from = contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, scratch, room);
+        if (add)
+            for (int64_t i = 0; i < size_out; i++) to[i] += factor * from[i];
+        else
+            for (int64_t i = 0; i < size_out; i++) to[i] = factor * from[i];
     }
 }
 
@@ -135,7 +125,6 @@ static void find_extremes(int64_t n, int components, int64_t step, const double 
 
 void OF(tile_extremes)(int64_t n_cells, int64_t n, int components, int64_t step, const double *values,
                        double *extremes) {
-#pragma omp parallel for num_threads(base_threads_for(n_cells *n *components)) schedule(static)
     for (int64_t c = 0; c < n_cells; c++)
         find_extremes(n, components, step, values + c * n, extremes + 2 * c);
 }
@@ -144,18 +133,13 @@ void OF(tile_contract_extremes)(const struct tile_plan *t, int n_in, int n_out, 
                                 const double *in, double *extremes, double *scratch) {
     const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim),
                   room = cell_room(t->dim, n_in, n_out);
-#pragma omp parallel num_threads(threads_for(t, size_in + size_out))
-    {
-        double *work = scratch + 3 * room * omp_get_thread_num();
-        struct turned turned = {.kind = -1};
-#pragma omp for schedule(static)
-        for (int64_t c = 0; c < t->count; c++) {
-            int at[3];
-            tile_at(t, t->first + c, at);
-            find_extremes(size_out, 1, 0,
-                          contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, work, room),
-                          extremes + 2 * c);
-        }
+    struct turned turned = {.kind = -1};
+    for (int64_t c = 0; c < t->count; c++) {
+        int at[3];
+        tile_at(t, t->first + c, at);
+        find_extremes(size_out, 1, 0,
+                      contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, scratch, room),
+                      extremes + 2 * c);
     }
 }
 
@@ -196,11 +180,9 @@ static void move_nodes(const struct tile_plan *t, int k, const int *nodes, int64
 
 void OF(tile_gather)(const struct tile_plan *t, int k, const int *nodes, const double *x, double *cells) {
     const int64_t size = tile_power(k + 1, t->dim);
-#pragma omp parallel for num_threads(threads_for(t, size)) schedule(static)
     for (int64_t c = 0; c < t->count; c++) move_nodes(t, k, nodes, c, 0, (double *)x, cells + c * size);
 }
 
-/* By one thread: a node receives in the order of the cells. */
 void OF(tile_add)(const struct tile_plan *t, int k, const int *nodes, const double *cells, double *x) {
     const int64_t size = tile_power(k + 1, t->dim);
     for (int64_t c = 0; c < t->count; c++) move_nodes(t, k, nodes, c, 1, x, (double *)cells + c * size);
@@ -223,32 +205,27 @@ static void flux_of_cell(int dim, int n, int even, int d, const double *ends, do
 void OF(tile_flux)(const struct tile_plan *t, int n, int even, int d, const double *flux, const double *ends,
                    const struct tile_scale *scale, int64_t width, const double *cells, double *q) {
     const int64_t size = tile_power(n, t->dim), face = tile_power(n, t->dim - 1), inner = tile_power(n, d);
-#pragma omp parallel num_threads(threads_for(t, size))
-    {
-        struct turned turned = {.kind = -1};
-#pragma omp for schedule(static)
-        for (int64_t c = 0; c < t->count; c++) {
-            const double *u = cells + c * width, *lower = u + size + 2 * d * face;
-            int at[3];
-            tile_at(t, t->first + c, at);
-            const int64_t kind = tile_kind(t, d, at);
-            if (d == 0) {
-                turn(flux, kind, n, n, &turned);
-                along_rows(face, n, n, &turned, u, q + c * size);
-            }
-            for (int64_t o = 0; d > 0 && o < face / inner; o++) /* behind u are the traces */
-                contract_columns(n, n, inner, flux + kind * n * n, u + o * n * inner,
-                                 q + c * size + o * n * inner);
-            flux_of_cell(t->dim, n, even, d, ends + kind * n, tile_factor(t, scale, t->first + c, at), lower,
-                         lower + face, q + c * size);
+    struct turned turned = {.kind = -1};
+    for (int64_t c = 0; c < t->count; c++) {
+        const double *u = cells + c * width, *lower = u + size + 2 * d * face;
+        int at[3];
+        tile_at(t, t->first + c, at);
+        const int64_t kind = tile_kind(t, d, at);
+        if (d == 0) {
+            turn(flux, kind, n, n, &turned);
+            along_rows(face, n, n, &turned, u, q + c * size);
         }
+        for (int64_t o = 0; d > 0 && o < face / inner; o++) /* behind u are the traces */
+            contract_columns(n, n, inner, flux + kind * n * n, u + o * n * inner,
+                             q + c * size + o * n * inner);
+        flux_of_cell(t->dim, n, even, d, ends + kind * n, tile_factor(t, scale, t->first + c, at), lower,
+                     lower + face, q + c * size);
     }
 }
 
 void OF(tile_divide)(const struct tile_plan *t, int n, const double *theta, const double *k,
                      const double *constants, double *x) {
     const int64_t size = tile_power(n, t->dim);
-#pragma omp parallel for num_threads(threads_for(t, size)) schedule(static)
     for (int64_t c = 0; c < t->count; c++) {
         double a[3], *to = x + c * size;
         int at[3];
@@ -289,7 +266,6 @@ void OF(tile_difference)(const struct tile_plan *t, int n, const double *weights
                          const struct tile_scale *scale, const double *values, const double *exact,
                          double *out) {
     const int64_t size = tile_power(n, t->dim);
-#pragma omp parallel for num_threads(threads_for(t, size)) schedule(static)
     for (int64_t c = 0; c < t->count; c++) {
         double volume = 1.0;
         int at[3];
@@ -310,9 +286,8 @@ static void trace_at_points(const struct tile_plan *t, const int at[3], int n, i
     for (int e = 0; e < t->dim; e++)
         if (e != d) tables[count++] = T[e] + (int64_t)tile_kind(t, e, at) * n_points * n;
     if (count == 0) values[0] = modes[0];
-    if (count > 0)
-        OF(tensor_contract)
-        (count > 1 ? n : 1, n_points, n, 1, tables[0], modes, n, count > 1 ? work : values, n_points);
+    if (count > 0) OF(tensor_contract)
+    (count > 1 ? n : 1, n_points, n, 1, tables[0], modes, n, count > 1 ? work : values, n_points);
     if (count > 1) OF(tensor_contract)(1, n_points, n, n_points, tables[1], work, 0, values, 0);
 }
 
@@ -320,7 +295,6 @@ void OF(tile_faces)(const struct tile_plan *t, int n, int n_points, const double
                     const double *weights, int d, int side, int64_t width, const double *cells,
                     const double *exact, int add, double *out) {
     const int64_t points = tile_power(n_points, t->dim - 1), face = tile_power(n, t->dim - 1);
-#pragma omp parallel for num_threads(threads_for(t, points)) schedule(static)
     for (int64_t c = 0; c < t->count; c++) {
         double work[KERNEL_MODES * KERNEL_LINE + KERNEL_SLACK], values[KERNEL_LINE * KERNEL_LINE], sum = 0.0;
         const int rows = t->dim > 2 ? n_points : 1, row = t->dim > 1 ? n_points : 1;

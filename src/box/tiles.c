@@ -66,10 +66,32 @@ int64_t tiles_in_one(const struct box_tiles *t, int64_t numbers) {
     return most < 1 ? 1 : most < t->all.count ? most : t->all.count;
 }
 
+int64_t tiles_end(const struct box_tiles *t) {
+    return t->all.first + t->all.count;
+}
+
+facet_status tiles_share_out(struct box_tiles *t, int64_t numbers, tiles_work work, void *user) {
+    const int crew = device_is_host(t->device) ? base_threads_for(t->all.count * numbers) : 1;
+    struct base_collector failures;
+    if (crew == 1) return work(t, user);
+    base_collector_init(&failures);
+#pragma omp parallel for num_threads(crew) schedule(static, 1)
+    for (int w = 0; w < crew; w++) {
+        struct box_tiles part = *t;
+        part.room = NULL;
+        part.room_size = 0;
+        part.all.first = t->all.count * w / crew;
+        part.all.count = t->all.count * (w + 1) / crew - part.all.first;
+        base_collect(&failures, w, work(&part, user));
+        device_free(t->device, &part.room);
+    }
+    return base_collected(&failures);
+}
+
 struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t most) {
     struct tile_plan tile = t->all;
     tile.first = first;
-    tile.count = t->all.count - first < most ? t->all.count - first : most;
+    tile.count = t->all.first + t->all.count - first < most ? t->all.first + t->all.count - first : most;
     return tile;
 }
 
@@ -123,7 +145,7 @@ done:
 }
 
 facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_out) {
-    const struct tile_plan largest = tiles_next(t, 0, most);
+    const struct tile_plan largest = tiles_next(t, t->all.first, most);
     const int64_t size = device_tile_scratch(t->device, &largest, n_in, n_out);
     if (size <= t->room_size) return FACET_OK;
     device_free(t->device, &t->room);
@@ -136,31 +158,42 @@ facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_
 /* What becomes of a tile: an array of the device, one of the host, or extremes of its cells on the host. */
 enum end { TO_DEVICE, TO_HOST, TO_EXTREMES };
 
-static facet_status contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
-                             const struct tile_scale *scale, const double *in, enum end end, double *out) {
+struct contraction {
+    int n_in, n_out;
+    const double *const *T;
+    const struct tile_scale *scale;
+    const double *in;
+    enum end end;
+    double *out;
+};
+
+static facet_status contract_part(struct box_tiles *t, void *user) {
     facet_status status = FACET_OK;
+    const struct contraction *c = user;
     const struct device *device = t->device;
+    const int n_in = c->n_in, n_out = c->n_out;
     const int64_t size_in = box_power(n_in, t->all.dim), size = box_power(n_out, t->all.dim),
-                  size_out = end == TO_EXTREMES ? 2 : size;
+                  size_out = c->end == TO_EXTREMES ? 2 : size;
     const int64_t most = tiles_in_one(t, size_in > size ? size_in : size);
     struct tile_tables tables = {0};
     double *values = NULL, *cells = NULL;
-    TRY(tile_tables_create(t, n_in, n_out, T, &tables));
+    TRY(tile_tables_create(t, n_in, n_out, c->T, &tables));
     TRY(tiles_need_room(t, most, n_in, n_out));
-    if (end != TO_DEVICE) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
+    if (c->end != TO_DEVICE) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
     if (t->degree > 0) TRY(device_alloc(device, &cells, (size_t)(most * size_in), sizeof *cells));
-    for (int64_t first = 0; first < t->all.count; first += most) {
+    for (int64_t first = t->all.first; first < tiles_end(t); first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        double *to = end == TO_DEVICE ? out + first * size_out : values;
-        const double *from = t->degree > 0 ? cells : in + first * size_in, *const *M = (const double *const *)
-                                                                                           tables.T;
-        if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, in, cells);
-        if (end == TO_EXTREMES)
+        double *to = c->end == TO_DEVICE ? c->out + first * size_out : values;
+        const double *from = t->degree > 0 ? cells : c->in + first * size_in, *const *M =
+                                                                                  (const double *const *)
+                                                                                      tables.T;
+        if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, c->in, cells);
+        if (c->end == TO_EXTREMES)
             device_tile_contract_extremes(device, &tile, n_in, n_out, M, from, to, t->room);
         else
-            device_tile_contract(device, &tile, n_in, n_out, M, scale, 0, from, to, t->room);
-        if (end != TO_DEVICE)
-            TRY(device_download(device, out + first * size_out, to,
+            device_tile_contract(device, &tile, n_in, n_out, M, c->scale, 0, from, to, t->room);
+        if (c->end != TO_DEVICE)
+            TRY(device_download(device, c->out + first * size_out, to,
                                 (size_t)(tile.count * size_out) * sizeof *to));
     }
     TRY(device_check(device));
@@ -169,6 +202,12 @@ done:
     device_free(device, &values);
     device_free(device, &cells);
     return status;
+}
+
+static facet_status contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                             const struct tile_scale *scale, const double *in, enum end end, double *out) {
+    struct contraction c = {n_in, n_out, T, scale, in, end, out};
+    return tiles_share_out(t, box_power(n_in > n_out ? n_in : n_out, t->all.dim), contract_part, &c);
 }
 
 facet_status box_tiles_contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
@@ -186,26 +225,32 @@ facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const 
     return contract(t, n_in, n_out, T, NULL, in, TO_EXTREMES, extremes);
 }
 
-facet_status box_tiles_add_one(struct box_tiles *t, int n, const double *const T[3],
-                               const struct tile_scale *scale, double *out) {
+static facet_status add_part(struct box_tiles *t, void *user) {
     facet_status status = FACET_OK;
-    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t, size);
+    const struct contraction *c = user;
+    const int64_t size = box_power(c->n_in, t->all.dim), most = tiles_in_one(t, size);
     struct tile_tables tables = {0};
     double *ones = NULL;
-    TRY(tile_tables_create(t, n, n, T, &tables));
-    TRY(tiles_need_room(t, most, n, n));
+    TRY(tile_tables_create(t, c->n_in, c->n_in, c->T, &tables));
+    TRY(tiles_need_room(t, most, c->n_in, c->n_in));
     TRY(device_alloc(t->device, &ones, (size_t)(most * size), sizeof *ones));
     device_fill(t->device, F64, most * size, 1.0, ones);
-    for (int64_t first = 0; first < t->all.count; first += most) {
+    for (int64_t first = t->all.first; first < tiles_end(t); first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        device_tile_contract(t->device, &tile, n, n, (const double *const *)tables.T, scale, 1, ones,
-                             out + first * size, t->room);
+        device_tile_contract(t->device, &tile, c->n_in, c->n_in, (const double *const *)tables.T, c->scale, 1,
+                             ones, c->out + first * size, t->room);
     }
     TRY(device_check(t->device));
 done:
     tile_tables_destroy(&tables);
     device_free(t->device, &ones);
     return status;
+}
+
+facet_status box_tiles_add_one(struct box_tiles *t, int n, const double *const T[3],
+                               const struct tile_scale *scale, double *out) {
+    struct contraction c = {n, n, T, scale, NULL, TO_DEVICE, out};
+    return tiles_share_out(t, box_power(n, t->all.dim), add_part, &c);
 }
 
 facet_status tiles_extremes(const struct box_tiles *t, int64_t n_cells, int64_t numbers, const double *values,

@@ -71,6 +71,10 @@ struct box_tiles_measure {
     facet_status (*faces)(void *user, const struct tile_plan *tile, int d, int side, const double *exact,
                           int add, double *squares);
     void *user;
+    /* Or another one for every part of the cells, which threads work on at once; NULL: the same for all. */
+    facet_status (*open)(const void *of, struct box_tiles *part, void **user);
+    void (*close)(void **user);
+    const void *of;
 };
 int64_t box_tiles_measured(const struct box_tiles *tiles, int n); /* cells of a tile, at most */
 /* L2[f] of every field, then of the trace; *Linf of the first. An exact solution that is not finite is

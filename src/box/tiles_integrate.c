@@ -111,7 +111,7 @@ static facet_status integrate_tile(struct integrals *job, const struct tile_plan
         device_tile_expression(t->device, tile, &points, &job->program.plan, &job->program.lines,
                                job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
         TRY(check_finite(job, tile));
-    } else if (tile->first == 0 && job->origin == NUMBER)
+    } else if (tile->first == t->all.first && job->origin == NUMBER)
         device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
     end_tile(job, tile);
 done:
@@ -161,8 +161,6 @@ static facet_status prepare(struct integrals *job) {
     TRY(device_copy(t->device, &job->points, s->x, (size_t)s->n_points, sizeof *s->x));
     TRY(device_alloc(t->device, &job->values, (size_t)(job->most * job->n_points * (1 + job->exact)),
                      sizeof *job->values));
-    if (job->exact) TRY(tiles_need_cells(t, 0, &t->k));
-    if (job->exact) TRY(tiles_need_cells(t, 1, &t->lambda));
     if (job->origin == NUMBER) goto done;
     TRY(ALLOC(job->extremes, 2 * job->most));
     const struct tile_points points = tiles_points(t->all.dim, s->n_points, s->x, -1, NULL);
@@ -172,20 +170,32 @@ done:
     return status;
 }
 
-static facet_status integrate(struct integrals *job) {
+static facet_status integrate_part(struct box_tiles *t, void *user) {
     facet_status status = FACET_OK;
-    struct box_tiles *t = job->t;
-    job->n_points = box_power(job->samples->n_points, t->all.dim);
-    job->size = box_power(job->samples->n, t->all.dim);
+    struct integrals own = *(const struct integrals *)user, *job = &own;
+    job->t = t;
     job->most = tiles_in_one(t, job->n_points);
     TRY(prepare(job));
-    for (int64_t first = 0; first < t->all.count; first += job->most) {
+    for (int64_t first = t->all.first; first < tiles_end(t); first += job->most) {
         const struct tile_plan tile = tiles_next(t, first, job->most);
         TRY(job->origin == FUNCTION ? call_tile(job, &tile) : integrate_tile(job, &tile));
     }
     TRY(device_check(t->device));
 done:
     integrals_destroy(job);
+    return status;
+}
+
+/* Where nodes are shared, parts would share them too. */
+static facet_status integrate(struct integrals *job) {
+    facet_status status = FACET_OK;
+    struct box_tiles *t = job->t;
+    job->n_points = box_power(job->samples->n_points, t->all.dim);
+    job->size = box_power(job->samples->n, t->all.dim);
+    if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 0, &t->k));
+    if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 1, &t->lambda));
+    TRY(t->degree > 0 ? integrate_part(t, job) : tiles_share_out(t, job->n_points, integrate_part, job));
+done:
     return status;
 }
 

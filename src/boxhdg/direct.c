@@ -321,8 +321,8 @@ facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct
     TRY(boxhdg_direct_create(lanes->hdg, &s->direct));
     data = s;
     s = NULL; /* the operator's, also on failure */
-    TRY(operator_create_host(lanes->device, lanes->plan.size, "the direct solve of the box", solve_lanes, data, release,
-                             M));
+    TRY(operator_create_host(lanes->device, lanes->plan.size, "the direct solve of the box", solve_lanes,
+                             data, release, M));
 done:
     data = s;
     release(&data);

@@ -181,8 +181,8 @@ void boxhdg_lanes_recover(const struct boxhdg_lanes_points *p, const struct vect
                        u->data);
 }
 
-/* Across seams outward fluxes of both cells of a face sum to nothing. Both blocks have the sum, and that with the
- * seam at its upper side counts it. Cells took these faces for a part of the boundary. */
+/* Across seams outward fluxes of both cells of a face sum to nothing. Both blocks have the sum, and that with
+ * the seam at its upper side counts it. Cells took these faces for a part of the boundary. */
 static facet_status add_seam(const struct boxhdg_lanes *lanes, const double *there, double *worst,
                              double *missing, double *through) {
     facet_status status = FACET_OK;
@@ -192,7 +192,8 @@ static facet_status add_seam(const struct boxhdg_lanes *lanes, const double *the
     if (h->seam == NULL) return FACET_OK;
     TRY(CALLOC(sums, g->n_faces));
     TRY(ALLOC(balance, KERNEL_BOX_BALANCE * g->n_cells));
-    TRY(device_download(lanes->device, balance, there, (size_t)(KERNEL_BOX_BALANCE * g->n_cells) * sizeof *there));
+    TRY(device_download(lanes->device, balance, there,
+                        (size_t)(KERNEL_BOX_BALANCE * g->n_cells) * sizeof *there));
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < 6; i++) {
             const int axis = i / 2, side = i % 2, d = lanes->direction[axis];

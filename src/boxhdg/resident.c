@@ -160,7 +160,8 @@ double boxhdg_resident_square_of_loads(const struct boxhdg_resident *r) {
     for (int i = 0; i < 2 * g->dim; i++) {
         const double *values = r->sides[i / 2][i % 2];
         if (g->sides[i / 2][i % 2] != BOX_NEUMANN || values == NULL) continue;
-        for (int64_t j = 0; j < g->n_cells / g->cells[i / 2] * r->hdg->face_size; j++) sum += values[j] * values[j];
+        for (int64_t j = 0; j < g->n_cells / g->cells[i / 2] * r->hdg->face_size; j++)
+            sum += values[j] * values[j];
     }
     return square_of(r, &r->loads) + box_all(g, TEAM_SUM, sum);
 }
@@ -342,7 +343,8 @@ facet_status boxhdg_resident_copy(struct boxhdg_resident *r, double constant, do
     const struct tile_scale plain = {.factor = 1.0};
     TRY((where == BOXHDG_HOST ? box_tiles_download : box_tiles_contract)(r->tiles, r->hdg->n, r->hdg->n, T,
                                                                          &plain, r->u.data, u));
-    for (int64_t i = 0; where == BOXHDG_HOST && constant != 0.0 && i < r->hdg->n_volume; i++) u[i] += constant;
+    for (int64_t i = 0; where == BOXHDG_HOST && constant != 0.0 && i < r->hdg->n_volume; i++)
+        u[i] += constant;
     if (where == BOXHDG_DEVICE && constant != 0.0) TRY(add_constant(r, constant, u));
 done:
     return status;

@@ -227,31 +227,65 @@ done:
     return status;
 }
 
-facet_status boxhdg_tiles_errors(const struct boxhdg *h, struct box_tiles *tiles,
-                                 const struct boxhdg_there *there, const struct field *exact,
-                                 double constant, int star, struct box_errors *errors) {
+/* What every part of the cells has of its own is made from this. */
+struct wanted {
+    const struct boxhdg *h;
+    const struct boxhdg_there *there;
+    int n_points, star;
+};
+
+static void close_part(void **user) {
+    struct errors *e = *user;
+    if (e == NULL) return;
+    errors_destroy(e);
+    base_free(user);
+}
+
+static facet_status open_part(const void *of, struct box_tiles *part, void **user) {
     facet_status status = FACET_OK;
-    struct errors e = {
-        .h = h, .there = there, .tiles = tiles, .device = tiles->device, .n = h->n, .star = star};
+    const struct wanted *w = of;
+    struct errors *e;
+    *user = NULL;
+    TRY(CALLOC(e, 1));
+    *user = e;
+    *e = (struct errors){.h = w->h,
+                         .there = w->there,
+                         .tiles = part,
+                         .device = part->device,
+                         .n = w->h->n,
+                         .P = w->h->n + 1,
+                         .n_points = w->n_points,
+                         .star = w->star,
+                         .width = w->h->cell_size + 2 * w->h->grid.dim * w->h->face_size};
+    TRY(prepare(e));
+done:
+    return status;
+}
+
+facet_status boxhdg_tiles_errors(const struct boxhdg *h, struct box_tiles *tiles,
+                                 const struct boxhdg_there *there, const struct field *exact, double constant,
+                                 int star, struct box_errors *errors) {
+    facet_status status = FACET_OK;
+    const struct wanted wanted = {h, there, h->n + 1 + BOX_EXTRA_POINTS, star};
+    struct box_samples gauss = {0};
     double L2[BOX_MAX_FIELDS + 1] = {0}, largest;
-    e.P = h->n + 1;
-    e.n_points = h->n + 1 + BOX_EXTRA_POINTS;
-    e.width = h->cell_size + 2 * h->grid.dim * h->face_size;
-    TRY(prepare(&e));
+    TRY(box_samples_create(0, wanted.n_points, 0, NULL, NULL, &gauss));
     const struct box_tiles_measure measure = {.exact = exact,
                                               .constant = constant,
-                                              .n = e.n_points,
-                                              .x = e.modes_here.x,
-                                              .weights = e.modes_here.w,
+                                              .n = wanted.n_points,
+                                              .x = gauss.x,
+                                              .weights = gauss.w,
                                               .n_fields = star ? 4 : 2,
                                               .begin = begin,
                                               .evaluate = evaluate,
                                               .faces = faces,
-                                              .user = &e};
+                                              .open = open_part,
+                                              .close = close_part,
+                                              .of = &wanted};
     TRY(box_tiles_measure(tiles, &measure, L2, &largest));
     *errors = (struct box_errors){L2[0],           largest, L2[1], star ? L2[2] : -1.0, star ? L2[3] : -1.0,
                                   L2[star ? 4 : 2]};
 done:
-    errors_destroy(&e);
+    box_samples_destroy(&gauss);
     return status;
 }

@@ -181,8 +181,9 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->options.preconditioner == BOXHDG_DIRECT)
-        TRY(boxhdg_lattice_refusal(device, hdg) == NULL ? operator_create_box_lattice(s->lanes, &s->M, &s->rough)
-                                                        : operator_create_box_direct(s->lanes, &s->M));
+        TRY(boxhdg_lattice_refusal(device, hdg) == NULL
+                ? operator_create_box_lattice(s->lanes, &s->M, &s->rough)
+                : operator_create_box_direct(s->lanes, &s->M));
     else if (s->single == NULL)
         TRY(make_levels(s, s->lanes, &s->M));
 done:

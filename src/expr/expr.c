@@ -175,7 +175,7 @@ done:
 #define PROGRAM_BLOCK (1 << 17)
 
 int64_t expr_program_block(const struct device *device, int64_t n_points) {
-    const int64_t most = device_is_host(device) ? (int64_t)EXPR_BLOCK * base_threads() : PROGRAM_BLOCK;
+    const int64_t most = device_is_host(device) ? EXPR_BLOCK : PROGRAM_BLOCK;
     return n_points < most ? n_points : most;
 }
 

@@ -1,6 +1,6 @@
 /* The backend of boxes, HDG: over src/boxhdg, with the cell matrices factored into 1D ones. Cells have the
- * numbers of the mesh there. The solution stays on the device (boxhdg/resident.h), and what the host evaluates is
- * fetched first: the cells of a list, or all of them. */
+ * numbers of the mesh there. The solution stays on the device (boxhdg/resident.h), and what the host
+ * evaluates is fetched first: the cells of a list, or all of them. */
 #include "problem/box.h"
 
 #include <float.h>
@@ -275,7 +275,8 @@ done:
     return status;
 }
 
-/* All cells, once; on the host for any list, since there is nothing to be saved, and others may be reading. */
+/* All cells, once; on the host for any list, since there is nothing to be saved, and others may be reading.
+ */
 static facet_status fetch_all(const struct facet_solver *s) {
     struct box_backend *b = s->box;
     solver_lock(s);

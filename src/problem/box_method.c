@@ -147,7 +147,9 @@ facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess) {
     }
     facet_status status;
     int before = 0, again = 0;
-    do status = boxhdg_resident_solve(s->box->resident, again ? BOXHDG_FROM_GIVEN : guess, &control, &s->report);
+    do
+        status =
+            boxhdg_resident_solve(s->box->resident, again ? BOXHDG_FROM_GIVEN : guess, &control, &s->report);
     while (status == FACET_OK && s->method != METHOD_DIRECT &&
            (again = solve_again(s->options.error, &control, &s->report, &before)));
     return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
