@@ -98,10 +98,9 @@ struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t mo
 double box_tiles_bytes(const struct device *device, int dim, int n, double n_cells) {
     const double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells,
                  most = (double)device_tile_numbers(device), tile = all < most ? all : fmax(most, numbers);
+    if (device_is_host(device)) return 0.0; /* a few tiles that stay in caches */
     const double rows = (double)expr_program_block(device, (int64_t)tile);
-    const struct tile_plan plan = {.dim = dim, .count = (int64_t)(tile / numbers)};
-    const double scratch = (double)device_tile_scratch(device, &plan, n, n + BOX_EXTRA_POINTS + 1);
-    return 8.0 * (4.0 * tile + scratch + 64.0 * rows); /* jets, cells; rows of a program */
+    return 8.0 * (7.0 * tile + 64.0 * rows); /* jets, scratch, cells; rows of a program */
 }
 
 /* ------------------------------------------------------------------------------------- contractions */
