@@ -1,6 +1,8 @@
 /* Expressions: the loops of kernels/expression_block.h, which the compiler turns into vector instructions.
  * A sine takes some 35 operations, so that AVX2 could do one in a nanosecond; bench `expressions` reports
  * where we are. */
+#include <string.h>
+
 #include "kernels/expression_block.h"
 #include "kernels/simd/lane.h"
 #include "kernels/tile.h"
@@ -58,14 +60,14 @@ static void take_lines(const struct place *p, const struct expression_plan *plan
     }
 }
 
-/* The points from here on, row by row. */
+/* The points from here on, row by row; x NULL: nobody asks for their coordinates. */
 static void fill_points(struct place p, const struct expression_plan *plan, const struct tile_lines *lines,
                         int many, double *x, double *work) {
     const int dim = p.t->dim;
     for (int done = 0, some; done < many; done += some, move_on(&p, some)) {
         const int left = p.points->n[0] - p.i[0];
         some = left < many - done ? left : many - done;
-        for (int d = 0; d < dim; d++) {
+        for (int d = 0; d < dim && x != NULL; d++) {
             const double *ends = p.t->ends[d] + p.at[d], *points = p.points->x[d] + p.i[d];
             for (int i = 0; i < some; i++)
                 x[(done + i) * dim + d] = ends[0] + (ends[1] - ends[0]) * points[d == 0 ? i : 0];
@@ -74,46 +76,77 @@ static void fill_points(struct place p, const struct expression_plan *plan, cons
     }
 }
 
-/* The jet of the result, from its rows. */
-static void take_result(const struct block *b, int dim, enum tile_jet jet, int64_t total, double *out) {
-    const int root = b->plan->n_nodes - 1, n = b->n;
-    const double *value = row_of_value(b, root);
-    for (int i = 0; i < n; i++) out[i] = value[i];
+/* The jet of the result at `many` points, from its rows from number `first` on. */
+static void take_result(const struct block *b, int first, int many, int dim, enum tile_jet jet, int64_t total,
+                        double *out) {
+    const int root = b->plan->n_nodes - 1;
+    const double *value = row_of_value(b, root) + first;
+    for (int i = 0; i < many; i++) out[i] = value[i];
     for (int d = 0; d < dim && jet == TILE_GRADIENTS; d++) {
         const double *row = row_of_first(b, root, d);
         double *to = out + (1 + d) * total;
-        for (int i = 0; i < n; i++) to[i] = row != NULL ? row[i] : 0.0;
+        for (int i = 0; i < many; i++) to[i] = row != NULL ? row[first + i] : 0.0;
     }
     if (jet != TILE_LAPLACIANS) return;
     out += total;
-    for (int i = 0; i < n; i++) out[i] = 0.0;
+    for (int i = 0; i < many; i++) out[i] = 0.0;
     for (int d = 0; d < dim; d++) {
         const double *row = row_of_second(b, root, d, d);
-        for (int i = 0; row != NULL && i < n; i++) out[i] += row[i];
+        for (int i = 0; row != NULL && i < many; i++) out[i] += row[first + i];
     }
 }
 
 /* Points of a block whose rows stay in the nearest cache. */
 static const int many_points[3] = {256, 128, 64};
 
-/* By the calling thread, with the rows of a short block, which lie in those of the plan. */
+/* What a program knows: how many slots it has, whether it asks for coordinates, and the last direction that
+ * it depends on. */
+struct needs {
+    int slots, coordinates, last;
+};
+
+static struct needs needs_of(const struct expression_plan *plan, const struct tile_lines *lines) {
+    struct needs n = {0};
+    for (int i = 0; i < plan->n_nodes; i++) {
+        const struct expression_node *node = &plan->nodes[i];
+        n.slots = node->slot >= n.slots ? node->slot + 1 : n.slots;
+        if (node->op != OP_COORDINATE) continue;
+        n.coordinates = 1;
+        n.last = (int)node->constant > n.last ? (int)node->constant : n.last;
+    }
+    for (int l = 0; l < lines->n; l++) n.last = lines->direction[l] > n.last ? lines->direction[l] : n.last;
+    return n;
+}
+
+/* By the calling thread, with the rows of a short block, which lie in those of the plan. What does not depend
+ * on the last directions is computed once for each cell, and copied along these. */
 void OF(tile_expression)(const struct tile_plan *t, const struct tile_points *points,
                          const struct expression_plan *plan, const struct tile_lines *lines,
                          enum tile_jet jet, double *out, double *work) {
+    const struct needs needs = needs_of(plan, lines);
     struct expression_plan own = *plan;
-    int64_t size = 1;
-    int slots = 0;
-    for (int d = 0; d < t->dim; d++) size *= points->n[d];
-    for (int i = 0; i < plan->n_nodes; i++)
-        slots = plan->nodes[i].slot >= slots ? plan->nodes[i].slot + 1 : slots;
+    struct tile_points few = *points;
+    int64_t size = 1, period = 1;
+    for (int d = 0; d < t->dim; d++) {
+        few.n[d] = d > needs.last ? 1 : points->n[d];
+        size *= points->n[d];
+        period *= few.n[d];
+    }
     if (own.block > many_points[plan->order]) own.block = many_points[plan->order];
-    const int64_t total = t->count * size;
-    double *x = work + (EXPRESSION_SCRATCH + (int64_t)slots * expression_jet(plan->order)) * own.block;
-    for (int64_t first = 0; first < total; first += own.block) {
-        const int many = total - first < own.block ? (int)(total - first) : own.block;
-        fill_points(place_of(t, points, size, first), &own, lines, many, x, work);
+    const int64_t total = t->count * size, all = t->count * period;
+    double *x = work + (EXPRESSION_SCRATCH + (int64_t)needs.slots * expression_jet(plan->order)) * own.block;
+    for (int64_t first = 0; first < all; first += own.block) {
+        const int many = all - first < own.block ? (int)(all - first) : own.block;
+        fill_points(place_of(t, &few, period, first), &own, lines, many, needs.coordinates ? x : NULL, work);
         const struct block block = {&own, many, x, NULL, work};
         evaluate_block(&block);
-        take_result(&block, t->dim, jet, total, out + first);
+        for (int done = 0, some; done < many; done += some) {
+            const int64_t cell = (first + done) / period, place = (first + done) % period;
+            some = period - place < many - done ? (int)(period - place) : many - done;
+            take_result(&block, done, some, t->dim, jet, total, out + cell * size + place);
+        }
     }
+    for (int64_t c = 0; c < t->count * tile_jets(jet, t->dim); c++)
+        for (int64_t i = period; i < size; i += period)
+            memcpy(out + c * size + i, out + c * size, (size_t)period * sizeof *out);
 }

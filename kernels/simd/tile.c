@@ -80,47 +80,47 @@ void OF(tile_contract)(const struct tile_plan *t, int n_in, int n_out, const dou
 
 /* ------------------------------------------------------------------------------------- extremes */
 
-/* Of L numbers at a time. NaN where one is not finite: zero times it is not zero. */
-struct extremes {
-    double least[L], greatest[L], zeros[L];
-};
-
-INLINE void take_extremes(int n, const double *x, struct extremes *e) {
-    for (int w = 0; w < n; w++) {
-        e->zeros[w] += 0.0 * x[w];
-        e->least[w] = x[w] < e->least[w] ? x[w] : e->least[w];
-        e->greatest[w] = x[w] > e->greatest[w] ? x[w] : e->greatest[w];
-    }
+/* In place of n numbers: the magnitudes of several components. */
+static void find_magnitudes(int n, int components, int64_t step, const double *values, double *magnitudes) {
+    for (int w = 0; w < n; w++) magnitudes[w] = 0.0;
+    for (int c = 0; c < components; c++)
+        for (int w = 0; w < n; w++) magnitudes[w] += values[c * step + w] * values[c * step + w];
+    for (int w = 0; w < n; w++) magnitudes[w] = sqrt(magnitudes[w]);
 }
 
+/* NaN where one is not finite: zero times it is not zero. */
 static void find_extremes(int64_t n, int components, int64_t step, const double *values, double *extremes) {
-    struct extremes e = {.zeros = {0.0}};
-    double magnitudes[L];
-    int finite = 1;
-    for (int w = 0; w < L; w++) e.least[w] = INFINITY, e.greatest[w] = -INFINITY;
-    for (int64_t i = 0; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        const double *x = values + i;
-        for (int w = 0; components > 1 && w < left; w++) {
-            double square = 0.0;
-            for (int c = 0; c < components; c++)
-                square += values[c * step + i + w] * values[c * step + i + w];
-            magnitudes[w] = sqrt(square);
-            x = magnitudes;
+    enum { WIDE = 2 * L };
+    double least[WIDE], greatest[WIDE], zeros[WIDE], magnitudes[WIDE], zero = 0.0;
+    for (int w = 0; w < WIDE; w++) {
+        least[w] = INFINITY;
+        greatest[w] = -INFINITY;
+        zeros[w] = 0.0;
+    }
+    for (int64_t i = 0; i < n; i += WIDE) {
+        const int left = n - i < WIDE ? (int)(n - i) : WIDE;
+        const double *x = components > 1 ? magnitudes : values + i;
+        if (components > 1) find_magnitudes(left, components, step, values + i, magnitudes);
+        if (left == WIDE)
+            for (int w = 0; w < WIDE; w++) {
+                zeros[w] += 0.0 * x[w];
+                least[w] = x[w] < least[w] ? x[w] : least[w];
+                greatest[w] = x[w] > greatest[w] ? x[w] : greatest[w];
+            }
+        for (int w = 0; left < WIDE && w < left; w++) {
+            zeros[w] += 0.0 * x[w];
+            least[w] = x[w] < least[w] ? x[w] : least[w];
+            greatest[w] = x[w] > greatest[w] ? x[w] : greatest[w];
         }
-        if (left == L)
-            take_extremes(L, x, &e);
-        else
-            take_extremes(left, x, &e);
     }
     extremes[0] = INFINITY;
     extremes[1] = -INFINITY;
-    for (int w = 0; w < L; w++) {
-        finite &= e.zeros[w] == 0.0;
-        extremes[0] = e.least[w] < extremes[0] ? e.least[w] : extremes[0];
-        extremes[1] = e.greatest[w] > extremes[1] ? e.greatest[w] : extremes[1];
+    for (int w = 0; w < WIDE; w++) {
+        zero += zeros[w];
+        extremes[0] = least[w] < extremes[0] ? least[w] : extremes[0];
+        extremes[1] = greatest[w] > extremes[1] ? greatest[w] : extremes[1];
     }
-    if (!finite) extremes[0] = extremes[1] = NAN;
+    if (zero != 0.0) extremes[0] = extremes[1] = NAN; /* NaN is not zero either */
 }
 
 void OF(tile_extremes)(int64_t n_cells, int64_t n, int components, int64_t step, const double *values,

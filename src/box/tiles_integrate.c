@@ -54,27 +54,6 @@ done:
     return status;
 }
 
-/* The first cell of a tile with a value that is not finite says why. */
-static facet_status check_finite(struct integrals *job, const struct tile_plan *tile) {
-    facet_status status = FACET_OK;
-    const struct box_tiles *t = job->t;
-    double *scratch = NULL;
-    for (int i = 0; i < 1 + job->exact; i++) {
-        TRY(tiles_extremes(t, tile->count, job->n_points, job->values + i * tile->count * job->n_points,
-                           job->extremes));
-        for (int64_t c = 0; c < tile->count; c++) {
-            if (isfinite(job->extremes[2 * c])) continue;
-            TRY(ALLOC(scratch, box_integrate_room(job->samples, t->all.dim)));
-            TRY(integrate_cell(job, tile->first + c, scratch, NULL));
-            FAIL(FACET_ERROR_INPUT, "source: a value in cell %lld is not finite on the device '%s'",
-                 (long long)(tile->first + c), device_name(t->device));
-        }
-    }
-done:
-    base_free(&scratch);
-    return status;
-}
-
 /* Where the integrals of a tile go; and from there to the nodes. */
 static double *room_of(const struct integrals *job, const struct tile_plan *tile) {
     return job->t->degree > 0 ? job->cells : job->out + tile->first * job->size;
@@ -84,8 +63,27 @@ static void share(const struct integrals *job, const struct tile_plan *tile) {
     if (t->degree > 0) device_tile_add(t->device, tile, t->degree, t->nodes, job->cells, job->out);
 }
 
+/* The first cell of a tile with a value that is not finite says why: no integral of it is finite either. */
+static facet_status check_finite(struct integrals *job, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
+    const struct box_tiles *t = job->t;
+    double *scratch = NULL;
+    TRY(tiles_extremes(t, tile->count, job->size, room_of(job, tile), job->extremes));
+    for (int64_t c = 0; c < tile->count; c++) {
+        if (isfinite(job->extremes[2 * c])) continue;
+        TRY(ALLOC(scratch, box_integrate_room(job->samples, t->all.dim)));
+        TRY(integrate_cell(job, tile->first + c, scratch, NULL));
+        FAIL(FACET_ERROR_INPUT, "source: a value in cell %lld is not finite on the device '%s'",
+             (long long)(tile->first + c), device_name(t->device));
+    }
+done:
+    base_free(&scratch);
+    return status;
+}
+
 /* Values to integrals: of u with lambda of the cells, or of f. */
-static void end_tile(const struct integrals *job, const struct tile_plan *tile) {
+static facet_status end_tile(struct integrals *job, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
     const struct box_tiles *t = job->t;
     const struct box_samples *s = job->samples;
     const double *const *T = (const double *const *)job->tables.T;
@@ -99,23 +97,22 @@ static void end_tile(const struct integrals *job, const struct tile_plan *tile) 
     if (job->exact && job->origin == PROGRAM)
         device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
                              job->values + tile->count * job->n_points, out, t->room);
+    if (job->origin == PROGRAM) TRY(check_finite(job, tile));
     share(job, tile);
+done:
+    return status;
 }
 
 static facet_status integrate_tile(struct integrals *job, const struct tile_plan *tile) {
-    facet_status status = FACET_OK;
     const struct box_tiles *t = job->t;
     if (job->origin == PROGRAM) {
         const struct tile_points points =
             tiles_points(tile->dim, job->samples->n_points, job->points, -1, NULL);
         device_tile_expression(t->device, tile, &points, &job->program.plan, &job->program.lines,
                                job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
-        TRY(check_finite(job, tile));
     } else if (tile->first == t->all.first && job->origin == NUMBER)
         device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
-    end_tile(job, tile);
-done:
-    return status;
+    return end_tile(job, tile);
 }
 
 /* Functions of the caller are called by all threads, as elsewhere. */
