@@ -219,7 +219,8 @@ done:
 }
 
 void boxhdg_solution_destroy(struct boxhdg_solution *s) {
-    s->n_cells = 0;
+    if (s->borrowed) s->loads = s->u = NULL;
+    s->n_cells = s->borrowed = 0;
     base_free(&s->cells);
     base_free(&s->loads);
     base_free(&s->trace);

@@ -71,6 +71,7 @@ struct boxhdg_solution {
     int64_t *cells;  /* their numbers; NULL: all */
     double *loads, *trace,
         *u;       /* n_volume (NULL where some cells are held), n_trace, n_volume; of these cells */
+    int borrowed; /* loads and u are another's */
     double *q;    /* dim x n_volume, NULL until boxhdg_solution_find_q */
     double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
                      basis on [-1, 1], direction 0 fastest */

@@ -408,15 +408,22 @@ done:
     return status;
 }
 
+/* Where the device is the host, u and loads are read where they are. */
 facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int star,
                                    struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = r->hdg;
     double *dirichlet = NULL;
     boxhdg_solution_destroy(s);
-    TRY(boxhdg_solution_create(h, s));
-    TRY(vector_download(&r->u, s->u));
-    TRY(vector_download(&r->loads, s->loads));
+    if (device_is_host(r->device)) {
+        *s = (struct boxhdg_solution){
+            .n_cells = h->grid.n_cells, .borrowed = 1, .loads = r->loads.data, .u = r->u.data};
+        TRY(ALLOC(s->trace, h->n_trace));
+    } else {
+        TRY(boxhdg_solution_create(h, s));
+        TRY(vector_download(&r->u, s->u));
+        TRY(vector_download(&r->loads, s->loads));
+    }
     TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
     TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
     boxhdg_add_dirichlet(h, dirichlet, s->trace);

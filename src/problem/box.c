@@ -357,6 +357,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     TRY(box_method_choose(s, b->hdg));
     TRY(start(s));
     boxhdg_resident_adopt(b->resident, resident);
+    boxhdg_solution_destroy(&b->solution); /* it may read what goes */
     s->solved = 0;
 done:
     if (status != FACET_OK && after != NULL) { /* the new ones go */
