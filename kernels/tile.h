@@ -31,19 +31,44 @@ struct tile_points {
     int n[3];
     const double *x[3];
 };
-/* The place of a point on its line, which has those of all cells of a direction, and their number there. */
-EVERYWHERE int64_t tile_on_line(const struct tile_points *p, int d, int at, int i) {
-    return (int64_t)at * p->n[d] + i;
-}
 
-/* Nodes of a program that depend on one coordinate and were computed before: OP_GIVEN, with slots of their
- * own. Values are followed by first and second derivatives, as far as the program has derivatives. */
-#define TILE_LINES 8
+/* Nodes of a program that depend on some coordinates alone (`sets`: their bits) and were computed before, on
+ * the line or in the plane of these: OP_GIVEN, with slots of their own. Values are followed by first and
+ * second derivatives by these coordinates (tile_line_rows), as far as the program has derivatives. */
+#define TILE_LINES 16
 struct tile_lines {
     int n;
-    int node[TILE_LINES], direction[TILE_LINES];
-    const double *values[TILE_LINES]; /* at the points of all cells of the direction */
+    int node[TILE_LINES], set[TILE_LINES];
+    const double
+        *values[TILE_LINES]; /* at the points of all cells of the directions, the lower one fastest */
 };
+/* The place of a point there, and the number of points. */
+EVERYWHERE int64_t tile_line_place(const struct tile_plan *t, const struct tile_points *p, int set,
+                                   const int at[3], const int i[3]) {
+    int64_t place = 0, step = 1;
+    for (int d = 0; d < t->dim; d++) {
+        if (!(set >> d & 1)) continue;
+        place += ((int64_t)at[d] * p->n[d] + i[d]) * step;
+        step *= (int64_t)t->cells[d] * p->n[d];
+    }
+    return place;
+}
+EVERYWHERE int64_t tile_line_size(const struct tile_plan *t, const struct tile_points *p, int set) {
+    int64_t size = 1;
+    for (int d = 0; d < t->dim; d++) size *= set >> d & 1 ? (int64_t)t->cells[d] * p->n[d] : 1;
+    return size;
+}
+/* Which rows of a jet (expression_row) they are, in their order; returns how many. */
+EVERYWHERE int tile_line_rows(int set, int order, int rows[6]) {
+    int n = 1;
+    rows[0] = 0;
+    for (int d = 0; d < 3 && order > 0; d++)
+        if (set >> d & 1) rows[n++] = 1 + d;
+    for (int i = 0; i < 3 && order > 1; i++)
+        for (int j = i; j < 3; j++)
+            if (set >> i & set >> j & 1) rows[n++] = 4 + (i * (5 - i) / 2 + j);
+    return n;
+}
 
 /* What is made of a program at a point: its value; and its gradient; or its value and its Laplacian. */
 enum tile_jet { TILE_VALUES, TILE_GRADIENTS, TILE_LAPLACIANS };

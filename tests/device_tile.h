@@ -112,7 +112,7 @@ static void run_tile_expression(struct arena *a, int64_t size) {
     plan.nodes = put(a, given, 6, sizeof *given);
     const struct tile_lines line = {.n = 1,
                                     .node = {4},
-                                    .direction = {1},
+                                    .set = {2},
                                     .values = {put_random(a, (int64_t)3 * t.cells[1] * points.n[1], 8)}};
     for (enum tile_jet jet = TILE_VALUES; jet <= TILE_LAPLACIANS; jet++) {
         plan.order = (int)jet;

@@ -22,25 +22,20 @@ __device__ void point_of(const struct tile_plan &t, int size, const struct tile_
                          int64_t number, const struct expression_plan &plan, const struct tile_lines &lines,
                          double *work, double x[3]) {
     const int64_t cell = number / size;
-    int64_t on[3] = {0, 0, 0};
-    int at[3], i = (int)(number - cell * size);
+    int at[3], on[3] = {0, 0, 0}, rows[6], i = (int)(number - cell * size);
     tile_at(&t, t.first + cell, at);
     for (int d = 0; d < t.dim; d++) {
         const double *ends = t.ends[d] + at[d];
         const int n = points.n[d];
-        x[d] = ends[0] + (ends[1] - ends[0]) * points.x[d][i % n];
-        on[d] = tile_on_line(&points, d, at[d], i % n);
+        on[d] = i % n;
+        x[d] = ends[0] + (ends[1] - ends[0]) * points.x[d][on[d]];
         i /= n;
     }
     for (int l = 0; l < lines.n; l++) {
-        const int d = lines.direction[l];
-        const double *values = lines.values[l] + on[d];
-        for (int order = 0; order <= plan.order; order++)
-            work[expression_row(&plan, lines.node[l],
-                                order == 0   ? 0
-                                : order == 1 ? 1 + d
-                                             : 4 + expression_pair(d, d))] =
-                __ldg(values + (int64_t)order * t.cells[d] * points.n[d]);
+        const double *values = lines.values[l] + tile_line_place(&t, &points, lines.set[l], at, on);
+        const int64_t many = tile_line_size(&t, &points, lines.set[l]);
+        const int n = tile_line_rows(lines.set[l], plan.order, rows);
+        for (int r = 0; r < n; r++) work[expression_row(&plan, lines.node[l], rows[r])] = __ldg(values + r * many);
     }
 }
 

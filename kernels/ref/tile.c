@@ -56,15 +56,16 @@ static struct point point_of(const struct tile_plan *t, const struct tile_points
     return p;
 }
 
-/* What a line has for a point: the value, and the derivatives along it. */
+/* What a line or a plane has for a point. */
 static void take_line(const struct tile_plan *t, const struct tile_points *points,
                       const struct expression_plan *plan, const struct tile_lines *lines, int l,
                       const struct point *p, double *work) {
-    const int d = lines->direction[l], rows[3] = {0, 1 + d, 4 + expression_pair(d, d)};
-    const double *values = lines->values[l] + tile_on_line(points, d, p->at[d], p->i[d]);
-    for (int order = 0; order <= plan->order; order++)
-        work[expression_row(plan, lines->node[l], rows[order])] =
-            values[(int64_t)order * t->cells[d] * points->n[d]];
+    int rows[6];
+    const int n = tile_line_rows(lines->set[l], plan->order, rows);
+    const double *values = lines->values[l] + tile_line_place(t, points, lines->set[l], p->at, p->i);
+    for (int r = 0; r < n; r++)
+        work[expression_row(plan, lines->node[l], rows[r])] =
+            values[r * tile_line_size(t, points, lines->set[l])];
 }
 
 void tile_expression_ref(const struct tile_plan *t, const struct tile_points *points,

@@ -46,16 +46,24 @@ static void move_on(struct place *p, int many) {
     }
 }
 
-/* What lines know of so many points of a row, from number `first` of a block on. */
+/* What lines and planes know of so many points of a row, from number `first` of a block on. */
 static void take_lines(const struct place *p, const struct expression_plan *plan,
                        const struct tile_lines *lines, int first, int many, double *work) {
     for (int l = 0; l < lines->n; l++) {
-        const int d = lines->direction[l], rows[3] = {0, 1 + d, 4 + expression_pair(d, d)};
-        const double *values = lines->values[l] + tile_on_line(p->points, d, p->at[d], p->i[d]);
-        for (int order = 0; order <= plan->order;
-             order++, values += (int64_t)p->t->cells[d] * p->points->n[d]) {
-            double *row = work + expression_row(plan, lines->node[l], rows[order]) + first;
-            for (int i = 0; i < many; i++) row[i] = values[d == 0 ? i : 0];
+        const int set = lines->set[l];
+        const int64_t size = tile_line_size(p->t, p->points, set);
+        const double *values = lines->values[l] + tile_line_place(p->t, p->points, set, p->at, p->i);
+        int rows[6], n = 1;
+        if (plan->order > 0)
+            n = tile_line_rows(set, plan->order, rows);
+        else
+            rows[0] = 0;
+        for (int r = 0; r < n; r++, values += size) {
+            double *row = work + expression_row(plan, lines->node[l], rows[r]) + first;
+            if (set & 1)
+                for (int i = 0; i < many; i++) row[i] = values[i];
+            else
+                for (int i = 0; i < many; i++) row[i] = values[0];
         }
     }
 }
@@ -114,7 +122,8 @@ static struct needs needs_of(const struct expression_plan *plan, const struct ti
         n.coordinates = 1;
         n.last = (int)node->constant > n.last ? (int)node->constant : n.last;
     }
-    for (int l = 0; l < lines->n; l++) n.last = lines->direction[l] > n.last ? lines->direction[l] : n.last;
+    for (int l = 0; l < lines->n; l++)
+        for (int d = 0; d < 3; d++) n.last = lines->set[l] >> d & 1 && d > n.last ? d : n.last;
     return n;
 }
 

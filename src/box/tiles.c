@@ -327,23 +327,39 @@ struct tile_points tiles_points(int dim, int n, const double *x, int d, const do
     return points;
 }
 
+/* Planes are worth it where so many points lie above one of theirs, and their numbers are few. */
+#define PLANE_POINTS  16
+#define PLANE_NUMBERS (1 << 21)
+
+static unsigned choose_sets(int dim, const int n[3]) {
+    unsigned sets = 1u << 1 | 1u << 2 | 1u << 4;
+    for (int d = 0; d < 3 && dim == 3; d++) {
+        const int64_t size = (int64_t)n[(d + 1) % 3] * n[(d + 2) % 3];
+        if (n[d] >= PLANE_POINTS && size <= PLANE_NUMBERS) sets |= 1u << (7 - (1 << d));
+    }
+    return sets;
+}
+
 facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order,
                                 const struct tile_points *points, int end, int64_t most,
                                 struct expr_program *program) {
     facet_status status = FACET_OK;
     const struct box_grid *g = t->grid;
-    double *x = NULL;
-    TRY(field_program_create(field, 0, t->device, t->all.dim, order, 1, most, program));
+    double *x[3] = {NULL};
+    int n[3] = {1, 1, 1};
     for (int d = 0; d < t->all.dim; d++) {
-        const int n = points->n[d], first = d == end ? g->cells[d] - 1 : 0, count = (g->cells[d] - first) * n;
-        TRY(ALLOC(x, count));
-        for (int i = 0; i < count; i++)
-            x[i] = g->coordinates[d][first + i / n] + g->widths[d][first + i / n] * points->x[d][i % n];
-        TRY(field_program_set_lines(field, 0, program, d, count, x));
-        base_free(&x);
+        const int many = points->n[d], first = d == end ? g->cells[d] - 1 : 0;
+        n[d] = (g->cells[d] - first) * many;
+        TRY(ALLOC(x[d], n[d]));
+        for (int i = 0; i < n[d]; i++)
+            x[d][i] =
+                g->coordinates[d][first + i / many] + g->widths[d][first + i / many] * points->x[d][i % many];
     }
+    TRY(field_program_create(field, 0, t->device, t->all.dim, order, choose_sets(t->all.dim, n), most,
+                             program));
+    TRY(field_program_set_lines(field, 0, program, n, (const double *const *)x));
 done:
-    base_free(&x);
+    for (int d = 0; d < 3; d++) base_free(&x[d]);
     return status;
 }
 
