@@ -256,14 +256,16 @@ static void integrate_moduli(const struct local *l, int axis, const double *ends
         OF(tensor_contract)(N_ENDS, nf, nf, ns, F, from, face, at_points, face);
         from = at_points;
     }
-    for (int e = 0; e < N_ENDS; e++, from += face) {
-        sums[e] = 0.0;
+    for (int e = 0; e < N_ENDS;
+         e++, from += face) { /* a sum for every column, since one would wait for itself */
+        double columns[MAX_LINE] = {0.0};
         for (int y = 0; y < nf; y++) {
-            double row = 0.0;
-            for (int x = 0; x < ns; x++)
-                row += (l->c.plan->present[slow] ? points->weights[x] : 1.0) * fabs(from[y * ns + x]);
-            sums[e] += (l->c.plan->present[fast] ? points->weights[y] : 1.0) * row;
+            const double weight = l->c.plan->present[fast] ? points->weights[y] : 1.0;
+            for (int x = 0; x < ns; x++) columns[x] += weight * fabs(from[y * ns + x]);
         }
+        sums[e] = 0.0;
+        for (int x = 0; x < ns; x++)
+            sums[e] += (l->c.plan->present[slow] ? points->weights[x] : 1.0) * columns[x];
     }
 }
 
@@ -285,12 +287,13 @@ static void balance_axis(const struct local *l, int axis, double V, const double
     for (int side = 0; side < 2; side++) {
         const double sign = side ? 1.0 : -1.0, *q = ends + (LOWER_Q + side) * face,
                      *u = ends + (LOWER_U + side) * face, *trace = ends + (LOWER_TRACE + side) * face;
-        double flux = 0.0;
+        double flux = 0.0, columns[MAX_LINE] = {0.0};
         for (int f = 0; f < l->extent[fast]; f++)
             for (int s = 0; s < l->extent[slow]; s++) {
                 const int64_t i = (int64_t)f * l->extent[slow] + s;
-                flux += moments[slow][s] * moments[fast][f] * (sign * q[i] + tau * (u[i] - trace[i]));
+                columns[s] += moments[fast][f] * (sign * q[i] + tau * (u[i] - trace[i]));
             }
+        for (int s = 0; s < l->extent[slow]; s++) flux += moments[slow][s] * columns[s];
         out[2 + 2 * axis + side] = area * flux;
         out[0] -= area * flux;
         out[1] += area * (sums[LOWER_Q + side] + tau * (sums[LOWER_U + side] + sums[LOWER_TRACE + side]));
@@ -317,8 +320,8 @@ static void balance_cell(const struct local *l, const double *trace, const doubl
     OF(line_reduce)(l->extent, l->size, at_ends, own, values);
     OF(line_reduce)(l->extent, l->size, at_slopes, own, slopes);
     memset(out, 0, KERNEL_BOX_BALANCE * sizeof *out);
-    out[0] =
-        OF(tensor_weigh)(l->extent, moments, loads) - l->reaction * OF(tensor_weigh)(l->extent, moments, own);
+    out[0] = OF(tensor_weigh)(l->extent, moments, loads);
+    if (l->reaction != 0.0) out[0] -= l->reaction * OF(tensor_weigh)(l->extent, moments, own);
     for (int axis = 0; axis < 3; axis++) {
         if (!l->c.plan->present[axis]) continue;
         find_ends(l, trace, axis, values, slopes, ends);

@@ -204,23 +204,31 @@ done:
     return status;
 }
 
-/* The Dirichlet or the Neumann data of all sides as a vector of the trace, zero elsewhere. */
-static facet_status spread_sides(const struct boxhdg_resident *r, enum box_side kind, double **trace) {
-    facet_status status = FACET_OK;
+/* The Dirichlet or the Neumann data of all sides, to their faces of a vector of the trace. */
+static void put_sides(const struct boxhdg_resident *r, enum box_side kind, double *trace) {
     const struct boxhdg *h = r->hdg;
     const struct box_grid *g = &h->grid;
-    TRY(CALLOC(*trace, h->n_trace));
+    const size_t bytes = (size_t)h->face_size * sizeof *trace;
     for (int d = 0; d < g->dim; d++)
         for (int side = 0; side < 2; side++) {
-            if (r->sides[d][side] == NULL || g->sides[d][side] != kind) continue;
+            const double *values = r->sides[d][side];
+            if (g->sides[d][side] != kind) continue;
             for (int64_t i = 0; i < g->n_cells / g->cells[d]; i++) {
                 int at[3];
                 boxhdg_side_cell(g, d, side, i, at);
-                memcpy(*trace + box_face(g, at, d, side) * h->face_size, r->sides[d][side] + i * h->face_size,
-                       (size_t)h->face_size * sizeof **trace);
+                double *to = trace + box_face(g, at, d, side) * h->face_size;
+                if (values != NULL)
+                    memcpy(to, values + i * h->face_size, bytes);
+                else
+                    memset(to, 0, bytes);
             }
         }
-done:
+}
+
+/* Such a vector, zero elsewhere. */
+static facet_status spread_sides(const struct boxhdg_resident *r, enum box_side kind, double **trace) {
+    facet_status status = CALLOC(*trace, r->hdg->n_trace);
+    if (status == FACET_OK) put_sides(r, kind, *trace);
     return status;
 }
 
@@ -413,7 +421,6 @@ facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int s
                                    struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = r->hdg;
-    double *dirichlet = NULL;
     boxhdg_solution_destroy(s);
     if (device_is_host(r->device)) {
         *s = (struct boxhdg_solution){
@@ -425,12 +432,10 @@ facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int s
         TRY(vector_download(&r->loads, s->loads));
     }
     TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
-    TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
-    boxhdg_add_dirichlet(h, dirichlet, s->trace);
+    put_sides(r, BOX_DIRICHLET, s->trace);
     if (q || star) TRY(boxhdg_solution_find_q(h, s));
     if (star) TRY(boxhdg_postprocess(h, s));
 done:
-    base_free(&dirichlet);
     if (status != FACET_OK) boxhdg_solution_destroy(s);
     return status;
 }
