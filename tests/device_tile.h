@@ -110,10 +110,8 @@ static void run_tile_expression(struct arena *a, int64_t size) {
         (struct expression_node){.op = OP_GIVEN, .first = 2, .second = 1 << expression_pair(1, 1), .slot = 4};
     given[5].second |= given[4].second;
     plan.nodes = put(a, given, 6, sizeof *given);
-    const struct tile_lines line = {.n = 1,
-                                    .node = {4},
-                                    .set = {2},
-                                    .values = {put_random(a, (int64_t)3 * t.cells[1] * points.n[1], 8)}};
+    const struct tile_lines line = {
+        .n = 1, .node = {4}, .set = {2}, .values = {put_random(a, (int64_t)3 * t.cells[1] * points.n[1], 8)}};
     for (enum tile_jet jet = TILE_VALUES; jet <= TILE_LAPLACIANS; jet++) {
         plan.order = (int)jet;
         double *out = put_nan(a, total * tile_jets(jet, dim));

@@ -35,7 +35,8 @@ __device__ void point_of(const struct tile_plan &t, int size, const struct tile_
         const double *values = lines.values[l] + tile_line_place(&t, &points, lines.set[l], at, on);
         const int64_t many = tile_line_size(&t, &points, lines.set[l]);
         const int n = tile_line_rows(lines.set[l], plan.order, rows);
-        for (int r = 0; r < n; r++) work[expression_row(&plan, lines.node[l], rows[r])] = __ldg(values + r * many);
+        for (int r = 0; r < n; r++)
+            work[expression_row(&plan, lines.node[l], rows[r])] = __ldg(values + r * many);
     }
 }
 

@@ -59,7 +59,7 @@ facet_status box_tiles_field_extremes(struct box_tiles *tiles, const struct fiel
 struct box_tiles_measure {
     const struct field *exact;
     double constant; /* is taken off it first */
-    int n; /* points x of [0, 1] in every direction, with weights */
+    int n;           /* points x of [0, 1] in every direction, with weights */
     const double *x, *weights;
     int n_fields; /* in turn against u and against -k grad u */
     /* A tile begins; a component of a field at its points (count x n^dim, on the device); and, NULL where

@@ -32,8 +32,9 @@ struct box_tiles {
 int64_t tiles_in_one(const struct box_tiles *t, int64_t numbers);
 /* The number behind that of the last cell. */
 int64_t tiles_end(const struct box_tiles *t);
-/* work(part, user) for all cells, at once for the parts of as many threads as that many numbers a cell are worth; a
- * device other than the host has one part. A part knows all that the whole does, and has its own scratch. */
+/* work(part, user) for all cells, at once for the parts of as many threads as that many numbers a cell are
+ * worth; a device other than the host has one part. A part knows all that the whole does, and has its own
+ * scratch. */
 typedef facet_status (*tiles_work)(struct box_tiles *part, void *user);
 facet_status tiles_share_out(struct box_tiles *t, int64_t numbers, tiles_work work, void *user);
 /* The tile that begins at a cell. */

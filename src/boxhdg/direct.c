@@ -284,7 +284,7 @@ done:
 struct in_lanes {
     const struct boxhdg_lanes *lanes;
     struct boxhdg_direct *direct;
-    double *F, *uhat; /* plain modes */
+    double *plain; /* modes: the residual becomes the unknown */
 };
 
 static facet_status solve_lanes(void *data, const double *F, double *uhat) {
@@ -292,11 +292,11 @@ static facet_status solve_lanes(void *data, const double *F, double *uhat) {
     const struct in_lanes *s = data;
     const struct box_grid *g = &s->direct->h->grid;
     struct vector v = {.device = device_host(), .n = s->lanes->plan.size, .data = (double *)F};
-    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &v, s->F));
-    boxhdg_direct_solve(s->direct, box_conductivity(g, 0), box_reaction(g, 0), s->F, s->uhat);
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &v, s->plain));
+    boxhdg_direct_solve(s->direct, box_conductivity(g, 0), box_reaction(g, 0), s->plain, s->plain);
     v.data = uhat;
     vector_fill(&v, 0.0);
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, s->uhat, &v));
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, s->plain, &v));
 done:
     return status;
 }
@@ -305,8 +305,7 @@ static void release(void **data) {
     struct in_lanes *s = *data;
     if (s == NULL) return;
     boxhdg_direct_destroy(&s->direct);
-    base_free(&s->F);
-    base_free(&s->uhat);
+    base_free(&s->plain);
     base_free(data);
 }
 
@@ -316,8 +315,7 @@ facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct
     void *data;
     TRY(CALLOC(s, 1));
     s->lanes = lanes;
-    TRY(CALLOC(s->F, lanes->hdg->n_trace));
-    TRY(CALLOC(s->uhat, lanes->hdg->n_trace));
+    TRY(CALLOC(s->plain, lanes->hdg->n_trace));
     TRY(boxhdg_direct_create(lanes->hdg, &s->direct));
     data = s;
     s = NULL; /* the operator's, also on failure */

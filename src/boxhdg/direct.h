@@ -29,8 +29,8 @@ void boxhdg_direct_destroy(struct boxhdg_direct **direct);
  * lambda >= 0. In the singular case (no Dirichlet side, lambda = 0) what F has along the constant is taken
  * out, and uhat has none of it. */
 void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const double *F, double *uhat);
-/* The same in lanes of double precision, from a residual to an unknown, on any device (operator_create_host), with k
- * and lambda of the first cell. */
+/* The same in lanes of double precision, from a residual to an unknown, on any device (operator_create_host),
+ * with k and lambda of the first cell. */
 facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct operator* M);
 
 #endif

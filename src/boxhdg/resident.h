@@ -1,7 +1,7 @@
-/* HDG on a box, or on a block of it, with everything on the device of the solver: data, right-hand side, trace and u. The host
- * holds what is known on the sides of the box, and sees of the rest what it asks for: reductions over cells,
- * some cells, or all of them (boxhdg_resident_bring). Loads and u are in modes. The loads of a singular
- * problem must balance; what quadrature leaves of their sum is taken off the source. */
+/* HDG on a box, or on a block of it, with everything on the device of the solver: data, right-hand side,
+ * trace and u. The host holds what is known on the sides of the box, and sees of the rest what it asks for:
+ * reductions over cells, some cells, or all of them (boxhdg_resident_bring). Loads and u are in modes. The
+ * loads of a singular problem must balance; what quadrature leaves of their sum is taken off the source. */
 #ifndef FACET_BOXHDG_RESIDENT_H
 #define FACET_BOXHDG_RESIDENT_H
 
@@ -24,18 +24,19 @@ facet_status boxhdg_resident_load(struct boxhdg_resident *resident, const struct
 enum boxhdg_where { BOXHDG_HOST, BOXHDG_DEVICE };
 facet_status boxhdg_resident_load_values(struct boxhdg_resident *resident, const double *f,
                                          enum boxhdg_where where);
-/* What all loads and Neumann data of all blocks sum to, and their moduli; the loads get rid of it, as of a constant
- * source. */
+/* What all loads and Neumann data of all blocks sum to, and their moduli; the loads get rid of it, as of a
+ * constant source. */
 facet_status boxhdg_resident_balance(struct boxhdg_resident *resident, double sums[2]);
 /* The squares of the loads and of the Neumann data, of all blocks. */
 double boxhdg_resident_square_of_loads(const struct boxhdg_resident *resident);
 /* What the integral of the modulus of the source is at most. */
 double boxhdg_resident_size_of_loads(const struct boxhdg_resident *resident);
-/* The right-hand side from the loads and the data of the boundary; and neither loads nor a right-hand side. */
+/* The right-hand side from the loads and the data of the boundary; and neither loads nor a right-hand side.
+ */
 facet_status boxhdg_resident_condense(struct boxhdg_resident *resident);
 void boxhdg_resident_clear(struct boxhdg_resident *resident);
-/* The next solve begins with the trace of this u at the Gauss points (host), as boxhdg_hybridize has it; drop:
- * without its constant. */
+/* The next solve begins with the trace of this u at the Gauss points (host), as boxhdg_hybridize has it;
+ * drop: without its constant. */
 facet_status boxhdg_resident_set_guess(struct boxhdg_resident *resident, const double *u, int drop);
 /* The trace of another one, of the same box with another reaction, to begin with. */
 void boxhdg_resident_adopt(struct boxhdg_resident *resident, const struct boxhdg_resident *other);
@@ -51,10 +52,11 @@ double boxhdg_resident_norm(const struct boxhdg_resident *resident);
 /* u at the Gauss points, plus a constant. */
 facet_status boxhdg_resident_copy(struct boxhdg_resident *resident, double constant, double *u,
                                   enum boxhdg_where where);
-/* As boxhdg_given_flux. */
+/* The integral of the flux through a face of a side with a Neumann condition, which says what it is: that of
+ * the cell is so up to rounding of terms as large as tau u. 0: it is no such face. */
 int boxhdg_resident_given_flux(const struct boxhdg_resident *resident, int64_t cell, int d, int side,
                                double *flux);
-/* As boxhdg_conservation. */
+/* The terms of the flux are integrals of |q.n| + tau (|u| + |uhat|) over the faces of a cell. */
 facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident,
                                           struct solve_balance *balance);
 /* Of u: the integral over every cell (n_cells); the least and the greatest value of every cell (2 n_cells) at
@@ -64,8 +66,8 @@ facet_status boxhdg_resident_extremes(struct boxhdg_resident *resident, int n, c
                                       double *extremes);
 /* As boxhdg_measure_errors, without any of it on the host; star: u* and q* too. u, u* and the trace are
  * what is held plus a constant. */
-facet_status boxhdg_resident_errors(struct boxhdg_resident *resident, const struct field *exact, double constant,
-                                    int star, struct box_errors *errors);
+facet_status boxhdg_resident_errors(struct boxhdg_resident *resident, const struct field *exact,
+                                    double constant, int star, struct box_errors *errors);
 /* The Neumann data of all sides as a vector of the trace, which the caller frees. */
 facet_status boxhdg_resident_neumann(const struct boxhdg_resident *resident, double **neumann);
 /* Some cells, ascending, as a solution that holds these alone, with q and u* if they are wanted; or all of

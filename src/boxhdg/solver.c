@@ -339,22 +339,6 @@ double boxhdg_solver_doubt(const struct boxhdg_solver *s) {
     return s->doubt;
 }
 
-facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat,
-                                 enum boxhdg_guess guess, const struct solve_control *control,
-                                 struct solve_report *report) {
-    facet_status status = FACET_OK, solved;
-    s->doubt = 0.0;
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->F));
-    if (guess != BOXHDG_FROM_ZERO) TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
-    solved = boxhdg_solver_solve_lanes(s, guess, control, report);
-    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
-    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
-    if (solved == FACET_OK) TRY(find_doubt(s, uhat));
-    status = solved;
-done:
-    return status;
-}
-
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r, double *z) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};

@@ -9,8 +9,8 @@
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
  *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/coarse.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
- *     direct      the inverse itself (boxhdg/lattice.h; of the host boxhdg/direct.h), refined instead of conjugate
- *                 gradients
+ *     direct      the inverse itself (boxhdg/lattice.h; of the host boxhdg/direct.h), refined instead of
+ * conjugate gradients
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
  * added to one of double precision and the residual is computed anew in double; the search goes on from it
@@ -46,14 +46,6 @@ facet_status boxhdg_check_memory(const struct device *device, const struct boxhd
 /* Where an iteration begins: at zero, at what is given, or at what the solutions before make of the
  * right-hand side (with options.remember, and where there are any; else at what is given). */
 enum boxhdg_guess { BOXHDG_FROM_ZERO, BOXHDG_FROM_GIVEN, BOXHDG_FROM_BEFORE };
-/* K uhat = F; both n_trace numbers in plain modes on the host. uhat: what is given as first guess, and the
- * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
- * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has
- * none. control->kernel is not used. Returns and reports as solve_cg. */
-facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat,
-                                 enum boxhdg_guess guess, const struct solve_control *control,
-                                 struct solve_report *report);
-
 /* z = B r by the preconditioner in double precision, plain modes; fixed faces are left alone. Without one z =
  * r. */
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *solver, const double *r, double *z);

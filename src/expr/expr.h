@@ -77,8 +77,8 @@ facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *gri
 /* Of so many points a device works on so many at once. */
 int64_t expr_program_block(const struct device *device, int64_t n_points);
 /* The program of an expression in the memory of a device, with its room for work: what the kernel
- * tile_expression takes. n_points: how many will be wanted at once, at most. sets: bit i says that what depends on the
- * set i of coordinates (bits) alone is left to lines and planes. */
+ * tile_expression takes. n_points: how many will be wanted at once, at most. sets: bit i says that what
+ * depends on the set i of coordinates (bits) alone is left to lines and planes. */
 struct expr_program {
     const struct device *device;
     struct expression_plan plan;
