@@ -231,8 +231,12 @@ done:
     return status;
 }
 
+/* Whoever works on tiles has the lock: their scratch is one for all readers. */
 static facet_status copy_out(const struct facet_solver *s, double *u) {
-    return boxhdg_resident_copy(s->box->resident, s->box->constant, u, BOXHDG_HOST);
+    solver_lock(s);
+    const facet_status status = boxhdg_resident_copy(s->box->resident, s->box->constant, u, BOXHDG_HOST);
+    solver_unlock(s);
+    return status;
 }
 
 static facet_status copy_there(const struct facet_solver *s, double *u) {
@@ -249,7 +253,10 @@ done:
 }
 
 static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
-    return boxhdg_resident_conservation(s->box->resident, balance);
+    solver_lock(s);
+    const facet_status status = boxhdg_resident_conservation(s->box->resident, balance);
+    solver_unlock(s);
+    return status;
 }
 
 /* Of all cells, which others may be reading, q and u* are added. Some cells that were fetched without them
@@ -321,7 +328,10 @@ static facet_status totals(const struct facet_solver *s, int whole, int n, const
     const struct box_backend *b = s->box;
     double *neumann = NULL;
     TRY(fetch(s, 0, NULL));
-    TRY(boxhdg_resident_neumann(b->resident, &neumann));
+    solver_lock(s);
+    status = boxhdg_resident_neumann(b->resident, &neumann);
+    solver_unlock(s);
+    TRY(status);
     TRY(boxhdg_totals(b->hdg, &b->solution, neumann, whole, n, psi, totals, roundings, squares));
 done:
     base_free(&neumann);
@@ -436,8 +446,11 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
     const int whole = take == BACKEND_INTEGRALS || take == BACKEND_TOTAL;
     *n_pairs = field == HDG_U ? b->hdg->grid.n_cells : 0;
     if (*n_pairs == 0) return FACET_OK;
-    TRY(whole ? box_points_integrals(s, boxhdg_resident_integrals(b->resident, values), values)
-              : boxhdg_resident_extremes(b->resident, n, x, values));
+    solver_lock(s);
+    status = whole ? boxhdg_resident_integrals(b->resident, values)
+                   : boxhdg_resident_extremes(b->resident, n, x, values);
+    solver_unlock(s);
+    TRY(whole ? box_points_integrals(s, status, values) : status);
     for (int64_t i = 0; b->apart && i < *n_pairs; i++) {
         values[2 * i] += b->constant * (whole ? values[2 * i + 1] : 1.0);
         if (!whole) values[2 * i + 1] += b->constant;
