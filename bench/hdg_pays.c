@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "bench/ceiling.h"
+#include "bench/papers/box_plain.h"
 #include "bench/plot.h"
 #include "bench/rival.h"
 #include "boxhdg/cells.h"

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "bench/huismann2020.h"
+#include "bench/papers/box_plain.h"
 #include "bench/papers/points.h"
 #include "bench/targets.h"
 #include "boxhdg/cells.h"

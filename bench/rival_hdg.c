@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "bench/papers/box_plain.h"
 #include "bench/papers/stars.h"
 #include "bench/papers/straight.h"
 #include "bench/rival.h"

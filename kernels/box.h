@@ -153,13 +153,18 @@ EVERYWHERE double axis_divisor(const struct axis_division *by, int64_t number) {
 }
 
 /* Numbers of scratch that a thread needs: sums and differences, products, weights of one pack, and what it
- * adds below its first layer. */
+ * adds below its first layer; or, as doubles, a cell, its loads and five times its faces. */
 EVERYWHERE int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
-    int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2], faces = 0;
-    for (int d = 0; d < 3; d++) faces += volume / p->modes[d];
-    return (4 * faces + 12 * KERNEL_BOX_GAP + (own ? volume : 0) + p->face[0] + p->face[1] +
-            p->face[2] * p->cells[1] * p->packs) *
-           lanes;
+    int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2], faces = 0, most = 1;
+    for (int d = 0; d < 3; d++) {
+        faces += volume / p->modes[d];
+        most = p->face[d] > most ? p->face[d] : most;
+    }
+    const int64_t steps = (4 * faces + 12 * KERNEL_BOX_GAP + (own ? volume : 0) + p->face[0] + p->face[1] +
+                           p->face[2] * p->cells[1] * p->packs) *
+                          lanes,
+                  cells = 2 * (2 * volume + 30 * most + 12 * KERNEL_BOX_GAP);
+    return steps > cells ? steps : (cells + lanes - 1) / lanes * lanes;
 }
 
 /* Where a face-pack begins. Row -1 of axis 1, layer -1 of axis 2 and pack -1 of axis 0 are the extra ones. */

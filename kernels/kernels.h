@@ -234,6 +234,8 @@ static inline size_t precision_size(enum precision precision) {
 struct kernels {
     int lanes;     /* 0: any number */
     int box_lanes; /* of boxes; 0: as lanes */
+    int64_t tile;  /* numbers of an array of a tile (kernels/tile.h); 0: what stays in the cache of a thread,
+                      of all  threads */
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result(*name[KERNEL_##precisions]) parameters;
 #include "kernels/kernels.def"

@@ -26,14 +26,49 @@ struct tile_scale {
     const double *of_cells;
 };
 
-/* Nodes of a program that depend on one coordinate and were computed before: OP_GIVEN, with slots of their
- * own. */
-#define TILE_LINES 8
+/* Points of a cell: products of n[d] points x[d] of [0, 1] of every direction; one, 0, from dim on. */
+struct tile_points {
+    int n[3];
+    const double *x[3];
+};
+
+/* Nodes of a program that depend on some coordinates alone (`sets`: their bits) and were computed before, on
+ * the line or in the plane of these: OP_GIVEN, with slots of their own. Values are followed by first and
+ * second derivatives by these coordinates (tile_line_rows), as far as the program has derivatives. */
+#define TILE_LINES 16
 struct tile_lines {
     int n;
-    int node[TILE_LINES], direction[TILE_LINES];
-    const double *values[TILE_LINES]; /* the points of all cells of the direction */
+    int node[TILE_LINES], set[TILE_LINES];
+    const double
+        *values[TILE_LINES]; /* at the points of all cells of the directions, the lower one fastest */
 };
+/* The place of a point there, and the number of points. */
+EVERYWHERE int64_t tile_line_place(const struct tile_plan *t, const struct tile_points *p, int set,
+                                   const int at[3], const int i[3]) {
+    int64_t place = 0, step = 1;
+    for (int d = 0; d < t->dim; d++) {
+        if (!(set >> d & 1)) continue;
+        place += ((int64_t)at[d] * p->n[d] + i[d]) * step;
+        step *= (int64_t)t->cells[d] * p->n[d];
+    }
+    return place;
+}
+EVERYWHERE int64_t tile_line_size(const struct tile_plan *t, const struct tile_points *p, int set) {
+    int64_t size = 1;
+    for (int d = 0; d < t->dim; d++) size *= set >> d & 1 ? (int64_t)t->cells[d] * p->n[d] : 1;
+    return size;
+}
+/* Which rows of a jet (expression_row) they are, in their order; returns how many. */
+EVERYWHERE int tile_line_rows(int set, int order, int rows[6]) {
+    int n = 1;
+    rows[0] = 0;
+    for (int d = 0; d < 3 && order > 0; d++)
+        if (set >> d & 1) rows[n++] = 1 + d;
+    for (int i = 0; i < 3 && order > 1; i++)
+        for (int j = i; j < 3; j++)
+            if (set >> i & set >> j & 1) rows[n++] = 4 + (i * (5 - i) / 2 + j);
+    return n;
+}
 
 /* What is made of a program at a point: its value; and its gradient; or its value and its Laplacian. */
 enum tile_jet { TILE_VALUES, TILE_GRADIENTS, TILE_LAPLACIANS };
@@ -105,21 +140,16 @@ EVERYWHERE double tile_trace_at(const struct tile_plan *t, const int at[3], int 
     }
     return sum;
 }
-/* Where the points of a face lie among those of its cell, and its measure with the weights there. */
-EVERYWHERE int64_t tile_face_point(const struct tile_plan *t, const int at[3], int n_points,
-                                   const double *weights, int d, int side, int64_t i, double *weight) {
-    int64_t place = 0, step = 1;
-    *weight = 1.0;
-    for (int e = 0; e < t->dim; e++, step *= n_points) {
-        if (e == d) {
-            place += side ? (n_points - 1) * step : 0;
-            continue;
-        }
-        place += i % n_points * step;
-        *weight *= tile_width(t, e, at) * weights[i % n_points];
+/* The measure of a face with the weights of point i. */
+EVERYWHERE double tile_face_weight(const struct tile_plan *t, const int at[3], int n_points,
+                                   const double *weights, int d, int64_t i) {
+    double weight = 1.0;
+    for (int e = 0; e < t->dim; e++) {
+        if (e == d) continue;
+        weight *= tile_width(t, e, at) * weights[i % n_points];
         i /= n_points;
     }
-    return place;
+    return weight;
 }
 /* The node that is number i of a cell, of all nodes. */
 EVERYWHERE int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3], const int at[3],

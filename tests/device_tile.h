@@ -83,9 +83,14 @@ static void run_tile_expression(struct arena *a, int64_t size) {
     };
     const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 6);
     struct tile_plan t = make_tile(a, dim);
-    const int64_t total = t.count * tile_power(n, dim);
+    struct tile_points points = {.n = {1, 1, 1}};
     const struct tile_lines none = {0};
-    double *points = put_random(a, n, 3);
+    int64_t total = t.count;
+    for (int d = 0; d < dim; d++) {
+        points.n[d] = size % 5 == d ? 1 : n + d % 2;
+        points.x[d] = put_random(a, points.n[d], 3 + (uint32_t)d);
+        total *= points.n[d];
+    }
     struct expression_plan plan = {.dim = dim,
                                    .block = 1 + (int)(size % 41) * 7,
                                    .n_nodes = 6,
@@ -95,20 +100,26 @@ static void run_tile_expression(struct arena *a, int64_t size) {
         double *out = put_nan(a, total * tile_jets(jet, dim));
         double *work =
             put_nan(a, (EXPRESSION_SCRATCH + 4 * expression_jet(plan.order) + dim) * (int64_t)plan.block);
-        device_tile_expression(a->device, &t, n, points, &plan, &none, jet, out, work);
+        device_tile_expression(a->device, &t, &points, &plan, &none, jet, out, work);
         take(a, out, total * tile_jets(jet, dim));
     }
     struct expression_node given[6];
     memcpy(given, nodes, sizeof nodes);
-    given[4] = (struct expression_node){.op = OP_GIVEN, .slot = 4}; /* instead of x^2: any numbers of y */
+    /* Instead of x^2: any numbers of y. */
+    given[4] =
+        (struct expression_node){.op = OP_GIVEN, .first = 2, .second = 1 << expression_pair(1, 1), .slot = 4};
+    given[5].second |= given[4].second;
     plan.nodes = put(a, given, 6, sizeof *given);
-    plan.order = 0;
     const struct tile_lines line = {
-        .n = 1, .node = {4}, .direction = {1}, .values = {put_random(a, t.cells[1] * n, 8)}};
-    double *out = put_nan(a, total);
-    double *work = put_nan(a, (EXPRESSION_SCRATCH + 5 + dim) * (int64_t)plan.block);
-    device_tile_expression(a->device, &t, n, points, &plan, &line, TILE_VALUES, out, work);
-    take(a, out, total);
+        .n = 1, .node = {4}, .set = {2}, .values = {put_random(a, (int64_t)3 * t.cells[1] * points.n[1], 8)}};
+    for (enum tile_jet jet = TILE_VALUES; jet <= TILE_LAPLACIANS; jet++) {
+        plan.order = (int)jet;
+        double *out = put_nan(a, total * tile_jets(jet, dim));
+        double *work =
+            put_nan(a, (EXPRESSION_SCRATCH + 5 * expression_jet(plan.order) + dim) * (int64_t)plan.block);
+        device_tile_expression(a->device, &t, &points, &plan, &line, jet, out, work);
+        take(a, out, total * tile_jets(jet, dim));
+    }
 }
 
 /* Fluxes, post-processing and errors of packed cells. */
@@ -117,7 +128,6 @@ static void run_tile_errors(struct arena *a, int64_t size) {
     struct tile_plan t = make_tile(a, dim);
     const int64_t all = t.cells[0] * t.cells[1] * t.cells[2], cell = tile_power(n, dim);
     const int64_t width = cell + 2 * dim * tile_power(n, dim - 1), there = t.count * tile_power(points, dim);
-    const int rings[3] = {size % 2 == 1, 0, size % 4 == 3};
     const struct tile_scale scale = {
         .factor = -0.5, .powers = {1, -2, 1}, .of_cells = put_random(a, all, 31)};
     double *cells = put_random(a, t.count * width, 5), *q = put_nan(a, t.count * cell);
@@ -138,7 +148,9 @@ static void run_tile_errors(struct arena *a, int64_t size) {
     double *out = put_nan(a, 2 * t.count);
     device_tile_difference(a->device, &t, points, weights, &scale, put_random(a, there, 14), exact, out);
     take_scaled(a, out, 2 * t.count);
-    device_tile_faces(a->device, &t, n, points, T, weights, rings, width, cells, exact, out);
+    for (int s = 0; s < 2 * dim; s++)
+        device_tile_faces(a->device, &t, n, points, T, weights, s / 2, s % 2, width, cells, exact, s > 0,
+                          out);
     take_scaled(a, out, t.count);
     test_free(theta);
     test_free(k);

@@ -1,4 +1,5 @@
 /* HDG on boxes against the dense system of huismann2020, Table 1: residuals, loads and recovery. */
+#include "bench/papers/box_plain.h"
 #include "box_helpers.h"
 
 #define TOLERANCE 1e-12

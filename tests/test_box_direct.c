@@ -363,13 +363,13 @@ static void continuous_has_order(void **state) {
 
 static facet_status make_all(const struct boxhdg *h, const struct device *device) {
     facet_status status = FACET_OK;
-    struct boxhdg_direct *direct = NULL;
+    struct boxhdg_lanes *lanes = NULL;
     struct box_volume *one = NULL, *two = NULL;
     struct operator M = {0};
     struct field *zero = NULL;
     double value = 0.0, *u = NULL, error;
-    TRY(boxhdg_direct_create(h, &direct));
-    TRY(operator_create_box_direct(device, 1.0, 1.0, &direct, &M));
+    TRY(boxhdg_lanes_create(device, h, F64, &lanes));
+    TRY(operator_create_box_direct(lanes, &M));
     TRY(box_volume_create_hdg(h, &one));
     TRY(box_volume_create_continuous(&h->grid, 3, &two));
     TRY(field_create_constants(1, &value, &zero));
@@ -378,6 +378,7 @@ static facet_status make_all(const struct boxhdg *h, const struct device *device
     assert_true(error == 0.0);
 done:
     operator_destroy(&M);
+    boxhdg_lanes_destroy(&lanes);
     box_volume_destroy(&one);
     box_volume_destroy(&two);
     field_destroy(&zero);

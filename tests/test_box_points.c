@@ -1,5 +1,6 @@
 /* HDG on a box at the Gauss points of its cells on any device, against the host's way through plain modes:
  * right-hand sides, recovery, and whole solves. */
+#include "bench/papers/box_plain.h"
 #include "bench/papers/points.h"
 #include "boxhdg/cells.h"
 #include "boxhdg_lanes_helpers.h"

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "bench/papers/box_plain.h"
 #include "boxhdg/levels.h"
 #include "boxhdg/solver.h"
 #include "boxhdg_lanes_helpers.h"

@@ -74,7 +74,8 @@ values: [{name: mean, field: u, take: mean}, {name: out, field: flux, take: inte
                      device="debug")
         board = 'conductivity: "if(mod(floor(x) + floor(y) + floor(z), 2) > 0.5, 100, 1)"\nsource: 1\n' \
                 "boundary: [{on: xmin, dirichlet: 0}, {on: rest, neumann: 0}]\n"
-        self.compare(case(cubes([4, 4, 2]), board, 4), (3,), iterations=2, device="debug")
+        above_rounding = case(cubes([4, 4, 2]), board, 4).replace("1.0e-12", "1.0e-11")  # which ends at any of some steps
+        self.compare(above_rounding, (3,), iterations=2, device="debug")
 
     def test_constants(self):
         """Nothing holds them; a weak reaction does; one that is dropped. Their residuals end near rounding, where a

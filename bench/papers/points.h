@@ -3,6 +3,7 @@
 #ifndef FACET_BENCH_PAPERS_POINTS_H
 #define FACET_BENCH_PAPERS_POINTS_H
 
+#include "bench/papers/box_plain.h"
 #include "boxhdg/points.h"
 
 /* boxhdg_solver_solve with all that comes before and after on the device of the solver, whose lanes the

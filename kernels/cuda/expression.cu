@@ -18,33 +18,41 @@ __global__ void evaluate(struct expression_plan plan, int n, const double *x, co
 }
 
 // Point `number` of a tile, and what was computed before on the lines that it lies on.
-__device__ void point_of(const struct tile_plan &t, int n, int size, const double *points, int64_t number,
-                         const struct expression_plan &plan, const struct tile_lines &lines, double *work,
-                         double x[3]) {
+__device__ void point_of(const struct tile_plan &t, int size, const struct tile_points &points,
+                         int64_t number, const struct expression_plan &plan, const struct tile_lines &lines,
+                         double *work, double x[3]) {
     const int64_t cell = number / size;
-    int at[3], on[3] = {0, 0, 0}, i = (int)(number - cell * size);
+    int at[3], on[3] = {0, 0, 0}, rows[6], i = (int)(number - cell * size);
     tile_at(&t, t.first + cell, at);
-    for (int d = 0; d < t.dim; d++, i /= n) {
+    for (int d = 0; d < t.dim; d++) {
         const double *ends = t.ends[d] + at[d];
-        x[d] = ends[0] + (ends[1] - ends[0]) * points[i % n];
-        on[d] = at[d] * n + i % n;
+        const int n = points.n[d];
+        on[d] = i % n;
+        x[d] = ends[0] + (ends[1] - ends[0]) * points.x[d][on[d]];
+        i /= n;
     }
-    for (int l = 0; l < lines.n; l++)
-        work[expression_row(&plan, lines.node[l], 0)] = __ldg(lines.values[l] + on[lines.direction[l]]);
+    for (int l = 0; l < lines.n; l++) {
+        const double *values = lines.values[l] + tile_line_place(&t, &points, lines.set[l], at, on);
+        const int64_t many = tile_line_size(&t, &points, lines.set[l]);
+        const int n = tile_line_rows(lines.set[l], plan.order, rows);
+        for (int r = 0; r < n; r++)
+            work[expression_row(&plan, lines.node[l], rows[r])] = __ldg(values + r * many);
+    }
 }
 
 // As many threads as a row has numbers, each of which takes one point after the other.
-__global__ void evaluate_tile(const __grid_constant__ struct tile_plan t, int n, const double *points,
+__global__ void evaluate_tile(const __grid_constant__ struct tile_plan t, int size,
+                              const __grid_constant__ struct tile_points points,
                               const __grid_constant__ struct expression_plan plan,
                               const __grid_constant__ struct tile_lines lines, enum tile_jet jet, double *out,
                               double *work) {
-    const int size = (int)tile_power(n, t.dim), root = plan.n_nodes - 1;
+    const int root = plan.n_nodes - 1;
     const int64_t total = t.count * size, thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= plan.block) return;
     double x[3];
     const struct block block = {&plan, 1, x, nullptr, work + thread};
     for (int64_t number = thread; number < total; number += plan.block) {
-        point_of(t, n, size, points, number, plan, lines, work + thread, x);
+        point_of(t, size, points, number, plan, lines, work + thread, x);
         evaluate_block(&block);
         out[number] = *row_of_value(&block, root);
         double laplacian = 0;
@@ -132,11 +140,13 @@ void cell_source_cuda(const struct source_points *points, int64_t n_batches, dou
     facet::launched("cell_source");
 }
 
-void tile_expression_cuda(const struct tile_plan *tile, int n, const double *points,
+void tile_expression_cuda(const struct tile_plan *tile, const struct tile_points *points,
                           const struct expression_plan *plan, const struct tile_lines *lines,
                           enum tile_jet jet, double *out, double *work) {
+    int size = 1;
+    for (int d = 0; d < tile->dim; d++) size *= points->n[d];
     if (tile->count == 0 || !facet::may_launch()) return;
-    evaluate_tile<<<(unsigned)((plan->block + THREADS - 1) / THREADS), THREADS>>>(*tile, n, points, *plan,
+    evaluate_tile<<<(unsigned)((plan->block + THREADS - 1) / THREADS), THREADS>>>(*tile, size, *points, *plan,
                                                                                   *lines, jet, out, work);
     facet::launched("tile_expression");
 }

@@ -88,27 +88,22 @@ __global__ void __launch_bounds__(THREADS)
 
 __global__ void __launch_bounds__(THREADS)
     faces(const __grid_constant__ struct tile_plan t, int n, int n_points,
-          const __grid_constant__ tables tables, const double *weights, int rings, int64_t width,
-          const double *cells, const double *exact, double *out) {
-    const int64_t size = tile_power(n_points, t.dim), face = tile_power(n, t.dim - 1);
+          const __grid_constant__ tables tables, const double *weights, int d, int side, int64_t width,
+          const double *cells, const double *exact, bool add, double *out) {
     const int points = (int)tile_power(n_points, t.dim - 1);
+    const int64_t face = tile_power(n, t.dim - 1);
     for (int64_t c = blockIdx.x; c < t.count; c += gridDim.x) {
         int at[3];
-        double sum = 0, most = 0, weight;
+        double sum = 0, most = 0;
         tile_at(&t, t.first + c, at);
-        for (int s = 0; s < 2 * t.dim; s++) {
-            const int d = s / 2, side = s % 2;
-            if (side && (rings >> d & 1 || at[d] != t.cells[d] - 1)) continue;
-            for (int i = threadIdx.x; i < points; i += THREADS) {
-                const int64_t place = tile_face_point(&t, at, n_points, weights, d, side, i, &weight);
-                const double error = tile_trace_at(&t, at, n, n_points, tables.T, d,
-                                                   cells + c * width + face * n + s * face, i) -
-                                     exact[c * size + place];
-                sum += weight * error * error;
-            }
+        for (int i = threadIdx.x; i < points; i += THREADS) {
+            const double error = tile_trace_at(&t, at, n, n_points, tables.T, d,
+                                               cells + c * width + face * (n + 2 * d + side), i) -
+                                 exact[c * points + i];
+            sum += tile_face_weight(&t, at, n_points, weights, d, i) * error * error;
         }
         reduce(sum, most);
-        if (threadIdx.x == 0) out[c] = sum;
+        if (threadIdx.x == 0) out[c] = add ? out[c] + sum : sum;
     }
 }
 
@@ -144,12 +139,11 @@ void tile_difference_cuda(const struct tile_plan *tile, int n, const double *wei
 }
 
 void tile_faces_cuda(const struct tile_plan *tile, int n, int n_points, const double *const *T,
-                     const double *weights, const int *rings, int64_t width, const double *cells,
-                     const double *exact, double *out) {
+                     const double *weights, int direction, int side, int64_t width, const double *cells,
+                     const double *exact, int add, double *out) {
     tables tables = {{T[0], T[1], T[2]}};
     if (tile->count == 0 || !facet::may_launch()) return;
-    faces<<<blocks_for(tile->count), THREADS>>>(*tile, n, n_points, tables, weights,
-                                                rings[0] | rings[1] << 1 | rings[2] << 2, width, cells, exact,
-                                                out);
+    faces<<<blocks_for(tile->count), THREADS>>>(*tile, n, n_points, tables, weights, direction, side, width,
+                                                cells, exact, add != 0, out);
     facet::launched("tile_faces");
 }

@@ -162,6 +162,7 @@ struct kernels make_table() {
     struct kernels table = {};
     table.lanes = facet::CELL_LANES;
     table.box_lanes = facet::LANES;
+    table.tile = 1 << 24; // fills the GPU, and is a small part of its memory
     BOTH(fill);
     BOTH(axpby);
     BOTH(multiply);

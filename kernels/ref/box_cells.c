@@ -1,6 +1,8 @@
 /* What else kernels on the cells of a box compute (kernels/box.h): the diagonal, the balance of cells, and
  * cells as the host wants to see them. */
-#include "kernels/ref/box_cell.h"
+#include "kernels/box_cell.h"
+
+#include "kernels/ref/ref.h"
 
 /* ------------------------------------------------------------------------------------------ diagonal */
 

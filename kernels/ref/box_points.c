@@ -1,5 +1,7 @@
 /* What box_load and box_recover compute (kernels/box.h), cell by cell. */
-#include "kernels/ref/box_cell.h"
+#include "kernels/box_cell.h"
+
+#include "kernels/ref/ref.h"
 
 /* b_i b_j b_k. */
 static double scale_of(const struct cell *c, const int m[3]) {

@@ -37,44 +37,56 @@ void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const dou
     }
 }
 
-/* The coordinates of a point of a tile. */
-static void point_of(const struct tile_plan *t, int n, const double *points, int64_t number, double *x) {
-    const int64_t size = tile_power(n, t->dim);
-    int64_t i = number % size;
-    int at[3];
-    tile_at(t, t->first + number / size, at);
-    for (int d = 0; d < t->dim; d++, i /= n) {
-        const double *ends = t->ends[d] + at[d];
-        x[d] = ends[0] + (ends[1] - ends[0]) * points[i % n];
+/* A point of a tile: its cell, its numbers on the lines of this, and its coordinates. */
+struct point {
+    int at[3], i[3];
+    double x[3];
+};
+
+static struct point point_of(const struct tile_plan *t, const struct tile_points *points, int64_t number) {
+    struct point p = {.x = {0.0}};
+    int64_t size = 1;
+    for (int d = 0; d < t->dim; d++) size *= points->n[d];
+    tile_at(t, t->first + number / size, p.at);
+    for (int d = 0; d < t->dim; number /= points->n[d++]) {
+        const double *ends = t->ends[d] + p.at[d];
+        p.i[d] = (int)(number % points->n[d]);
+        p.x[d] = ends[0] + (ends[1] - ends[0]) * points->x[d][p.i[d]];
     }
+    return p;
 }
 
-/* The place of a point on its line in a direction. */
-static int64_t line_place(const struct tile_plan *t, int n, int d, int64_t number) {
-    const int64_t size = tile_power(n, t->dim);
-    int at[3];
-    tile_at(t, t->first + number / size, at);
-    return (int64_t)at[d] * n + number % size / tile_power(n, d) % n;
+/* What a line or a plane has for a point. */
+static void take_line(const struct tile_plan *t, const struct tile_points *points,
+                      const struct expression_plan *plan, const struct tile_lines *lines, int l,
+                      const struct point *p, double *work) {
+    int rows[6];
+    const int n = tile_line_rows(lines->set[l], plan->order, rows);
+    const double *values = lines->values[l] + tile_line_place(t, points, lines->set[l], p->at, p->i);
+    for (int r = 0; r < n; r++)
+        work[expression_row(plan, lines->node[l], rows[r])] =
+            values[r * tile_line_size(t, points, lines->set[l])];
 }
 
-void tile_expression_ref(const struct tile_plan *t, int n, const double *points,
+void tile_expression_ref(const struct tile_plan *t, const struct tile_points *points,
                          const struct expression_plan *plan, const struct tile_lines *lines,
                          enum tile_jet jet, double *out, double *work) {
-    const int64_t total = t->count * tile_power(n, t->dim);
+    int64_t total = t->count;
     const int root = plan->n_nodes - 1;
     const struct expression_node *node = plan->nodes + root;
     double *x = work; /* behind the rows of all slots */
     int slots = 0;
+    for (int d = 0; d < t->dim; d++) total *= points->n[d];
     for (int i = 0; i < plan->n_nodes; i++)
         slots = plan->nodes[i].slot >= slots ? plan->nodes[i].slot + 1 : slots;
     x += (int64_t)(EXPRESSION_SCRATCH + (int64_t)slots * expression_jet(plan->order)) * plan->block;
     for (int64_t first = 0; first < total; first += plan->block) {
         const int64_t left = total - first, many = left < plan->block ? left : plan->block;
-        for (int64_t i = 0; i < many; i++) point_of(t, n, points, first + i, x + i * t->dim);
-        for (int l = 0; l < lines->n; l++)
-            for (int64_t i = 0; i < many; i++)
-                work[expression_row(plan, lines->node[l], 0) + (size_t)i] =
-                    lines->values[l][line_place(t, n, lines->direction[l], first + i)];
+        for (int64_t i = 0; i < many; i++) {
+            const struct point p = point_of(t, points, first + i);
+            for (int d = 0; d < t->dim; d++) x[i * t->dim + d] = p.x[d];
+            for (int l = 0; l < lines->n; l++) take_line(t, points, plan, lines, l, &p, work + i);
+        }
         expression_ref(plan, many, x, NULL, work);
         for (int64_t i = 0; i < many; i++) {
             double laplacian = 0.0;

@@ -58,23 +58,18 @@ void tile_difference_ref(const struct tile_plan *t, int n, const double *weights
 }
 
 void tile_faces_ref(const struct tile_plan *t, int n, int n_points, const double *const *T,
-                    const double *weights, const int *rings, int64_t width, const double *cells,
-                    const double *exact, double *out) {
-    const int64_t size = tile_power(n_points, t->dim), points = tile_power(n_points, t->dim - 1),
-                  face = tile_power(n, t->dim - 1);
-    for (int64_t c = 0; c < t->count; c++, cells += width, exact += size) {
+                    const double *weights, int d, int side, int64_t width, const double *cells,
+                    const double *exact, int add, double *out) {
+    const int64_t points = tile_power(n_points, t->dim - 1), face = tile_power(n, t->dim - 1);
+    for (int64_t c = 0; c < t->count; c++, cells += width, exact += points) {
         int at[3];
-        double sum = 0.0, weight;
+        double sum = 0.0;
         tile_at(t, t->first + c, at);
-        for (int s = 0; s < 2 * t->dim; s++) {
-            const int d = s / 2, side = s % 2;
-            if (side && (rings[d] || at[d] != t->cells[d] - 1)) continue;
-            for (int64_t i = 0; i < points; i++) {
-                const int64_t place = tile_face_point(t, at, n_points, weights, d, side, i, &weight);
-                const double value = tile_trace_at(t, at, n, n_points, T, d, cells + face * n + s * face, i);
-                sum += weight * (value - exact[place]) * (value - exact[place]);
-            }
+        for (int64_t i = 0; i < points; i++) {
+            const double error =
+                tile_trace_at(t, at, n, n_points, T, d, cells + face * (n + 2 * d + side), i) - exact[i];
+            sum += tile_face_weight(t, at, n_points, weights, d, i) * error * error;
         }
-        out[c] = sum;
+        out[c] = (add ? out[c] : 0.0) + sum;
     }
 }

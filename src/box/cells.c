@@ -272,16 +272,20 @@ done:
     return status;
 }
 
+double box_volume(const struct box_grid *g) {
+    double volume = 1.0;
+    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    return box_all(g, TEAM_SUM, volume);
+}
+
 facet_status box_field_mean(const struct box_grid *g, int n_points, const struct field *field, double *mean) {
     facet_status status = FACET_OK;
     struct mean_job job = {.grid = g, .field = field};
     int64_t size = box_power(n_points, g->dim);
-    double volume = 1.0;
+    const double volume = box_volume(g);
     TRY(ALLOC(job.integrals, g->n_cells));
     TRY(box_samples_create(0, n_points, 0, NULL, NULL, &job.rule));
     TRY(box_for_cells(g, size, 0, size, mean_work, &job));
-    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
-    volume = box_all(g, TEAM_SUM, volume);
     *mean = 0.0;
     for (int64_t cell = 0; cell < g->n_cells; cell++) *mean += job.integrals[cell] / volume;
     *mean = box_all(g, TEAM_SUM, *mean);

@@ -103,6 +103,8 @@ facet_status box_integrate(const struct box_samples *samples, const int kinds[3]
                            const struct box_given *given, int64_t cell, int d, int side, double *scratch,
                            double **integrals);
 int64_t box_integrate_room(const struct box_samples *samples, int dim);
+/* Of all blocks. */
+double box_volume(const struct box_grid *g);
 /* The mean of a field over the box, by n_points Gauss points in each direction of a cell. */
 facet_status box_field_mean(const struct box_grid *g, int n_points, const struct field *field, double *mean);
 

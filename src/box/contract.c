@@ -64,19 +64,6 @@ double *box_forward(int dim, const struct box_table *const tables[3], double *in
     return work;
 }
 
-double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
-    if (dim == 0) return in;
-    int n = tables[0]->n;
-    int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
-    device_tensor_rows(device_host(), outer, n, padded(n), tables[0]->full[1], in, work);
-    for (int d = 1; d < dim; d++, inner *= n) {
-        outer /= n;
-        halves(outer, n, inner, tables[d]->backward, work, in);
-        device_tensor_fold(device_host(), outer, n, inner, 1, in, work);
-    }
-    return work;
-}
-
 /* ------------------------------------------------------------------------------------- tables */
 
 void box_table_destroy(struct box_table *t) {

@@ -51,9 +51,8 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
 double box_weigh(const int extent[3], const double *const weights[3], const double *u);
 void box_add_products(const int extent[3], const double *const weights[3], double by, double *u);
 
-/* Gauss values to modes and back, in all directions. in: is overwritten; returns which of in and work holds
+/* Gauss values to modes, in all directions. in: is overwritten; returns which of in and work holds
  * the result. n^dim + slack each. */
 double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work);
-double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work);
 
 #endif

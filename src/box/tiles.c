@@ -5,9 +5,6 @@
 
 #include "base/memory.h"
 
-/* Numbers of an array of a tile: enough for every kernel to fill a GPU, and a small part of its memory. */
-#define TILE_NUMBERS (1 << 24)
-
 void box_tiles_destroy(struct box_tiles **tiles) {
     struct box_tiles *t = *tiles;
     if (t == NULL) return;
@@ -64,22 +61,46 @@ void box_tiles_share(struct box_tiles *t, int k, const int nodes[3]) {
     for (int d = 0; d < 3; d++) t->nodes[d] = nodes[d];
 }
 
-int64_t tiles_in_one(int64_t n_cells, int64_t numbers) {
-    int64_t most = TILE_NUMBERS / numbers;
-    return most < 1 ? 1 : most < n_cells ? most : n_cells;
+int64_t tiles_in_one(const struct box_tiles *t, int64_t numbers) {
+    const int64_t most = device_tile_numbers(t->device) / numbers;
+    return most < 1 ? 1 : most < t->all.count ? most : t->all.count;
+}
+
+int64_t tiles_end(const struct box_tiles *t) {
+    return t->all.first + t->all.count;
+}
+
+facet_status tiles_share_out(struct box_tiles *t, int64_t numbers, tiles_work work, void *user) {
+    const int crew = device_is_host(t->device) ? base_threads_for(t->all.count * numbers) : 1;
+    struct base_collector failures;
+    if (crew == 1) return work(t, user);
+    base_collector_init(&failures);
+#pragma omp parallel for num_threads(crew) schedule(static, 1)
+    for (int w = 0; w < crew; w++) {
+        struct box_tiles part = *t;
+        part.room = NULL;
+        part.room_size = 0;
+        part.all.first = t->all.count * w / crew;
+        part.all.count = t->all.count * (w + 1) / crew - part.all.first;
+        base_collect(&failures, w, work(&part, user));
+        device_free(t->device, &part.room);
+    }
+    return base_collected(&failures);
 }
 
 struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t most) {
     struct tile_plan tile = t->all;
     tile.first = first;
-    tile.count = t->all.count - first < most ? t->all.count - first : most;
+    tile.count = t->all.first + t->all.count - first < most ? t->all.first + t->all.count - first : most;
     return tile;
 }
 
-double box_tiles_bytes(int dim, int n, double n_cells) {
-    double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells;
-    double tile = all < TILE_NUMBERS ? all : fmax(TILE_NUMBERS, numbers);
-    return 8.0 * (7.0 * tile + 64.0 * fmin(tile, 1 << 17)); /* jets, scratch, cells; rows of a program */
+double box_tiles_bytes(const struct device *device, int dim, int n, double n_cells) {
+    const double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells,
+                 most = (double)device_tile_numbers(device), tile = all < most ? all : fmax(most, numbers);
+    if (device_is_host(device)) return 0.0; /* a few tiles that stay in caches */
+    const double rows = (double)expr_program_block(device, (int64_t)tile);
+    return 8.0 * (7.0 * tile + 64.0 * rows); /* jets, scratch, cells; rows of a program */
 }
 
 /* ------------------------------------------------------------------------------------- contractions */
@@ -123,7 +144,7 @@ done:
 }
 
 facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_out) {
-    const struct tile_plan largest = tiles_next(t, 0, most);
+    const struct tile_plan largest = tiles_next(t, t->all.first, most);
     const int64_t size = device_tile_scratch(t->device, &largest, n_in, n_out);
     if (size <= t->room_size) return FACET_OK;
     device_free(t->device, &t->room);
@@ -136,31 +157,42 @@ facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_
 /* What becomes of a tile: an array of the device, one of the host, or extremes of its cells on the host. */
 enum end { TO_DEVICE, TO_HOST, TO_EXTREMES };
 
-static facet_status contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
-                             const struct tile_scale *scale, const double *in, enum end end, double *out) {
+struct contraction {
+    int n_in, n_out;
+    const double *const *T;
+    const struct tile_scale *scale;
+    const double *in;
+    enum end end;
+    double *out;
+};
+
+static facet_status contract_part(struct box_tiles *t, void *user) {
     facet_status status = FACET_OK;
+    const struct contraction *c = user;
     const struct device *device = t->device;
+    const int n_in = c->n_in, n_out = c->n_out;
     const int64_t size_in = box_power(n_in, t->all.dim), size = box_power(n_out, t->all.dim),
-                  size_out = end == TO_EXTREMES ? 2 : size;
-    const int64_t most = tiles_in_one(t->all.count, size_in > size ? size_in : size);
+                  size_out = c->end == TO_EXTREMES ? 2 : size;
+    const int64_t most = tiles_in_one(t, size_in > size ? size_in : size);
     struct tile_tables tables = {0};
     double *values = NULL, *cells = NULL;
-    TRY(tile_tables_create(t, n_in, n_out, T, &tables));
+    TRY(tile_tables_create(t, n_in, n_out, c->T, &tables));
     TRY(tiles_need_room(t, most, n_in, n_out));
-    if (end != TO_DEVICE) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
+    if (c->end != TO_DEVICE) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
     if (t->degree > 0) TRY(device_alloc(device, &cells, (size_t)(most * size_in), sizeof *cells));
-    for (int64_t first = 0; first < t->all.count; first += most) {
+    for (int64_t first = t->all.first; first < tiles_end(t); first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        double *to = end == TO_DEVICE ? out + first * size_out : values;
-        const double *from = t->degree > 0 ? cells : in + first * size_in, *const *M = (const double *const *)
-                                                                                           tables.T;
-        if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, in, cells);
-        if (end == TO_EXTREMES)
+        double *to = c->end == TO_DEVICE ? c->out + first * size_out : values;
+        const double *from = t->degree > 0 ? cells : c->in + first * size_in, *const *M =
+                                                                                  (const double *const *)
+                                                                                      tables.T;
+        if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, c->in, cells);
+        if (c->end == TO_EXTREMES)
             device_tile_contract_extremes(device, &tile, n_in, n_out, M, from, to, t->room);
         else
-            device_tile_contract(device, &tile, n_in, n_out, M, scale, 0, from, to, t->room);
-        if (end != TO_DEVICE)
-            TRY(device_download(device, out + first * size_out, to,
+            device_tile_contract(device, &tile, n_in, n_out, M, c->scale, 0, from, to, t->room);
+        if (c->end != TO_DEVICE)
+            TRY(device_download(device, c->out + first * size_out, to,
                                 (size_t)(tile.count * size_out) * sizeof *to));
     }
     TRY(device_check(device));
@@ -169,6 +201,12 @@ done:
     device_free(device, &values);
     device_free(device, &cells);
     return status;
+}
+
+static facet_status contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                             const struct tile_scale *scale, const double *in, enum end end, double *out) {
+    struct contraction c = {n_in, n_out, T, scale, in, end, out};
+    return tiles_share_out(t, box_power(n_in > n_out ? n_in : n_out, t->all.dim), contract_part, &c);
 }
 
 facet_status box_tiles_contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
@@ -186,26 +224,32 @@ facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const 
     return contract(t, n_in, n_out, T, NULL, in, TO_EXTREMES, extremes);
 }
 
-facet_status box_tiles_add_one(struct box_tiles *t, int n, const double *const T[3],
-                               const struct tile_scale *scale, double *out) {
+static facet_status add_part(struct box_tiles *t, void *user) {
     facet_status status = FACET_OK;
-    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t->all.count, size);
+    const struct contraction *c = user;
+    const int64_t size = box_power(c->n_in, t->all.dim), most = tiles_in_one(t, size);
     struct tile_tables tables = {0};
     double *ones = NULL;
-    TRY(tile_tables_create(t, n, n, T, &tables));
-    TRY(tiles_need_room(t, most, n, n));
+    TRY(tile_tables_create(t, c->n_in, c->n_in, c->T, &tables));
+    TRY(tiles_need_room(t, most, c->n_in, c->n_in));
     TRY(device_alloc(t->device, &ones, (size_t)(most * size), sizeof *ones));
     device_fill(t->device, F64, most * size, 1.0, ones);
-    for (int64_t first = 0; first < t->all.count; first += most) {
+    for (int64_t first = t->all.first; first < tiles_end(t); first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        device_tile_contract(t->device, &tile, n, n, (const double *const *)tables.T, scale, 1, ones,
-                             out + first * size, t->room);
+        device_tile_contract(t->device, &tile, c->n_in, c->n_in, (const double *const *)tables.T, c->scale, 1,
+                             ones, c->out + first * size, t->room);
     }
     TRY(device_check(t->device));
 done:
     tile_tables_destroy(&tables);
     device_free(t->device, &ones);
     return status;
+}
+
+facet_status box_tiles_add_one(struct box_tiles *t, int n, const double *const T[3],
+                               const struct tile_scale *scale, double *out) {
+    struct contraction c = {n, n, T, scale, NULL, TO_DEVICE, out};
+    return tiles_share_out(t, box_power(n, t->all.dim), add_part, &c);
 }
 
 facet_status tiles_extremes(const struct box_tiles *t, int64_t n_cells, int64_t numbers, const double *values,
@@ -277,37 +321,66 @@ done:
     return status;
 }
 
-facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order, int n,
-                                const double *points, int64_t most, struct expr_program *program) {
+struct tile_points tiles_points(int dim, int n, const double *x, int d, const double *at) {
+    struct tile_points points = {.n = {1, 1, 1}};
+    for (int t = 0; t < dim; t++) {
+        points.n[t] = t == d ? 1 : n;
+        points.x[t] = t == d ? at : x;
+    }
+    return points;
+}
+
+/* Planes are worth it where so many points lie above one of theirs, and their numbers are few. */
+#define PLANE_POINTS  16
+#define PLANE_NUMBERS (1 << 21)
+
+static unsigned choose_sets(int dim, const int n[3]) {
+    unsigned sets = 1u << 1 | 1u << 2 | 1u << 4;
+    for (int d = 0; d < 3 && dim == 3; d++) {
+        const int64_t size = (int64_t)n[(d + 1) % 3] * n[(d + 2) % 3];
+        if (n[d] >= PLANE_POINTS && size <= PLANE_NUMBERS) sets |= 1u << (7 - (1 << d));
+    }
+    return sets;
+}
+
+facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order,
+                                const struct tile_points *points, int end, int64_t most,
+                                struct expr_program *program) {
     facet_status status = FACET_OK;
     const struct box_grid *g = t->grid;
-    double *x = NULL;
-    TRY(field_program_create(field, 0, t->device, t->all.dim, order, 1, most, program));
+    double *x[3] = {NULL};
+    int n[3] = {1, 1, 1};
     for (int d = 0; d < t->all.dim; d++) {
-        TRY(ALLOC(x, g->cells[d] * n));
-        for (int i = 0; i < g->cells[d] * n; i++)
-            x[i] = g->coordinates[d][i / n] + g->widths[d][i / n] * points[i % n];
-        TRY(field_program_set_lines(field, 0, program, d, g->cells[d] * n, x));
-        base_free(&x);
+        const int many = points->n[d], first = d == end ? g->cells[d] - 1 : 0;
+        n[d] = (g->cells[d] - first) * many;
+        TRY(ALLOC(x[d], n[d]));
+        for (int i = 0; i < n[d]; i++)
+            x[d][i] =
+                g->coordinates[d][first + i / many] + g->widths[d][first + i / many] * points->x[d][i % many];
     }
+    TRY(field_program_create(field, 0, t->device, t->all.dim, order, choose_sets(t->all.dim, n), most,
+                             program));
+    TRY(field_program_set_lines(field, 0, program, n, (const double *const *)x));
 done:
-    base_free(&x);
+    for (int d = 0; d < 3; d++) base_free(&x[d]);
     return status;
 }
 
 facet_status box_tiles_field_extremes(struct box_tiles *t, const struct field *field, int n, const double *x,
                                       double *extremes) {
     facet_status status = FACET_OK;
-    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t->all.count, size);
+    const int64_t size = box_power(n, t->all.dim), most = tiles_in_one(t, size);
     struct expr_program program = {0};
     double *points = NULL, *values = NULL;
     TRY(device_copy(t->device, &points, x, (size_t)n, sizeof *x));
     TRY(device_alloc(t->device, &values, (size_t)(most * size), sizeof *values));
-    TRY(tiles_make_program(t, field, 0, n, x, most * size, &program));
+    const struct tile_points here = tiles_points(t->all.dim, n, x, -1, NULL),
+                             there = tiles_points(t->all.dim, n, points, -1, NULL);
+    TRY(tiles_make_program(t, field, 0, &here, -1, most * size, &program));
     for (int64_t first = 0; first < t->all.count; first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        device_tile_expression(t->device, &tile, n, points, &program.plan, &program.lines, TILE_VALUES,
-                               values, program.work);
+        device_tile_expression(t->device, &tile, &there, &program.plan, &program.lines, TILE_VALUES, values,
+                               program.work);
         TRY(tiles_extremes(t, tile.count, size, values, extremes + 2 * first));
     }
     TRY(device_check(t->device));

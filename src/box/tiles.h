@@ -14,7 +14,7 @@ facet_status box_tiles_create(const struct device *device, const struct box_grid
                               const int *const kinds[3], struct box_tiles **tiles);
 void box_tiles_destroy(struct box_tiles **tiles); /* safe on NULL, and twice */
 /* Bytes of the device that any of the calls below takes, at most, where a cell has n numbers a direction. */
-double box_tiles_bytes(int dim, int n, double n_cells);
+double box_tiles_bytes(const struct device *device, int dim, int n, double n_cells);
 
 /* From now on `in` and `out` of box_tiles_integrate, _download and _extremes are vectors of the nodes of
  * elements of degree k that share their ends (kernels.def, tile_gather), not arrays of cells; out of
@@ -55,23 +55,30 @@ facet_status box_tiles_extremes(struct box_tiles *tiles, int n_in, int n_out, co
 facet_status box_tiles_field_extremes(struct box_tiles *tiles, const struct field *field, int n,
                                       const double *x, double *extremes);
 
-/* Errors against an exact solution that is an expression, tile by tile. */
+/* Errors against an exact solution, which is no function of the caller, tile by tile. */
 struct box_tiles_measure {
     const struct field *exact;
-    int n; /* points x of [0, 1] in every direction, with weights; ends have weight 0 */
+    double constant; /* is taken off it first */
+    int n;           /* points x of [0, 1] in every direction, with weights */
     const double *x, *weights;
     int n_fields; /* in turn against u and against -k grad u */
     /* A tile begins; a component of a field at its points (count x n^dim, on the device); and, NULL where
-     * there is none, the square of the error of the trace in every cell, from exact values there. */
+     * there is no trace, the square of its error on the lower faces (side 0) of direction d of the cells of a
+     * tile, or on the upper ones of a tile of the last cells of the direction, from exact values at the
+     * points of these faces; add: to what is there. */
     facet_status (*begin)(void *user, const struct tile_plan *tile);
     void (*evaluate)(void *user, const struct tile_plan *tile, int field, int component, double *values);
-    void (*faces)(void *user, const struct tile_plan *tile, const double *exact, double *squares);
+    facet_status (*faces)(void *user, const struct tile_plan *tile, int d, int side, const double *exact,
+                          int add, double *squares);
     void *user;
+    /* Or another one for every part of the cells, which threads work on at once; NULL: the same for all. */
+    facet_status (*open)(const void *of, struct box_tiles *part, void **user);
+    void (*close)(void **user);
+    const void *of;
 };
-/* Whether an exact solution is an expression that this can be done with. */
-int box_tiles_can_measure(const struct box_tiles *tiles, const struct field *exact);
 int64_t box_tiles_measured(const struct box_tiles *tiles, int n); /* cells of a tile, at most */
-/* L2[f] of every field, then of the trace; *Linf of the first. What is not finite makes them so. */
+/* L2[f] of every field, then of the trace; *Linf of the first. An exact solution that is not finite is
+ * refused with its place. */
 facet_status box_tiles_measure(struct box_tiles *tiles, const struct box_tiles_measure *m, double *L2,
                                double *Linf);
 

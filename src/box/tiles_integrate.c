@@ -54,29 +54,6 @@ done:
     return status;
 }
 
-/* The first cell of a tile with a value that is not finite says why. */
-static facet_status check_finite(struct integrals *job, const struct tile_plan *tile) {
-    facet_status status = FACET_OK;
-    const struct box_tiles *t = job->t;
-    double *scratch = NULL;
-    for (int i = 0; i < 1 + job->exact; i++) {
-        TRY(tiles_extremes(t, tile->count, job->n_points, job->values + i * tile->count * job->n_points,
-                           job->extremes));
-        for (int64_t c = 0; c < tile->count; c++) {
-            if (fmax(fabs(job->extremes[2 * c]), fabs(job->extremes[2 * c + 1])) <= FIELD_LARGEST &&
-                !isnan(job->extremes[2 * c]))
-                continue;
-            TRY(ALLOC(scratch, box_integrate_room(job->samples, t->all.dim)));
-            TRY(integrate_cell(job, tile->first + c, scratch, NULL));
-            FAIL(FACET_ERROR_INPUT, "source: a value in cell %lld is not finite on the device '%s'",
-                 (long long)(tile->first + c), device_name(t->device));
-        }
-    }
-done:
-    base_free(&scratch);
-    return status;
-}
-
 /* Where the integrals of a tile go; and from there to the nodes. */
 static double *room_of(const struct integrals *job, const struct tile_plan *tile) {
     return job->t->degree > 0 ? job->cells : job->out + tile->first * job->size;
@@ -86,8 +63,32 @@ static void share(const struct integrals *job, const struct tile_plan *tile) {
     if (t->degree > 0) device_tile_add(t->device, tile, t->degree, t->nodes, job->cells, job->out);
 }
 
+/* Integrals of so large numbers are looked at again: the field refuses values beyond FIELD_LARGEST. */
+#define SUSPICIOUS 1e100
+
+/* The first cell of a tile with a value that is not finite says why: no integral of it is finite either. */
+static facet_status check_finite(struct integrals *job, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
+    const struct box_tiles *t = job->t;
+    double *scratch = NULL;
+    TRY(tiles_extremes(t, tile->count, job->size, room_of(job, tile), job->extremes));
+    for (int64_t c = 0; c < tile->count; c++) {
+        const double most = fmax(fabs(job->extremes[2 * c]), fabs(job->extremes[2 * c + 1]));
+        if (isfinite(job->extremes[2 * c]) && most <= SUSPICIOUS) continue;
+        if (scratch == NULL) TRY(ALLOC(scratch, box_integrate_room(job->samples, t->all.dim)));
+        TRY(integrate_cell(job, tile->first + c, scratch, NULL));
+        if (isfinite(job->extremes[2 * c])) continue;
+        FAIL(FACET_ERROR_INPUT, "source: a value in cell %lld is not finite on the device '%s'",
+             (long long)(tile->first + c), device_name(t->device));
+    }
+done:
+    base_free(&scratch);
+    return status;
+}
+
 /* Values to integrals: of u with lambda of the cells, or of f. */
-static void end_tile(const struct integrals *job, const struct tile_plan *tile) {
+static facet_status end_tile(struct integrals *job, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
     const struct box_tiles *t = job->t;
     const struct box_samples *s = job->samples;
     const double *const *T = (const double *const *)job->tables.T;
@@ -101,22 +102,22 @@ static void end_tile(const struct integrals *job, const struct tile_plan *tile) 
     if (job->exact && job->origin == PROGRAM)
         device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
                              job->values + tile->count * job->n_points, out, t->room);
+    if (job->origin == PROGRAM) TRY(check_finite(job, tile));
     share(job, tile);
+done:
+    return status;
 }
 
 static facet_status integrate_tile(struct integrals *job, const struct tile_plan *tile) {
-    facet_status status = FACET_OK;
     const struct box_tiles *t = job->t;
     if (job->origin == PROGRAM) {
-        device_tile_expression(t->device, tile, job->samples->n_points, job->points, &job->program.plan,
-                               &job->program.lines, job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values,
-                               job->program.work);
-        TRY(check_finite(job, tile));
-    } else if (tile->first == 0 && job->origin == NUMBER)
+        const struct tile_points points =
+            tiles_points(tile->dim, job->samples->n_points, job->points, -1, NULL);
+        device_tile_expression(t->device, tile, &points, &job->program.plan, &job->program.lines,
+                               job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
+    } else if (tile->first == t->all.first && job->origin == NUMBER)
         device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
-    end_tile(job, tile);
-done:
-    return status;
+    return end_tile(job, tile);
 }
 
 /* Functions of the caller are called by all threads, as elsewhere. */
@@ -162,30 +163,41 @@ static facet_status prepare(struct integrals *job) {
     TRY(device_copy(t->device, &job->points, s->x, (size_t)s->n_points, sizeof *s->x));
     TRY(device_alloc(t->device, &job->values, (size_t)(job->most * job->n_points * (1 + job->exact)),
                      sizeof *job->values));
-    if (job->exact) TRY(tiles_need_cells(t, 0, &t->k));
-    if (job->exact) TRY(tiles_need_cells(t, 1, &t->lambda));
     if (job->origin == NUMBER) goto done;
     TRY(ALLOC(job->extremes, 2 * job->most));
-    TRY(tiles_make_program(t, job->field, job->exact ? 2 : 0, s->n_points, s->x, job->most * job->n_points,
+    const struct tile_points points = tiles_points(t->all.dim, s->n_points, s->x, -1, NULL);
+    TRY(tiles_make_program(t, job->field, job->exact ? 2 : 0, &points, -1, job->most * job->n_points,
                            &job->program));
 done:
     return status;
 }
 
-static facet_status integrate(struct integrals *job) {
+static facet_status integrate_part(struct box_tiles *t, void *user) {
     facet_status status = FACET_OK;
-    struct box_tiles *t = job->t;
-    job->n_points = box_power(job->samples->n_points, t->all.dim);
-    job->size = box_power(job->samples->n, t->all.dim);
-    job->most = tiles_in_one(t->all.count, job->n_points);
+    struct integrals own = *(const struct integrals *)user, *job = &own;
+    job->t = t;
+    job->most = tiles_in_one(t, job->n_points);
     TRY(prepare(job));
-    for (int64_t first = 0; first < t->all.count; first += job->most) {
+    for (int64_t first = t->all.first; first < tiles_end(t); first += job->most) {
         const struct tile_plan tile = tiles_next(t, first, job->most);
         TRY(job->origin == FUNCTION ? call_tile(job, &tile) : integrate_tile(job, &tile));
     }
     TRY(device_check(t->device));
 done:
     integrals_destroy(job);
+    return status;
+}
+
+/* Where nodes are shared, parts would share them too. */
+static facet_status integrate(struct integrals *job) {
+    facet_status status = FACET_OK;
+    struct box_tiles *t = job->t;
+    job->n_points = box_power(job->samples->n_points, t->all.dim);
+    job->size = box_power(job->samples->n, t->all.dim);
+    if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 0, &t->k));
+    if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 1, &t->lambda));
+    TRY(t->degree > 0 ? integrate_part(t, job) : tiles_share_out(t, job->n_points, integrate_part, job));
+done:
     return status;
 }
 

@@ -29,7 +29,14 @@ struct box_tiles {
 };
 
 /* Cells of a tile whose arrays have `numbers` for each. */
-int64_t tiles_in_one(int64_t n_cells, int64_t numbers);
+int64_t tiles_in_one(const struct box_tiles *t, int64_t numbers);
+/* The number behind that of the last cell. */
+int64_t tiles_end(const struct box_tiles *t);
+/* work(part, user) for all cells, at once for the parts of as many threads as that many numbers a cell are
+ * worth; a device other than the host has one part. A part knows all that the whole does, and has its own
+ * scratch. */
+typedef facet_status (*tiles_work)(struct box_tiles *part, void *user);
+facet_status tiles_share_out(struct box_tiles *t, int64_t numbers, tiles_work work, void *user);
 /* The tile that begins at a cell. */
 struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t most);
 
@@ -49,9 +56,12 @@ facet_status tiles_need_cells(struct box_tiles *t, int reaction, double **cells)
 /* Of the values of a tile: extremes of its cells, on the host. */
 facet_status tiles_extremes(const struct box_tiles *t, int64_t n_cells, int64_t numbers, const double *values,
                             double *extremes);
-/* The program of a field with n points a cell on [0, 1] (expr/field.h), with what depends on one coordinate
- * along lines. */
-facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order, int n,
-                                const double *points, int64_t most, struct expr_program *program);
+/* The program of a field for so many points of cells at once, with what depends on one coordinate along lines
+ * (expr/field.h). end: the direction of whose cells there are the last ones alone; -1: there are all. */
+facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order,
+                                const struct tile_points *points, int end, int64_t most,
+                                struct expr_program *program);
+/* n points x in every direction; but one point, which is `at`, in direction d (-1: in none). */
+struct tile_points tiles_points(int dim, int n, const double *x, int d, const double *at);
 
 #endif

@@ -21,18 +21,21 @@ int64_t boxhdg_lanes_face(const struct boxhdg_lanes *lanes, const struct box_fac
     return box_face(g, cell, lanes->direction[f->axis], side);
 }
 
-/* b b of mode t of every lane of a face-pack: n x LANES. */
-static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, double *scales) {
+/* b b of mode t of every lane of a face-pack, or one over it: n x LANES. */
+static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, int inverse,
+                        double *scales) {
     const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     int slow = f->axis == 0 ? 1 : 0, fast = f->axis == 2 ? 1 : 2, width = slow == 0 ? L : 1;
     const double *outer = lanes->b[slow] + (int64_t)box_column(f, slow) * p->modes[slow] * width;
     const double *inner = lanes->b[fast] + (int64_t)box_column(f, fast) * p->modes[fast];
+    double along[BOX_MAX_DEGREE + 1];
+    for (int b = 0; b < p->modes[fast]; b++) along[b] = inverse ? 1.0 / inner[b] : inner[b];
     for (int a = 0; a < p->modes[slow]; a++)
-        for (int b = 0; b < p->modes[fast]; b++) {
-            double *to = scales + box_face_mode(p, slow, fast, a, b) * L;
-            for (int lane = 0; lane < L; lane++)
-                to[lane] = outer[a * width + (width > 1 ? lane : 0)] * inner[b];
+        for (int lane = 0; lane < L; lane++) {
+            const double own = outer[a * width + (width > 1 ? lane : 0)], scale = inverse ? 1.0 / own : own;
+            for (int b = 0; b < p->modes[fast]; b++)
+                scales[box_face_mode(p, slow, fast, a, b) * L + lane] = scale * along[b];
         }
 }
 
@@ -44,9 +47,7 @@ static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum 
     struct box_face_pack face = box_face_pack(p, number, L);
     const int32_t *order = lanes->order[face.axis];
     int64_t n = p->face[face.axis];
-    face_scales(lanes, &face, scales);
-    if ((scaling == BOXHDG_UNKNOWN) != back)
-        for (int64_t i = 0; i < n * L; i++) scales[i] = 1.0 / scales[i];
+    face_scales(lanes, &face, (scaling == BOXHDG_UNKNOWN) != back, scales);
     for (int lane = 0; lane < L; lane++) {
         int64_t first = boxhdg_lanes_face(lanes, &face, lane) * n;
         double *to = packed + face.begin + lane;
@@ -65,7 +66,7 @@ static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scalin
     const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     int64_t n = lanes->plan.n_faces;
-    double *staged = NULL, *packed = device_is_host(lanes->device) && v->precision == F64 ? v->data : NULL;
+    double *staged = NULL, *packed = device_is_host(v->device) && v->precision == F64 ? v->data : NULL;
     double *scales = NULL; /* of a face-pack, for every thread */
     int64_t n_scales = 0;
     for (int axis = 0; axis < 3; axis++)

@@ -6,56 +6,6 @@
 #include "base/memory.h"
 #include "boxhdg/work.h"
 
-/* ------------------------------------------------------------------------------------- points and modes */
-
-struct points_job {
-    const double *from;
-    double *to;
-    int forward;
-};
-
-static facet_status points_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    const struct points_job *job = user;
-    int64_t size = at->h->cell_size;
-    int dim = at->h->grid.dim;
-    double *other = scratch + size + BOX_SLACK;
-    memcpy(scratch, job->from + at->cell * size, (size_t)size * sizeof *scratch);
-    const double *result = job->forward ? box_forward(dim, at->tables, scratch, other)
-                                        : box_backward(dim, at->tables, scratch, other);
-    memcpy(job->to + at->cell * size, result, (size_t)size * sizeof *scratch);
-    return FACET_OK;
-}
-
-facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const double *from, double *to) {
-    struct points_job job = {.from = from, .to = to, .forward = !to_points};
-    return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
-}
-
-/* ------------------------------------------------------------------------------------- right-hand side */
-
-struct load_job {
-    const double *f, *given; /* values at points; or loads that are given */
-    double *loads, *F;
-};
-
-static facet_status load_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    const struct load_job *job = user;
-    int64_t size = at->h->cell_size;
-    double *f = scratch, *other = f + size + BOX_SLACK, *r = other + size + BOX_SLACK, *loads = f;
-    if (job->f != NULL) {
-        memcpy(f, job->f + at->cell * size, (size_t)size * sizeof *f);
-        loads = box_forward(at->h->grid.dim, at->tables, f, other);
-        for (int64_t i = 0; i < size; i++) loads[i] *= at->V;
-        memcpy(job->loads + at->cell * size, loads, (size_t)size * sizeof *loads);
-    } else
-        memcpy(f, job->given + at->cell * size, (size_t)size * sizeof *f);
-    double *u = loads == f ? other : f;
-    boxhdg_at_solve(at, loads, NULL, u);
-    boxhdg_at_reduce(at, at->b, u, r);
-    boxhdg_at_scatter(at, r, at->a, job->F);
-    return FACET_OK;
-}
-
 /* The cell operator: y += sign (a gamma v - a R' Z^-1 R v). */
 struct apply_job {
     const double *x;
@@ -113,74 +63,6 @@ done:
     return status;
 }
 
-/* What known traces contribute, moved to the right. */
-static facet_status add_lift(const struct boxhdg *h, const double *dirichlet, double *F) {
-    facet_status status = FACET_OK;
-    double *extended = NULL;
-    TRY(CALLOC(extended, h->n_trace));
-    boxhdg_add_dirichlet(h, dirichlet, extended);
-    TRY(add_applied(h, -1.0, extended, F));
-done:
-    base_free(&extended);
-    return status;
-}
-
-static facet_status make_right_side(const struct boxhdg *h, struct load_job *job, const double *dirichlet,
-                                    const double *neumann) {
-    facet_status status = FACET_OK;
-    memset(job->F, 0, (size_t)h->n_trace * sizeof *job->F);
-    if (job->given != NULL)
-        TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), load_work, job));
-    if (dirichlet != NULL) TRY(add_lift(h, dirichlet, job->F));
-    if (neumann != NULL) boxhdg_add_neumann(h, neumann, job->F);
-    boxhdg_add_dirichlet(h, NULL, job->F);
-    TRY(boxhdg_add_seam(h, job->F));
-done:
-    return status;
-}
-
-facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
-                         const double *neumann, double *loads, double *F) {
-    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads, .F = F};
-    if (f == NULL) memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
-    return make_right_side(h, &job, dirichlet, neumann);
-}
-
-facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, const double *dirichlet,
-                                   const double *neumann, double *F) {
-    struct load_job job = {.given = loads, .F = F};
-    return make_right_side(h, &job, dirichlet, neumann);
-}
-
-/* ------------------------------------------------------------------------------------- recovery */
-
-struct recover_job {
-    const double *loads, *trace;
-    double *u, *q;
-};
-
-static facet_status recover_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    const struct recover_job *job = user;
-    const struct boxhdg *h = at->h;
-    int64_t size = h->cell_size;
-    double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
-    memcpy(q, job->loads + at->cell * size, (size_t)size * sizeof *q);
-    boxhdg_at_gather(at, job->trace, v);
-    boxhdg_at_solve(at, q, v, u);
-    memcpy(job->u + at->cell * size, u, (size_t)size * sizeof *u);
-    for (int d = 0; job->q != NULL && d < h->grid.dim; d++) {
-        boxhdg_at_flux(at, d, u, v, q);
-        memcpy(job->q + d * h->n_volume + at->cell * size, q, (size_t)size * sizeof *q);
-    }
-    return FACET_OK;
-}
-
-facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
-                            double *q) {
-    struct recover_job job = {.loads = loads, .trace = uhat, .u = u, .q = q};
-    return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), recover_work, &job);
-}
-
 /* ------------------------------------------------------------------------------------- solutions */
 
 facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *s) {
@@ -219,7 +101,8 @@ done:
 }
 
 void boxhdg_solution_destroy(struct boxhdg_solution *s) {
-    s->n_cells = 0;
+    if (s->borrowed) s->loads = s->u = NULL;
+    s->n_cells = s->borrowed = 0;
     base_free(&s->cells);
     base_free(&s->loads);
     base_free(&s->trace);

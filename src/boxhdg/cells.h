@@ -14,45 +14,17 @@
 #include "box/cells.h"
 #include "boxhdg/boxhdg.h"
 
-/* Coefficients of modes to Gauss values (to_points) or back, cell by cell; n_volume numbers, in place if the
- * two are one. */
-facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const double *from, double *to);
-
-/* The right-hand side of K uhat = F.
- *     f          n_volume: values at the Gauss points; NULL: zero
- *     dirichlet  n_trace: coefficients of the modes on faces with Dirichlet values, the rest is not read;
- *                NULL: zero
- *     neumann    n_trace: the integrals <g, mode> over the face itself (not the reference face), that is,
- *                (h_t / 2 multiplied over the tangential directions t) times the coefficients of g = k du/dn
- *                in the modes; read on Neumann faces only; NULL: zero
- *     loads      n_volume: receives (f, mode) over every cell, for boxhdg_recover
- *     F          n_trace: R' Z^-1 loads + neumann - K dirichlet, zero on Dirichlet faces. */
-facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
-                         const double *neumann, double *loads, double *F);
-/* The same with loads that are given. */
-facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, const double *dirichlet,
-                                   const double *neumann, double *F);
 /* y = K x, x and y being zero on Dirichlet faces: the operator as a specification, at O(p^3) a cell. */
 facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y);
 /* Sets a vector of the trace to the Dirichlet values (NULL: zero) on their faces. */
 void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *trace);
 
-/* u (n_volume, modes) and q (dim x n_volume: all cells of q_0, then of q_1, ..; or NULL) from the trace, with
- * Dirichlet values in place. */
-facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
-                            double *q);
-
 /* ------------------------------------------------------------------------------------- data */
 
 /* Gauss points for data: n + BOX_EXTRA_POINTS. */
-/* loads = (f, mode), f = the source or lambda u - k div grad u of the exact solution. */
-facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *data, double *loads);
-/* As boxhdg_load wants them; n_trace each, or NULL: not wanted. Other faces are left as they are. */
-facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
-                                     double *neumann);
-
-/* The same for one side: face_size numbers for each of its faces, those of the lower tangential direction
- * fastest; and the cell at its face number i. */
+/* Data of one side: coefficients on a Dirichlet side, integrals <g, mode> over the face itself on a Neumann
+ * side; face_size numbers for each of its faces, those of the lower tangential direction fastest; and the
+ * cell at its face number i. */
 facet_status boxhdg_project_side(const struct boxhdg *h, const struct box_given *data, int d, int side,
                                  double *faces);
 void boxhdg_side_cell(const struct box_grid *grid, int d, int side, int64_t i, int at[3]);
@@ -71,6 +43,7 @@ struct boxhdg_solution {
     int64_t *cells;  /* their numbers; NULL: all */
     double *loads, *trace,
         *u;       /* n_volume (NULL where some cells are held), n_trace, n_volume; of these cells */
+    int borrowed; /* loads and u are another's */
     double *q;    /* dim x n_volume, NULL until boxhdg_solution_find_q */
     double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
                      basis on [-1, 1], direction 0 fastest */
@@ -85,18 +58,8 @@ int64_t boxhdg_solution_place(const struct boxhdg_solution *solution, int64_t ce
 
 /* u* in Q_(p+1): (k grad u*, grad w) = -(q, grad w) for all w, and the mean of u. */
 facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *solution);
-/* Adds a constant to u, u* and the trace: for singular problems, whose u is known up to one. */
-void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *solution);
 /* The function 1 as a trace, zero on Dirichlet faces: the kernel of K if the problem is singular. */
 void boxhdg_constant(const struct boxhdg *h, double *trace);
-/* Takes off the source the constant *shift with which the integrals of f and of the Neumann data (or NULL)
- * vanish together, as a singular problem needs it. *scale: the sum of the sizes of f in the cells (mean
- * square) and of the moduli of the integrals over faces, divided by the volume like *shift, to judge it by.
- */
-void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
-                    double *scale);
-/* The mean of u over the box. */
-double boxhdg_mean(const struct boxhdg *h, const double *u);
 
 enum boxhdg_field { BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR };
 static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_field field) {
@@ -106,29 +69,15 @@ static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_fi
 facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                              enum boxhdg_field field, int64_t cell, const struct box_places *places,
                              double *values);
-/* The least and the greatest value of u in every cell (2 each) at the products of n points of [0, 1]; of a
- * solution with all cells. */
-facet_status boxhdg_extremes(const struct boxhdg *h, const struct boxhdg_solution *solution, int n,
-                             const double *x, double *extremes);
 /* The integrals of its components over a cell. */
 facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                               enum boxhdg_field field, int64_t cell, double *integrals);
-facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                                   const struct field *exact, struct box_errors *errors);
 
 /* The integral over a face of a cell of the numerical flux out of it, qhat.n = q.n + tau (u - uhat). */
 double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell, int d,
                         int side);
-/* The same where a Neumann condition says what it is, which the flux of the cell is up to rounding of terms
- * as large as tau u; 0: there is none. neumann: as boxhdg_load takes it. */
-int boxhdg_given_flux(const struct boxhdg *h, const double *neumann, int64_t cell, int d, int side,
-                      double *flux);
 /* The mean over the faces of a cell of the trace's mean on them. */
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell);
-/* The terms of the flux are integrals of |q.n| + tau (|u| + |uhat|) over the faces of a cell. q is made from
- * u and the trace. */
-facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                                 struct solve_balance *balance);
 /* As hdg_totals: psi are vectors of the trace with their values on Dirichlet sides, neumann the data there
  * (or NULL). */
 facet_status boxhdg_totals(const struct boxhdg *h, const struct boxhdg_solution *solution,

@@ -26,9 +26,8 @@ struct boxhdg_direct {
     double *slab;                   /* u of one slab */
     int n_work;                     /* threads that have scratch */
     int64_t scratch_size;
-    double *scratch;               /* n_work x scratch_size */
-    double conductivity, reaction; /* of the operator */
-    double *kernel; /* the constant in plain modes, normalised; NULL: there is a Dirichlet side */
+    double *scratch; /* n_work x scratch_size */
+    double *kernel;  /* the constant in plain modes, normalised; NULL: there is a Dirichlet side */
 };
 
 void boxhdg_direct_destroy(struct boxhdg_direct **direct) {
@@ -282,24 +281,48 @@ done:
 
 /* ----------------------------------------------------------------------------------- as operator */
 
-static facet_status solve_on_host(void *data, const double *F, double *uhat) {
-    struct boxhdg_direct *s = data;
-    boxhdg_direct_solve(s, s->conductivity, s->reaction, F, uhat);
-    return FACET_OK;
+struct in_lanes {
+    const struct boxhdg_lanes *lanes;
+    struct boxhdg_direct *direct;
+    double *plain; /* modes: the residual becomes the unknown */
+};
+
+static facet_status solve_lanes(void *data, const double *F, double *uhat) {
+    facet_status status = FACET_OK;
+    const struct in_lanes *s = data;
+    const struct box_grid *g = &s->direct->h->grid;
+    struct vector v = {.device = device_host(), .n = s->lanes->plan.size, .data = (double *)F};
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &v, s->plain));
+    boxhdg_direct_solve(s->direct, box_conductivity(g, 0), box_reaction(g, 0), s->plain, s->plain);
+    v.data = uhat;
+    vector_fill(&v, 0.0);
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, s->plain, &v));
+done:
+    return status;
 }
 
 static void release(void **data) {
-    struct boxhdg_direct *s = *data;
-    boxhdg_direct_destroy(&s);
-    *data = NULL;
+    struct in_lanes *s = *data;
+    if (s == NULL) return;
+    boxhdg_direct_destroy(&s->direct);
+    base_free(&s->plain);
+    base_free(data);
 }
 
-facet_status operator_create_box_direct(const struct device *device, double conductivity, double reaction,
-                                        struct boxhdg_direct **direct, struct operator* M) {
-    struct boxhdg_direct *s = *direct;
-    *direct = NULL;
-    s->conductivity = conductivity;
-    s->reaction = reaction;
-    return operator_create_host(device, s->h->n_trace, "the direct solve of the box", solve_on_host, s,
-                                release, M);
+facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct operator* M) {
+    facet_status status = FACET_OK;
+    struct in_lanes *s = NULL;
+    void *data;
+    TRY(CALLOC(s, 1));
+    s->lanes = lanes;
+    TRY(CALLOC(s->plain, lanes->hdg->n_trace));
+    TRY(boxhdg_direct_create(lanes->hdg, &s->direct));
+    data = s;
+    s = NULL; /* the operator's, also on failure */
+    TRY(operator_create_host(lanes->device, lanes->plan.size, "the direct solve of the box", solve_lanes,
+                             data, release, M));
+done:
+    data = s;
+    release(&data);
+    return status;
 }

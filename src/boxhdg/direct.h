@@ -19,6 +19,7 @@
 #define FACET_BOXHDG_DIRECT_H
 
 #include "boxhdg/axis.h"
+#include "boxhdg/lanes.h"
 
 struct boxhdg_direct;
 /* h is borrowed; its conductivity and reaction are not looked at. */
@@ -28,9 +29,8 @@ void boxhdg_direct_destroy(struct boxhdg_direct **direct);
  * lambda >= 0. In the singular case (no Dirichlet side, lambda = 0) what F has along the constant is taken
  * out, and uhat has none of it. */
 void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const double *F, double *uhat);
-/* The same as an operator on any device (operator_create_host): the preconditioner for a box that is nearly
- * separable, or the whole solve. direct is taken over, also on failure. */
-facet_status operator_create_box_direct(const struct device *device, double conductivity, double reaction,
-                                        struct boxhdg_direct **direct, struct operator* M);
+/* The same in lanes of double precision, from a residual to an unknown, on any device (operator_create_host),
+ * with k and lambda of the first cell. */
+facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct operator* M);
 
 #endif

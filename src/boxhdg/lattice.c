@@ -267,7 +267,9 @@ done:
     return status;
 }
 
-const char *boxhdg_lattice_refusal(const struct device *device) {
+const char *boxhdg_lattice_refusal(const struct device *device, const struct boxhdg *h) {
+    if (device_is_host(device)) return "the host, whose direct solve takes half the products";
+    if (h->grid.singular) return "constants";
     return device_has(device, "box_to_lattice") && device_has(device, "axis_apply") ? NULL : "box_to_lattice";
 }
 

@@ -12,8 +12,8 @@
  * and less, as estimates of errors need it; it ends with M. */
 facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct operator* M,
                                          struct operator* rough);
-/* NULL, or why a device has no such solve. */
-const char *boxhdg_lattice_refusal(const struct device *device);
+/* NULL, or why a device has no such solve of a box. */
+const char *boxhdg_lattice_refusal(const struct device *device, const struct boxhdg *hdg);
 /* Bytes of the device that it takes for a box of so many cells. */
 double boxhdg_lattice_bytes(const struct boxhdg *hdg, const int cells[3]);
 

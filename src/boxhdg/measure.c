@@ -60,31 +60,6 @@ done:
     return status;
 }
 
-struct numbers {
-    const struct boxhdg *h;
-    const double *u;
-};
-
-static facet_status numbers_of(const void *user, int64_t cell, const int at[3], double *numbers) {
-    const struct numbers *from = user;
-    (void)at;
-    memcpy(numbers, from->u + cell * from->h->cell_size, (size_t)from->h->cell_size * sizeof *numbers);
-    return FACET_OK;
-}
-
-facet_status boxhdg_extremes(const struct boxhdg *h, const struct boxhdg_solution *s, int n, const double *x,
-                             double *extremes) {
-    facet_status status = FACET_OK;
-    const struct numbers from = {h, s->u};
-    double *values = NULL;
-    TRY(boxhdg_tabulate_all(h, n, x, &values));
-    TRY(box_extremes(&h->grid, (const int *const *)h->column_line, h->n, n, values, numbers_of, &from, 0.0,
-                     extremes));
-done:
-    base_free(&values);
-    return status;
-}
-
 /* Of the derivative of a Legendre polynomial the ends are left, sqrt((2 i + 1) / 2) and the same with the
  * sign of its parity; of the others, along tangents, the constant. */
 static double star_flux(const struct boxhdg_at *at, int d, const double *star) {
@@ -110,92 +85,5 @@ facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_soluti
                                                      : box_weigh(at.extent, at.moments, modes));
     }
 done:
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------- errors */
-
-struct error_job {
-    const struct boxhdg *h;
-    const struct boxhdg_solution *solution;
-    const struct field *exact;
-    struct box_samples modes, legendre; /* at the points of one rule */
-    double *faces;                      /* squares of the trace, cell by cell */
-};
-
-static void describe_all(const void *user, int64_t cell, const int at[3], double *coefficients,
-                         struct box_function fields[]) {
-    static const enum boxhdg_field names[] = {BOX_U, BOX_Q, BOX_U_STAR, BOX_Q_STAR};
-    const struct error_job *job = user;
-    (void)at, (void)coefficients;
-    for (int f = 0; f < (job->solution->star != NULL ? 4 : 2); f++)
-        describe(job->h, job->solution, names[f], cell, &fields[f]);
-}
-
-static facet_status face_error(const struct boxhdg_at *at, const struct error_job *job, int d, int side,
-                               double *scratch) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = at->h;
-    const struct box_samples *s = &job->modes;
-    int dim = h->grid.dim, n = s->n_points, counts[3], to[3] = {n, n, n}, from[3] = {h->n, h->n, h->n};
-    int points = (int)box_power(n, dim - 1);
-    double *exact = scratch, *modes = exact + points, *other = modes + points + BOX_SLACK, end = side,
-           lines[3][BOX_MAX_LINE], square = 0.0;
-    const double *T[3] = {NULL}, *at_points[3];
-    for (int t = 0, count = 0; t < dim; t++) {
-        counts[t] = t == d ? 1 : n;
-        at_points[t] = t == d ? &end : s->x;
-        if (t != d) T[count++] = s->values + (int64_t)at->lines[t] * n * h->n;
-    }
-    struct expr_grid grid = box_cell_lines(&h->grid, at->at, counts, at_points, lines);
-    TRY(base_wrap(field_eval_grid(job->exact, &grid, exact), "exact"));
-    memcpy(modes, job->solution->trace + at->faces[d][side], (size_t)h->face_size * sizeof *modes);
-    const double *values = box_contract_all(dim - 1, to, from, T, modes, other);
-    for (int i = 0; i < points; i++) {
-        double error = values[i] - exact[i], weight = dim > 1 ? s->w[i % n] : 1.0;
-        square += weight * (dim > 2 ? s->w[i / n] : 1.0) * error * error;
-    }
-    job->faces[at->cell] += boxhdg_at_area(at, d) * (double)(1 << (dim - 1)) * square;
-done:
-    return status;
-}
-
-/* Each face once: by the cell above it, or below at the end of the whole. */
-static facet_status faces_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    facet_status status = FACET_OK;
-    for (int d = 0; d < at->h->grid.dim; d++) {
-        TRY(face_error(at, user, d, 0, scratch));
-        if (boxhdg_at_boundary(at, d, 1) && at->h->grid.sides[d][1] != BOX_SEAM)
-            TRY(face_error(at, user, d, 1, scratch));
-    }
-done:
-    return status;
-}
-
-facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *s,
-                                   const struct field *exact, struct box_errors *errors) {
-    facet_status status = FACET_OK;
-    struct error_job job = {.h = h, .solution = s, .exact = exact};
-    const struct box_measure measure = {.grid = &h->grid,
-                                        .exact = exact,
-                                        .n_fields = s->star != NULL ? 4 : 2,
-                                        .samples = {&job.modes, &job.modes, &job.legendre, &job.legendre},
-                                        .describe = describe_all,
-                                        .user = &job};
-    double L2[BOX_MAX_FIELDS] = {0.0, 0.0, -1.0, -1.0}, largest, trace = 0.0;
-    int n = h->n + 1 + BOX_EXTRA_POINTS;
-    TRY(boxhdg_samples_create(h, n, &job.modes));
-    TRY(box_samples_create(h->n + 1, n, 1, tabulate_legendre, h, &job.legendre));
-    TRY(CALLOC(job.faces, h->grid.n_cells));
-    TRY(box_measure(&measure, L2, &largest));
-    int64_t points = box_power(n, h->grid.dim - 1);
-    TRY(boxhdg_for_cells(h, 0, 3 * points + 2 * BOX_SLACK, faces_work, &job));
-    for (int64_t c = 0; c < h->grid.n_cells; c++) trace += job.faces[c];
-    trace = box_all(&h->grid, TEAM_SUM, trace);
-    *errors = (struct box_errors){L2[0], largest, L2[1], L2[2], L2[3], sqrt(trace)};
-done:
-    box_samples_destroy(&job.modes);
-    box_samples_destroy(&job.legendre);
-    base_free(&job.faces);
     return status;
 }

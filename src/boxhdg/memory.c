@@ -11,12 +11,20 @@
 struct wanted {
     const struct device *device;
     const struct boxhdg *hdg;
-    const struct boxhdg_solver_options *options; /* NULL: the direct solve of the host */
-    enum boxhdg_kept kept;                       /* the arrays of data and solution */
+    const struct boxhdg_solver_options *options;
+    enum boxhdg_kept kept; /* the arrays of data and solution */
 };
 
+/* The direct solve by the host: right-hand side or result in plain modes, and both transformed; eigenvectors
+ * of the lines; the constant; and what travels. */
+static void count_direct(const struct wanted *w, double trace, const int cells[3], double bytes[2]) {
+    const struct box_grid *g = &w->hdg->grid;
+    bytes[0] += 8.0 * trace * (3.0 + (g->singular ? 1.0 : 0.0) + (device_is_host(w->device) ? 0.0 : 2.0));
+    for (int d = 0; d < g->dim; d++) bytes[0] += 16.0 * (double)box_power(cells[d] * w->hdg->n, 2);
+}
+
 /* Iterations; the planes in front of the first cells are not counted. */
-static void count_lanes(const struct wanted *w, const int cells[3], double bytes[2]) {
+static void count_lanes(const struct wanted *w, const int cells[3], double trace, double bytes[2]) {
     const struct boxhdg_solver_options *o = w->options;
     const int dim = w->hdg->grid.dim, cycle = o->preconditioner == BOXHDG_CHEBYSHEV,
               coarse = cycle || o->preconditioner == BOXHDG_ADDITIVE;
@@ -25,14 +33,17 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     double lanes = packs * (double)width;
     for (int d = 1; d < dim; d++) lanes *= cells[d];
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;
-    if (!device_is_host(w->device) && w->kept == BOXHDG_ON_HOST) bytes[0] += 8.0 * n; /* on the way */
     /* Diagonal and metric; F and the solution; the true residual; the constant, twice. */
     const double diagonal = boxhdg_is_alike(w->hdg) && o->preconditioner != BOXHDG_NONE ? 0.0 : n;
     bytes[1] += 8.0 * (diagonal + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
     if (w->hdg->grid.singular) bytes[1] += 8.0 * 2.0 * n;
     if (o->mixed) bytes[1] += 8.0 * n + 4.0 * (diagonal + KERNEL_BOX_METRIC * lanes);
     if (o->preconditioner == BOXHDG_DIRECT) { /* r and d of the refinement */
-        bytes[1] += 8.0 * 2.0 * n + boxhdg_lattice_bytes(w->hdg, cells);
+        bytes[1] += 8.0 * 2.0 * n;
+        if (boxhdg_lattice_refusal(w->device, w->hdg) != NULL)
+            count_direct(w, trace, cells, bytes);
+        else
+            bytes[1] += boxhdg_lattice_bytes(w->hdg, cells);
         return;
     }
     /* r, p, y; what came since the last update; of the cycle z, r, d, y; by three terms another r, with its
@@ -43,20 +54,6 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     if (o->remember) bytes[1] += 8.0 * 2.0 * SOLVE_HISTORY * n;
 }
 
-/* The direct solve: transformed right-hand side and result, eigenvectors of the lines; the refinement's two
- * vectors, and the constant. On a device that is not the host the right-hand side and the solution too, and
- * what travels. */
-static void count_direct(const struct wanted *w, double trace, const int cells[3], double bytes[2]) {
-    const struct box_grid *g = &w->hdg->grid;
-    const int near = device_is_host(w->device);
-    bytes[0] += 8.0 * trace * (near ? 2.0 : 4.0);
-    for (int d = 0; d < g->dim; d++) bytes[0] += 16.0 * (double)box_power(cells[d] * w->hdg->n, 2);
-    bytes[1] += 8.0 * trace * (near ? 2.0 : 4.0);
-    if (!g->singular) return;
-    bytes[0] += 8.0 * trace;
-    bytes[1] += 8.0 * trace;
-}
-
 static void count(const void *of, const int cells[3], double bytes[2]) {
     const struct wanted *w = of;
     const struct boxhdg *h = w->hdg;
@@ -65,16 +62,9 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     for (int d = 0; d < dim; d++) n_cells *= cells[d];
     for (int d = 0; d < dim; d++)
         faces += n_cells / cells[d] * (cells[d] + (h->grid.sides[d][0] != BOX_PERIODIC));
-    const double trace = faces * (double)h->face_size, volume = n_cells * (double)h->cell_size;
-    if (w->options != NULL)
-        count_lanes(w, cells, bytes);
-    else
-        count_direct(w, trace, cells, bytes);
-    if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(h, n_cells);
-    if (w->kept != BOXHDG_ON_HOST) return;
-    /* Boundary data, F, the trace and one more while they are made; loads and u; k, lambda, sums. q and u*
-     * come when they are asked for. */
-    bytes[0] += 8.0 * (5.0 * trace + 2.0 * volume + 6.0 * n_cells);
+    const double trace = faces * (double)h->face_size;
+    count_lanes(w, cells, trace, bytes);
+    if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(w->device, h, n_cells);
 }
 
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,

@@ -181,6 +181,45 @@ void boxhdg_lanes_recover(const struct boxhdg_lanes_points *p, const struct vect
                        u->data);
 }
 
+/* Across seams outward fluxes of both cells of a face sum to nothing. Both blocks have the sum, and that with
+ * the seam at its upper side counts it. Cells took these faces for a part of the boundary. */
+static facet_status add_seam(const struct boxhdg_lanes *lanes, const double *there, double *worst,
+                             double *missing, double *through) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = lanes->hdg;
+    const struct box_grid *g = &h->grid;
+    double *sums = NULL, *balance = NULL;
+    if (h->seam == NULL) return FACET_OK;
+    TRY(CALLOC(sums, g->n_faces));
+    TRY(ALLOC(balance, KERNEL_BOX_BALANCE * g->n_cells));
+    TRY(device_download(lanes->device, balance, there,
+                        (size_t)(KERNEL_BOX_BALANCE * g->n_cells) * sizeof *there));
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < 6; i++) {
+            const int axis = i / 2, side = i % 2, d = lanes->direction[axis];
+            if (d < 0 || g->sides[d][side] != BOX_SEAM) continue;
+            for (int64_t j = 0; j < g->n_cells / g->cells[d]; j++) {
+                int at[3];
+                boxhdg_side_cell(g, d, side, j, at);
+                const int64_t face = box_face(g, at, d, side);
+                const double flux = balance[box_cell(g, at) * KERNEL_BOX_BALANCE + 2 + i];
+                if (pass == 0) {
+                    sums[face] = flux;
+                    *through -= 0.5 * fabs(flux);
+                    continue;
+                }
+                *worst = fmax(*worst, fabs(sums[face]));
+                *missing += side ? sums[face] : 0.0;
+            }
+        }
+        if (pass == 0) TRY(boxhdg_add_seam_of_faces(h, sums));
+    }
+done:
+    base_free(&sums);
+    base_free(&balance);
+    return status;
+}
+
 facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *p, const struct vector *trace,
                                        const struct vector *loads, const struct vector *u,
                                        struct solve_balance *result) {
@@ -207,10 +246,13 @@ facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *p, cons
         missing += of[2];
         through += 0.5 * of[3];
     }
+    TRY(add_seam(lanes, balance, &worst, &missing, &through));
+    worst = box_all(g, TEAM_MAX, worst);
+    largest = box_all(g, TEAM_MAX, largest);
     *result = (struct solve_balance){.cells = largest > 0.0 ? worst / largest : 0.0,
-                                     .missing = fabs(missing),
-                                     .through = through,
-                                     .terms = sqrt(square)};
+                                     .missing = fabs(box_all(g, TEAM_SUM, missing)),
+                                     .through = box_all(g, TEAM_SUM, through),
+                                     .terms = sqrt(box_all(g, TEAM_SUM, square))};
 done:
     device_free(lanes->device, &there);
     device_free(lanes->device, &balance);

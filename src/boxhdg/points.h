@@ -31,7 +31,7 @@ void boxhdg_lanes_load(const struct boxhdg_lanes_points *points, const struct ve
 void boxhdg_lanes_recover(const struct boxhdg_lanes_points *points, const struct vector *trace,
                           const struct vector *f, struct vector *u);
 
-/* As boxhdg_conservation; loads and u in modes. */
+/* As boxhdg_resident_conservation; loads and u in modes. */
 facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *points, const struct vector *trace,
                                        const struct vector *loads, const struct vector *u,
                                        struct solve_balance *balance);

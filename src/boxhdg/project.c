@@ -14,16 +14,6 @@ struct project_job {
     double *dirichlet, *neumann; /* NULL: not wanted */
 };
 
-static facet_status project_cell(const struct boxhdg_at *at, const struct project_job *job, double *scratch) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = at->h;
-    double *modes, scale = at->V * (double)(1 << h->grid.dim);
-    TRY(box_integrate(&job->samples, at->lines, &h->grid, job->given, at->cell, -1, 0, scratch, &modes));
-    for (int64_t i = 0; i < h->cell_size; i++) job->loads[at->cell * h->cell_size + i] = scale * modes[i];
-done:
-    return status;
-}
-
 /* The modes of the data on one face of a side that are not zero. */
 static facet_status project_face(const struct boxhdg_at *at, const struct project_job *job, int d, int side,
                                  double *scratch, double *to) {
@@ -37,41 +27,6 @@ static facet_status project_face(const struct boxhdg_at *at, const struct projec
     for (int64_t i = 0; i < h->face_size; i++) to[i] = scale * modes[i];
 done:
     return status;
-}
-
-static facet_status project_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    facet_status status = FACET_OK;
-    const struct project_job *job = user;
-    if (job->loads != NULL) return project_cell(at, job, scratch);
-    for (int d = 0; d < at->h->grid.dim; d++)
-        for (int side = 0; side < 2; side++)
-            if (boxhdg_at_boundary(at, d, side) && at->h->grid.sides[d][side] != BOX_SEAM) {
-                double *to = at->h->grid.sides[d][side] == BOX_DIRICHLET ? job->dirichlet : job->neumann;
-                if (to != NULL) TRY(project_face(at, job, d, side, scratch, to + at->faces[d][side]));
-            }
-done:
-    return status;
-}
-
-static facet_status project(const struct boxhdg *h, struct project_job job) {
-    facet_status status = FACET_OK;
-    TRY(boxhdg_samples_create(h, h->n + BOX_EXTRA_POINTS, &job.samples));
-    TRY(boxhdg_for_cells(h, 0, box_integrate_room(&job.samples, h->grid.dim), project_work, &job));
-done:
-    box_samples_destroy(&job.samples);
-    return status;
-}
-
-facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *given, double *loads) {
-    if (given->source != NULL || given->exact != NULL)
-        return project(h, (struct project_job){.given = given, .loads = loads});
-    memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
-    return FACET_OK;
-}
-
-facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *given, double *dirichlet,
-                                     double *neumann) {
-    return project(h, (struct project_job){.given = given, .dirichlet = dirichlet, .neumann = neumann});
 }
 
 void boxhdg_side_cell(const struct box_grid *g, int d, int side, int64_t i, int at[3]) {
@@ -179,17 +134,6 @@ done:
 
 /* ------------------------------------------------------------------------------------- constants */
 
-double boxhdg_mean(const struct boxhdg *h, const double *u) {
-    double integral = 0.0, volume = 0.0;
-    for (int64_t c = 0; c < h->grid.n_cells; c++) {
-        struct boxhdg_at at;
-        boxhdg_at_set(h, c, &at);
-        integral += at.V * box_weigh(at.extent, at.moments, u + c * h->cell_size);
-        volume += at.V * (double)(1 << h->grid.dim);
-    }
-    return box_all(&h->grid, TEAM_SUM, integral) / box_all(&h->grid, TEAM_SUM, volume);
-}
-
 /* Coefficients of the function 1 are the products of the moments. Every face once: by the cell above it, or
  * by the last one. */
 static void add_to_trace(const struct boxhdg *h, double by, double *trace) {
@@ -212,53 +156,4 @@ void boxhdg_constant(const struct boxhdg *h, double *trace) {
     memset(trace, 0, (size_t)h->n_trace * sizeof *trace);
     add_to_trace(h, 1.0, trace);
     boxhdg_add_dirichlet(h, NULL, trace);
-}
-
-void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *s) {
-    int64_t star = box_power(h->n + 1, h->grid.dim);
-    for (int64_t c = 0; c < h->grid.n_cells; c++) {
-        struct boxhdg_at at;
-        boxhdg_at_set(h, c, &at);
-        box_add_products(at.extent, at.moments, by, s->u + c * h->cell_size);
-        if (s->star != NULL) s->star[c * star] += by * sqrt((double)(1 << h->grid.dim));
-    }
-    add_to_trace(h, by, s->trace);
-}
-
-/* At least the modulus of the integral of f over a cell, and its rounding with it: f may change its sign
- * there. */
-static double modulus(const struct boxhdg *h, const double *loads) {
-    double square = 0.0;
-    for (int64_t i = 0; i < h->cell_size; i++) square += loads[i] * loads[i];
-    return sqrt(square * (double)(1 << h->grid.dim));
-}
-
-/* Neumann data are integrals already: their coefficient of the constant is what the moments make of them. */
-void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
-                    double *scale) {
-    const struct box_grid *g = &h->grid;
-    double sum = 0.0, volume = 0.0;
-    *scale = 0.0;
-    for (int64_t c = 0; c < g->n_cells; c++) {
-        struct boxhdg_at at;
-        boxhdg_at_set(h, c, &at);
-        sum += box_weigh(at.extent, at.moments, loads + c * h->cell_size);
-        *scale += modulus(h, loads + c * h->cell_size);
-        volume += at.V * (double)(1 << g->dim);
-        for (int d = 0; neumann != NULL && d < g->dim; d++)
-            for (int side = 0; side < 2; side++) {
-                if (g->sides[d][side] != BOX_NEUMANN || !boxhdg_at_boundary(&at, d, side)) continue;
-                double through = boxhdg_at_integral(&at, d, neumann + at.faces[d][side]);
-                sum += through;
-                *scale += fabs(through);
-            }
-    }
-    volume = box_all(g, TEAM_SUM, volume);
-    *shift = box_all(g, TEAM_SUM, sum) / volume;
-    *scale = box_all(g, TEAM_SUM, *scale) / volume;
-    for (int64_t c = 0; c < g->n_cells; c++) {
-        struct boxhdg_at at;
-        boxhdg_at_set(h, c, &at);
-        box_add_products(at.extent, at.moments, -*shift * at.V, loads + c * h->cell_size);
-    }
 }

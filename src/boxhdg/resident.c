@@ -21,24 +21,19 @@ struct boxhdg_resident {
     struct box_tiles *tiles;
     struct box_samples gauss, data; /* modes at n and at n + BOX_EXTRA_POINTS points */
     double *sides[3][2];            /* plain modes; NULL: zero */
-    double imbalance[2];
 };
-
-const double *boxhdg_resident_imbalance(const struct boxhdg_resident *r) {
-    return r->imbalance;
-}
 
 const char *boxhdg_resident_refusal(const struct device *device, const struct boxhdg *h) {
     static const char *const kernels[] = {"box_load",      "box_recover",     "box_balance",  "box_cells",
                                           "tile_contract", "tile_expression", "tile_extremes"};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(device, kernels[i])) return kernels[i];
-    if (h->n > KERNEL_BOX_MAX_POINTS) return "the degree";
+    if (!device_is_host(device) && h->n > KERNEL_BOX_MAX_POINTS) return "the degree";
     return NULL;
 }
 
-double boxhdg_resident_bytes(const struct boxhdg *h, double n_cells) {
-    return 8.0 * 2.0 * n_cells * (double)h->cell_size + box_tiles_bytes(h->grid.dim, h->n, n_cells);
+double boxhdg_resident_bytes(const struct device *device, const struct boxhdg *h, double n_cells) {
+    return 8.0 * 2.0 * n_cells * (double)h->cell_size + box_tiles_bytes(device, h->grid.dim, h->n, n_cells);
 }
 
 void boxhdg_resident_destroy(struct boxhdg_resident **resident) {
@@ -89,7 +84,7 @@ facet_status boxhdg_resident_set_boundary(struct boxhdg_resident *r, const struc
             int zero =
                 field == NULL ? given->exact == NULL : field_is_constant(field, &value) && value == 0.0;
             base_free(&r->sides[d][side]);
-            if (g->sides[d][side] == BOX_PERIODIC) continue;
+            if (g->sides[d][side] == BOX_PERIODIC || g->sides[d][side] == BOX_SEAM) continue;
             if (!zero) {
                 TRY(ALLOC(r->sides[d][side], g->n_cells / g->cells[d] * r->hdg->face_size));
                 TRY(boxhdg_project_side(r->hdg, given, d, side, r->sides[d][side]));
@@ -118,65 +113,80 @@ done:
     return status;
 }
 
-static double box_volume(const struct box_grid *g) {
-    double volume = 1.0;
-    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
-    return volume;
+/* What goes in through the faces of a side, in sum and in moduli. */
+static void add_side(const struct boxhdg_resident *r, int d, int side, double sums[2]) {
+    const struct box_grid *g = &r->hdg->grid;
+    for (int64_t i = 0; r->sides[d][side] != NULL && i < g->n_cells / g->cells[d]; i++) {
+        struct boxhdg_at at;
+        int place[3];
+        boxhdg_side_cell(g, d, side, i, place);
+        boxhdg_at_set(r->hdg, box_cell(g, place), &at);
+        const double through = boxhdg_at_integral(&at, d, r->sides[d][side] + i * r->hdg->face_size);
+        sums[0] += through;
+        sums[1] += fabs(through);
+    }
 }
 
-/* Of the loads of all cells, whose integrals may all vanish. */
-#define ROUNDING 1e-14
-
-/* As boxhdg_balance, and refused where it is more than what quadrature leaves, or rounding. */
-static facet_status balance(struct boxhdg_resident *r) {
+facet_status boxhdg_resident_balance(struct boxhdg_resident *r, double sums[2]) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &r->hdg->grid;
     const double *const T[3] = {r->gauss.weighted, r->gauss.weighted, r->gauss.weighted};
-    double *integrals = NULL, sum = 0.0, size = 0.0;
-    double rounding = ROUNDING * sqrt((double)(g->n_cells << g->dim)) * vector_norm(&r->loads);
+    double *integrals = NULL;
+    sums[0] = sums[1] = 0.0;
     TRY(ALLOC(integrals, g->n_cells));
     TRY(integrate_cells(r, 0, r->loads.data, integrals));
     for (int64_t c = 0; c < g->n_cells; c++) {
-        sum += integrals[c];
-        size += fabs(integrals[c]);
+        sums[0] += integrals[c];
+        sums[1] += fabs(integrals[c]);
     }
-    for (int d = 0; d < g->dim; d++)
-        for (int side = 0; side < 2; side++)
-            for (int64_t i = 0; r->sides[d][side] != NULL && i < g->n_cells / g->cells[d]; i++) {
-                struct boxhdg_at at;
-                int place[3];
-                boxhdg_side_cell(g, d, side, i, place);
-                boxhdg_at_set(r->hdg, box_cell(g, place), &at);
-                double through = boxhdg_at_integral(&at, d, r->sides[d][side] + i * r->hdg->face_size);
-                sum += through;
-                size += fabs(through);
-            }
-    if (fabs(sum) > rounding) TRY(box_check_balance(sum, size));
-    r->imbalance[0] = fabs(sum) > rounding ? sum : 0.0;
-    r->imbalance[1] = size;
-    const struct tile_scale excess = {.factor = -sum / box_volume(g), .powers = {1, 1, 1}};
+    for (int i = 0; i < 2 * g->dim; i++) add_side(r, i / 2, i % 2, sums);
+    if (g->part != NULL) TRY(team_reduce(g->part->team, TEAM_SUM, 2, sums));
+    const struct tile_scale excess = {.factor = -sums[0] / box_volume(g), .powers = {1, 1, 1}};
     TRY(box_tiles_add_one(r->tiles, r->hdg->n, T, &excess, r->loads.data));
 done:
     base_free(&integrals);
     return status;
 }
 
-static facet_status make_right_side(struct boxhdg_resident *r) {
-    facet_status status = r->hdg->grid.singular ? balance(r) : FACET_OK;
-    if (status != FACET_OK) return status;
+/* Of numbers of cells that no two blocks have. */
+static double square_of(const struct boxhdg_resident *r, const struct vector *v) {
+    const double norm = vector_norm(v);
+    return box_all(&r->hdg->grid, TEAM_SUM, norm * norm);
+}
+
+double boxhdg_resident_square_of_loads(const struct boxhdg_resident *r) {
+    const struct box_grid *g = &r->hdg->grid;
+    double sum = 0.0;
+    for (int i = 0; i < 2 * g->dim; i++) {
+        const double *values = r->sides[i / 2][i % 2];
+        if (g->sides[i / 2][i % 2] != BOX_NEUMANN || values == NULL) continue;
+        for (int64_t j = 0; j < g->n_cells / g->cells[i / 2] * r->hdg->face_size; j++)
+            sum += values[j] * values[j];
+    }
+    return square_of(r, &r->loads) + box_all(g, TEAM_SUM, sum);
+}
+
+double boxhdg_resident_size_of_loads(const struct boxhdg_resident *r) {
+    const struct box_grid *g = &r->hdg->grid;
+    return sqrt(box_all(g, TEAM_SUM, (double)(g->n_cells << g->dim)) * square_of(r, &r->loads));
+}
+
+void boxhdg_resident_clear(struct boxhdg_resident *r) {
+    vector_fill(&r->loads, 0.0);
+    vector_fill(r->F, 0.0);
+}
+
+facet_status boxhdg_resident_condense(struct boxhdg_resident *r) {
     boxhdg_lanes_load(r->points, &r->loads, r->F);
+    seam_add(r->lanes->seam, r->F);
     return device_check(r->device);
 }
 
 facet_status boxhdg_resident_load(struct boxhdg_resident *r, const struct box_given *given) {
-    facet_status status = FACET_OK;
     if (given->source != NULL || given->exact != NULL)
-        TRY(box_tiles_integrate(r->tiles, &r->data, given, r->loads.data));
-    else
-        vector_fill(&r->loads, 0.0);
-    TRY(make_right_side(r));
-done:
-    return status;
+        return box_tiles_integrate(r->tiles, &r->data, given, r->loads.data);
+    vector_fill(&r->loads, 0.0);
+    return FACET_OK;
 }
 
 facet_status boxhdg_resident_load_values(struct boxhdg_resident *r, const double *f,
@@ -190,28 +200,35 @@ facet_status boxhdg_resident_load_values(struct boxhdg_resident *r, const double
     } else
         TRY(box_tiles_check_finite(r->tiles, r->hdg->n, f, "the source"));
     TRY(box_tiles_contract(r->tiles, r->hdg->n, r->hdg->n, T, &volume, f, r->loads.data));
-    TRY(make_right_side(r));
 done:
     return status;
 }
 
-/* The Dirichlet or the Neumann data of all sides as a vector of the trace, zero elsewhere. */
-static facet_status spread_sides(const struct boxhdg_resident *r, enum box_side kind, double **trace) {
-    facet_status status = FACET_OK;
+/* The Dirichlet or the Neumann data of all sides, to their faces of a vector of the trace. */
+static void put_sides(const struct boxhdg_resident *r, enum box_side kind, double *trace) {
     const struct boxhdg *h = r->hdg;
     const struct box_grid *g = &h->grid;
-    TRY(CALLOC(*trace, h->n_trace));
+    const size_t bytes = (size_t)h->face_size * sizeof *trace;
     for (int d = 0; d < g->dim; d++)
         for (int side = 0; side < 2; side++) {
-            if (r->sides[d][side] == NULL || g->sides[d][side] != kind) continue;
+            const double *values = r->sides[d][side];
+            if (g->sides[d][side] != kind) continue;
             for (int64_t i = 0; i < g->n_cells / g->cells[d]; i++) {
                 int at[3];
                 boxhdg_side_cell(g, d, side, i, at);
-                memcpy(*trace + box_face(g, at, d, side) * h->face_size, r->sides[d][side] + i * h->face_size,
-                       (size_t)h->face_size * sizeof **trace);
+                double *to = trace + box_face(g, at, d, side) * h->face_size;
+                if (values != NULL)
+                    memcpy(to, values + i * h->face_size, bytes);
+                else
+                    memset(to, 0, bytes);
             }
         }
-done:
+}
+
+/* Such a vector, zero elsewhere. */
+static facet_status spread_sides(const struct boxhdg_resident *r, enum box_side kind, double **trace) {
+    facet_status status = CALLOC(*trace, r->hdg->n_trace);
+    if (status == FACET_OK) put_sides(r, kind, *trace);
     return status;
 }
 
@@ -219,13 +236,33 @@ facet_status boxhdg_resident_neumann(const struct boxhdg_resident *r, double **n
     return spread_sides(r, BOX_NEUMANN, neumann);
 }
 
-facet_status boxhdg_resident_set_guess(struct boxhdg_resident *r, const double *u) {
+/* A trace without its constant; every face counts once. */
+static facet_status drop_constant(const struct boxhdg *h, double *trace) {
+    facet_status status = FACET_OK;
+    double *one = NULL, sums[2] = {0.0, 0.0};
+    TRY(ALLOC(one, h->n_trace));
+    boxhdg_constant(h, one);
+    seam_clear_foreign(h->seam, one);
+    for (int64_t i = 0; i < h->n_trace; i++) {
+        sums[0] += one[i] * trace[i];
+        sums[1] += one[i] * one[i];
+    }
+    if (h->seam != NULL) TRY(team_reduce(h->seam->team, TEAM_SUM, 2, sums));
+    boxhdg_constant(h, one);
+    for (int64_t i = 0; i < h->n_trace; i++) trace[i] -= sums[0] / sums[1] * one[i];
+done:
+    base_free(&one);
+    return status;
+}
+
+facet_status boxhdg_resident_set_guess(struct boxhdg_resident *r, const double *u, int drop) {
     facet_status status = FACET_OK;
     double *dirichlet = NULL, *neumann = NULL, *trace = NULL;
     TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
     TRY(spread_sides(r, BOX_NEUMANN, &neumann));
     TRY(ALLOC(trace, r->hdg->n_trace));
     TRY(boxhdg_hybridize(r->hdg, u, dirichlet, neumann, trace));
+    if (drop) TRY(drop_constant(r->hdg, trace));
     TRY(boxhdg_lanes_pack(r->lanes, BOXHDG_UNKNOWN, trace, r->trace));
 done:
     base_free(&dirichlet);
@@ -260,7 +297,7 @@ facet_status boxhdg_resident_set_mean(struct boxhdg_resident *r, double mean) {
     TRY(ALLOC(integrals, g->n_cells));
     TRY(integrate_cells(r, 1, r->u.data, integrals));
     for (int64_t c = 0; c < g->n_cells; c++) sum += integrals[c];
-    double by = mean - sum / box_volume(g);
+    const double by = mean - box_all(g, TEAM_SUM, sum) / box_volume(g);
     const struct tile_scale shift = {.factor = by * (double)(1 << g->dim)};
     TRY(box_tiles_add_one(r->tiles, r->hdg->n, T, &shift, r->u.data));
     boxhdg_solver_shift(r->solver, by);
@@ -272,14 +309,53 @@ done:
 /* ------------------------------------------------------------------------------------------ results */
 
 double boxhdg_resident_norm(const struct boxhdg_resident *r) {
-    return vector_norm(&r->u);
+    return sqrt(square_of(r, &r->u));
 }
 
-facet_status boxhdg_resident_copy(struct boxhdg_resident *r, double *u, enum boxhdg_where where) {
+int boxhdg_resident_given_flux(const struct boxhdg_resident *r, int64_t cell, int d, int side, double *flux) {
+    const struct box_grid *g = &r->hdg->grid;
+    struct boxhdg_at at;
+    boxhdg_at_set(r->hdg, cell, &at);
+    if (g->sides[d][side] != BOX_NEUMANN || !boxhdg_at_boundary(&at, d, side)) return 0;
+    int64_t face = 0, step = 1;
+    for (int t = 0; t < g->dim; t++) {
+        if (t == d) continue;
+        face += at.at[t] * step;
+        step *= g->cells[t];
+    }
+    *flux = r->sides[d][side] != NULL
+                ? -boxhdg_at_integral(&at, d, r->sides[d][side] + face * r->hdg->face_size)
+                : 0.0;
+    return 1;
+}
+
+/* Adds a constant to values at the Gauss points, on the device: to what a table makes of the function 1. */
+static facet_status add_constant(struct boxhdg_resident *r, double constant, double *u) {
+    facet_status status = FACET_OK;
+    const int n = r->hdg->n;
+    const struct tile_scale by = {.factor = constant};
+    double *identity = NULL;
+    TRY(CALLOC(identity, (int64_t)r->hdg->n_lines * n * n));
+    for (int64_t i = 0; i < (int64_t)r->hdg->n_lines * n; i++) identity[i * n + i % n] = 1.0;
+    const double *const T[3] = {identity, identity, identity};
+    TRY(box_tiles_add_one(r->tiles, n, T, &by, u));
+done:
+    base_free(&identity);
+    return status;
+}
+
+facet_status boxhdg_resident_copy(struct boxhdg_resident *r, double constant, double *u,
+                                  enum boxhdg_where where) {
+    facet_status status = FACET_OK;
     const double *const T[3] = {r->gauss.values, r->gauss.values, r->gauss.values};
     const struct tile_scale plain = {.factor = 1.0};
-    return (where == BOXHDG_HOST ? box_tiles_download : box_tiles_contract)(r->tiles, r->hdg->n, r->hdg->n, T,
-                                                                            &plain, r->u.data, u);
+    TRY((where == BOXHDG_HOST ? box_tiles_download : box_tiles_contract)(r->tiles, r->hdg->n, r->hdg->n, T,
+                                                                         &plain, r->u.data, u));
+    for (int64_t i = 0; where == BOXHDG_HOST && constant != 0.0 && i < r->hdg->n_volume; i++)
+        u[i] += constant;
+    if (where == BOXHDG_DEVICE && constant != 0.0) TRY(add_constant(r, constant, u));
+done:
+    return status;
 }
 
 facet_status boxhdg_resident_conservation(const struct boxhdg_resident *r, struct solve_balance *balance) {
@@ -301,16 +377,10 @@ done:
     return status;
 }
 
-facet_status boxhdg_resident_errors(struct boxhdg_resident *r, const struct field *exact, int star,
-                                    struct box_errors *errors, int *done_here) {
-    facet_status status = FACET_OK;
+facet_status boxhdg_resident_errors(struct boxhdg_resident *r, const struct field *exact, double constant,
+                                    int star, struct box_errors *errors) {
     const struct boxhdg_there there = {&r->lanes->plan, &r->points->points, r->trace->data, r->u.data};
-    *done_here = box_tiles_can_measure(r->tiles, exact);
-    if (!*done_here) return FACET_OK;
-    TRY(boxhdg_tiles_errors(r->hdg, r->tiles, &there, exact, star, errors));
-    *done_here = isfinite(errors->u_L2 + errors->q_L2 + errors->trace_L2);
-done:
-    return status;
+    return boxhdg_tiles_errors(r->hdg, r->tiles, &there, exact, constant, star, errors);
 }
 
 facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, const int64_t *cells, int q,
@@ -346,22 +416,26 @@ done:
     return status;
 }
 
+/* Where the device is the host, u and loads are read where they are. */
 facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int star,
                                    struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = r->hdg;
-    double *dirichlet = NULL;
     boxhdg_solution_destroy(s);
-    TRY(boxhdg_solution_create(h, s));
-    TRY(vector_download(&r->u, s->u));
-    TRY(vector_download(&r->loads, s->loads));
+    if (device_is_host(r->device)) {
+        *s = (struct boxhdg_solution){
+            .n_cells = h->grid.n_cells, .borrowed = 1, .loads = r->loads.data, .u = r->u.data};
+        TRY(ALLOC(s->trace, h->n_trace));
+    } else {
+        TRY(boxhdg_solution_create(h, s));
+        TRY(vector_download(&r->u, s->u));
+        TRY(vector_download(&r->loads, s->loads));
+    }
     TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
-    TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
-    boxhdg_add_dirichlet(h, dirichlet, s->trace);
+    put_sides(r, BOX_DIRICHLET, s->trace);
     if (q || star) TRY(boxhdg_solution_find_q(h, s));
     if (star) TRY(boxhdg_postprocess(h, s));
 done:
-    base_free(&dirichlet);
     if (status != FACET_OK) boxhdg_solution_destroy(s);
     return status;
 }

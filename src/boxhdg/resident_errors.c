@@ -12,9 +12,9 @@ struct errors {
     const struct boxhdg_there *there;
     struct box_tiles *tiles;
     const struct device *device;
-    int n, P, n_points, star; /* modes; points a direction, with the ends */
-    int64_t width;            /* of a packed cell */
-    double *x, *weights, *values;
+    int n, P, n_points, star;      /* modes; points a direction */
+    int64_t width;                 /* of a packed cell */
+    struct box_samples modes_here; /* modes at the points */
     struct boxhdg_star post;
     struct tile_tables modes, moments, into[3], out, slopes[3]; /* of n, or P for the last two */
     double *theta, *flux, *ends, *weights_there;                /* on the device, as are the next */
@@ -42,32 +42,11 @@ static void errors_destroy(struct errors *e) {
     device_free(device, &e->coefficients);
     device_free(device, &e->constants);
     base_free(&e->post.Q);
-    base_free(&e->x);
-    base_free(&e->values);
+    box_samples_destroy(&e->modes_here);
     base_free(&e->host_list);
 }
 
 /* ------------------------------------------------------------------------------------------ tables */
-
-/* Gauss points, and the ends without a weight. */
-static facet_status make_points(struct errors *e) {
-    facet_status status = FACET_OK;
-    struct box_samples gauss = {0};
-    int n = e->n_points;
-    TRY(box_samples_create(0, n - 2, 0, NULL, NULL, &gauss));
-    TRY(CALLOC(e->x, 2 * n));
-    e->weights = e->x + n;
-    e->x[n - 1] = 1.0;
-    for (int i = 0; i < n - 2; i++) {
-        e->x[i + 1] = gauss.x[i];
-        e->weights[i + 1] = gauss.w[i];
-    }
-    TRY(boxhdg_tabulate_all(e->h, n, e->x, &e->values));
-    TRY(device_copy(e->device, &e->weights_there, e->weights, (size_t)n, sizeof *e->weights));
-done:
-    box_samples_destroy(&gauss);
-    return status;
-}
 
 /* The parts of the flux of every line (boxhdg_at_flux) as whole matrices. */
 static facet_status make_flux(struct errors *e) {
@@ -103,7 +82,7 @@ static facet_status tabulate_star(struct errors *e, double *values, double *slop
     double *legendre = NULL;
     TRY(ALLOC(legendre, 2 * P));
     for (int q = 0; q < n; q++) {
-        jacobi_orthonormal(P - 1, 0.0, 0.0, 2.0 * e->x[q] - 1.0, legendre, legendre + P);
+        jacobi_orthonormal(P - 1, 0.0, 0.0, 2.0 * e->modes_here.x[q] - 1.0, legendre, legendre + P);
         for (int i = 0; i < P; i++) {
             double value = 0.0, slope = 0.0;
             for (int j = 0; j < P; j++) {
@@ -146,8 +125,10 @@ static facet_status prepare(struct errors *e) {
     const struct device *device = e->device;
     int dim = e->h->grid.dim;
     int64_t most = box_tiles_measured(e->tiles, e->n_points), size = e->h->cell_size;
-    TRY(make_points(e));
-    const double *const T[3] = {e->values, e->values, e->values};
+    TRY(boxhdg_samples_create(e->h, e->n_points, &e->modes_here));
+    const double *const T[3] = {e->modes_here.values, e->modes_here.values, e->modes_here.values};
+    TRY(device_copy(device, &e->weights_there, e->modes_here.w, (size_t)e->n_points,
+                    sizeof *e->weights_there));
     TRY(tile_tables_create(e->tiles, e->n, e->n_points, T, &e->modes));
     TRY(make_flux(e));
     TRY(tiles_need_room(e->tiles, most, e->P, e->n_points));
@@ -185,14 +166,28 @@ static void postprocess(struct errors *e, const struct tile_plan *tile) {
     device_tile_divide(device, tile, e->P, e->theta, e->tiles->k, e->constants, e->coefficients);
 }
 
+/* u and traces of the cells of a tile; end: it is one of the last cells of this direction (-1: of all). */
+static facet_status pack(struct errors *e, const struct tile_plan *tile, int end) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &e->h->grid;
+    for (int64_t c = 0; c < tile->count; c++) {
+        int at[3];
+        tile_at(tile, tile->first + c, at);
+        if (end >= 0) at[end] = g->cells[end] - 1;
+        e->host_list[c] = box_cell(g, at);
+    }
+    TRY(device_upload(e->device, e->list, e->host_list, (size_t)tile->count * sizeof *e->list));
+    device_box_cells(e->device, e->there->plan, e->there->points, tile->count, e->list, e->there->trace,
+                     e->there->u, e->cells);
+done:
+    return status;
+}
+
 static facet_status begin(void *user, const struct tile_plan *tile) {
     facet_status status = FACET_OK;
     struct errors *e = user;
     const struct device *device = e->device;
-    for (int64_t c = 0; c < tile->count; c++) e->host_list[c] = tile->first + c;
-    TRY(device_upload(device, e->list, e->host_list, (size_t)tile->count * sizeof *e->list));
-    device_box_cells(device, e->there->plan, e->there->points, tile->count, e->list, e->there->trace,
-                     e->there->u, e->cells);
+    TRY(pack(e, tile, -1));
     for (int d = 0; d < tile->dim; d++) {
         struct tile_scale scale = {.factor = 2.0, .of_cells = e->tiles->k};
         scale.powers[d] = -1;
@@ -221,38 +216,76 @@ static void evaluate(void *user, const struct tile_plan *tile, int field, int c,
                          &scale, 0, e->coefficients, values, e->tiles->room);
 }
 
-static void faces(void *user, const struct tile_plan *tile, const double *exact, double *squares) {
+static facet_status faces(void *user, const struct tile_plan *tile, int d, int side, const double *exact,
+                          int add, double *squares) {
+    facet_status status = FACET_OK;
     struct errors *e = user;
-    int rings[3] = {0};
-    for (int d = 0; d < tile->dim; d++) rings[d] = e->h->grid.sides[d][0] == BOX_PERIODIC;
-    device_tile_faces(e->device, tile, e->n, e->n_points, TABLES(e->modes), e->weights_there, rings, e->width,
-                      e->cells, exact, squares);
+    if (side) TRY(pack(e, tile, d));
+    device_tile_faces(e->device, tile, e->n, e->n_points, TABLES(e->modes), e->weights_there, d, side,
+                      e->width, e->cells, exact, add, squares);
+done:
+    return status;
+}
+
+/* What every part of the cells has of its own is made from this. */
+struct wanted {
+    const struct boxhdg *h;
+    const struct boxhdg_there *there;
+    int n_points, star;
+};
+
+static void close_part(void **user) {
+    struct errors *e = *user;
+    if (e == NULL) return;
+    errors_destroy(e);
+    base_free(user);
+}
+
+static facet_status open_part(const void *of, struct box_tiles *part, void **user) {
+    facet_status status = FACET_OK;
+    const struct wanted *w = of;
+    struct errors *e;
+    *user = NULL;
+    TRY(CALLOC(e, 1));
+    *user = e;
+    *e = (struct errors){.h = w->h,
+                         .there = w->there,
+                         .tiles = part,
+                         .device = part->device,
+                         .n = w->h->n,
+                         .P = w->h->n + 1,
+                         .n_points = w->n_points,
+                         .star = w->star,
+                         .width = w->h->cell_size + 2 * w->h->grid.dim * w->h->face_size};
+    TRY(prepare(e));
+done:
+    return status;
 }
 
 facet_status boxhdg_tiles_errors(const struct boxhdg *h, struct box_tiles *tiles,
-                                 const struct boxhdg_there *there, const struct field *exact, int star,
-                                 struct box_errors *errors) {
+                                 const struct boxhdg_there *there, const struct field *exact, double constant,
+                                 int star, struct box_errors *errors) {
     facet_status status = FACET_OK;
-    struct errors e = {
-        .h = h, .there = there, .tiles = tiles, .device = tiles->device, .n = h->n, .star = star};
+    const struct wanted wanted = {h, there, h->n + 1 + BOX_EXTRA_POINTS, star};
+    struct box_samples gauss = {0};
     double L2[BOX_MAX_FIELDS + 1] = {0}, largest;
-    e.P = h->n + 1;
-    e.n_points = h->n + 1 + BOX_EXTRA_POINTS + 2;
-    e.width = h->cell_size + 2 * h->grid.dim * h->face_size;
-    TRY(prepare(&e));
+    TRY(box_samples_create(0, wanted.n_points, 0, NULL, NULL, &gauss));
     const struct box_tiles_measure measure = {.exact = exact,
-                                              .n = e.n_points,
-                                              .x = e.x,
-                                              .weights = e.weights,
+                                              .constant = constant,
+                                              .n = wanted.n_points,
+                                              .x = gauss.x,
+                                              .weights = gauss.w,
                                               .n_fields = star ? 4 : 2,
                                               .begin = begin,
                                               .evaluate = evaluate,
                                               .faces = faces,
-                                              .user = &e};
+                                              .open = open_part,
+                                              .close = close_part,
+                                              .of = &wanted};
     TRY(box_tiles_measure(tiles, &measure, L2, &largest));
     *errors = (struct box_errors){L2[0],           largest, L2[1], star ? L2[2] : -1.0, star ? L2[3] : -1.0,
                                   L2[star ? 4 : 2]};
 done:
-    errors_destroy(&e);
+    box_samples_destroy(&gauss);
     return status;
 }

@@ -11,10 +11,9 @@ struct boxhdg_there {
     const struct box_points *points;
     const double *trace, *u;
 };
-/* As boxhdg_measure_errors, exact being an expression; star: u* and q* too. Where something is not finite, so
- * are the errors. */
+/* As boxhdg_measure_errors; star: u* and q* too; u, u* and the trace are what is there plus a constant. */
 facet_status boxhdg_tiles_errors(const struct boxhdg *hdg, struct box_tiles *tiles,
-                                 const struct boxhdg_there *there, const struct field *exact, int star,
-                                 struct box_errors *errors);
+                                 const struct boxhdg_there *there, const struct field *exact, double constant,
+                                 int star, struct box_errors *errors);
 
 #endif

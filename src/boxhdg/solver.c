@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "boxhdg/cells.h"
+#include "boxhdg/direct.h"
 #include "boxhdg/lattice.h"
 #include "boxhdg/levels.h"
 #include "solve/history.h"
@@ -180,7 +181,9 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->options.preconditioner == BOXHDG_DIRECT)
-        TRY(operator_create_box_lattice(s->lanes, &s->M, &s->rough));
+        TRY(boxhdg_lattice_refusal(device, hdg) == NULL
+                ? operator_create_box_lattice(s->lanes, &s->M, &s->rough)
+                : operator_create_box_direct(s->lanes, &s->M));
     else if (s->single == NULL)
         TRY(make_levels(s, s->lanes, &s->M));
 done:
@@ -235,8 +238,10 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
     control.light = is_light(s->lanes->hdg) && guess == BOXHDG_FROM_ZERO;
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
-        control.rough = &s->rough;
+        control.rough = s->rough.apply != NULL ? &s->rough : NULL;
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
+        facet_status failure = s->rough.apply == NULL ? operator_host_failure(&s->M) : FACET_OK;
+        if (failure != FACET_OK) return failure;
     } else {
         if (guess == BOXHDG_FROM_ZERO) vector_fill(&s->solution, 0.0);
         if (guess == BOXHDG_FROM_BEFORE) solve_history_guess(&s->history, &s->F, &s->solution);
@@ -334,22 +339,6 @@ double boxhdg_solver_doubt(const struct boxhdg_solver *s) {
     return s->doubt;
 }
 
-facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat,
-                                 enum boxhdg_guess guess, const struct solve_control *control,
-                                 struct solve_report *report) {
-    facet_status status = FACET_OK, solved;
-    s->doubt = 0.0;
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->F));
-    if (guess != BOXHDG_FROM_ZERO) TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
-    solved = boxhdg_solver_solve_lanes(s, guess, control, report);
-    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
-    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
-    if (solved == FACET_OK) TRY(find_doubt(s, uhat));
-    status = solved;
-done:
-    return status;
-}
-
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r, double *z) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
@@ -373,6 +362,7 @@ facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &to));
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, r, &from));
     operator_apply(M, &from, &to);
+    if (kind == BOXHDG_DIRECT && s->rough.apply == NULL) TRY(operator_host_failure(M));
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &to, z));
     TRY(device_check(s->device));
 done:

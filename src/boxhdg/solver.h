@@ -9,7 +9,8 @@
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
  *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/coarse.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
- *     direct      the inverse itself (boxhdg/lattice.h), refined instead of conjugate gradients
+ *     direct      the inverse itself (boxhdg/lattice.h; of the host boxhdg/direct.h), refined instead of
+ * conjugate gradients
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
  * added to one of double precision and the residual is computed anew in double; the search goes on from it
@@ -35,24 +36,16 @@ struct boxhdg_solver;
 facet_status boxhdg_solver_create(const struct device *device, const struct boxhdg *hdg,
                                   const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
 void boxhdg_solver_destroy(struct boxhdg_solver **solver);
-/* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver (options NULL: of the direct solve)
+/* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver
  * is not free; it asks before anything is allocated. kept: data and solution too, and where; star: with u*.
  */
-enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_HOST, BOXHDG_ON_DEVICE };
+enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_DEVICE };
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
                                  const struct boxhdg_solver_options *options, enum boxhdg_kept kept);
 
 /* Where an iteration begins: at zero, at what is given, or at what the solutions before make of the
  * right-hand side (with options.remember, and where there are any; else at what is given). */
 enum boxhdg_guess { BOXHDG_FROM_ZERO, BOXHDG_FROM_GIVEN, BOXHDG_FROM_BEFORE };
-/* K uhat = F; both n_trace numbers in plain modes on the host. uhat: what is given as first guess, and the
- * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
- * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has
- * none. control->kernel is not used. Returns and reports as solve_cg. */
-facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat,
-                                 enum boxhdg_guess guess, const struct solve_control *control,
-                                 struct solve_report *report);
-
 /* z = B r by the preconditioner in double precision, plain modes; fixed faces are left alone. Without one z =
  * r. */
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *solver, const double *r, double *z);

@@ -213,7 +213,3 @@ static void set_sides(const struct boxhdg *h, enum box_side kind, int add, const
 void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *trace) {
     set_sides(h, BOX_DIRICHLET, 0, dirichlet, trace);
 }
-
-void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F) {
-    set_sides(h, BOX_NEUMANN, 1, neumann, F);
-}

@@ -73,8 +73,6 @@ struct boxhdg_star {
     double *Q, *theta, *mass, *slope;
 };
 facet_status boxhdg_star_create(const struct boxhdg *h, struct boxhdg_star *star);
-/* F += neumann on Neumann faces. */
-void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
 /* What q of a line has at its ends, from u and the traces (boxhdg_at_flux): c, the ends times D', by the
  * modes of u, n of them; and the squares of the ends summed by parity. */
 void boxhdg_line_ends(const struct box_table *table, double *c, double squares[2]);

@@ -38,7 +38,7 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     /* k, lambda, sums of the cells; u where the host looks at it. */
     bytes[0] += 8.0 * (6.0 * n_cells + (device_is_host(c->device) ? 0.0 : n));
     bytes[1] += 8.0 * n * (2.0 + solver_vectors(o) + (c->grid.singular ? 1.0 : 0.0));
-    if (!device_is_host(c->device)) bytes[1] += box_tiles_bytes(c->grid.dim, c->n, n_cells);
+    if (!device_is_host(c->device)) bytes[1] += box_tiles_bytes(c->device, c->grid.dim, c->n, n_cells);
     if (o->solver == BOXSEM_DIRECT) {
         bytes[1] += 2.0 * 8.0 * n;
         for (int d = 0; d < c->grid.dim; d++) bytes[1] += 8.0 * 2.0 * pow((double)c->degree * cells[d], 2.0);

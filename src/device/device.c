@@ -40,6 +40,7 @@ static pthread_once_t in_use_made = PTHREAD_ONCE_INIT;
 static void add_to_table(const struct kernels *from, struct kernels *to) {
     if (to->lanes == 0) to->lanes = from->lanes;
     if (to->box_lanes == 0) to->box_lanes = from->box_lanes;
+    if (to->tile == 0) to->tile = from->tile;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     for (int p = 0; p < KERNEL_##precisions; p++)                                                            \
         if (to->name[p] == NULL) to->name[p] = from->name[p];
@@ -447,6 +448,13 @@ facet_status device_copy_rounded(const struct device *device, enum precision pre
 
 int device_lanes(const struct device *device) {
     return in_use[device - devices].lanes;
+}
+
+#define TILE (1 << 14) /* by measurement: stays in a cache */
+
+int64_t device_tile_numbers(const struct device *device) {
+    const int64_t tile = in_use[device - devices].tile;
+    return tile > 0 ? tile : TILE;
 }
 
 int device_box_lanes(const struct device *device) {

@@ -68,6 +68,9 @@ facet_status device_require(const struct device *device, const char *what, const
  * device whose kernels see them. */
 int device_lanes(const struct device *device);
 int device_box_lanes(const struct device *device); /* of those of boxes (kernels/box.h) */
+/* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
+ * has tiles of its own, or what fills a GPU. */
+int64_t device_tile_numbers(const struct device *device);
 
 /* Whether the host can read and write the device's memory. */
 int device_is_host(const struct device *device);

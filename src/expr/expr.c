@@ -171,29 +171,29 @@ done:
     return status;
 }
 
-/* Points that a device works on at once: enough threads for a GPU, few enough that their rows stay in its
- * cache. */
+/* Enough threads for a GPU, few enough that their rows stay in its cache. */
 #define PROGRAM_BLOCK (1 << 17)
 
-/* The direction that a node depends on alone, if it is worth a table; else -1. */
-static int line_of(const struct node *node) {
-    int set = node->coordinates;
-    if (!node->leaves || node->op == OP_NUMBER || node->op == OP_COORDINATE) return -1;
-    return set == 1 ? 0 : set == 2 ? 1 : set == 4 ? 2 : -1;
+int64_t expr_program_block(const struct device *device, int64_t n_points) {
+    const int64_t most = device_is_host(device) ? EXPR_BLOCK : PROGRAM_BLOCK;
+    return n_points < most ? n_points : most;
 }
 
-/* Which nodes the result needs when lines are given: 1, or 2 for the lines themselves. */
-static void choose_lines(const struct program *program, int lines, struct expr_program *p, int *place) {
+/* Which nodes the result needs when lines and planes are given: 1, or 2 for these themselves. sets: bit i for
+ * the set i of coordinates. */
+static void choose_lines(const struct program *program, unsigned sets, struct expr_program *p, int *place) {
     int n = program->n_nodes;
     for (int i = 0; i < n; i++) place[i] = i == n - 1;
     for (int i = n - 1; i >= 0; i--) {
         const struct node *node = &program->nodes[i];
+        const int set = node->coordinates;
         if (!place[i]) continue;
-        int d = lines && p->lines.n < TILE_LINES ? line_of(node) : -1;
-        for (int j = 0; d < 0 && j < device_operations[node->op].n_arguments; j++)
+        const int given =
+            sets >> set & 1 && set > 0 && node->leaves && node->op != OP_NUMBER && p->lines.n < TILE_LINES;
+        for (int j = 0; !given && j < device_operations[node->op].n_arguments; j++)
             place[node->argument[j]] = 1;
-        if (d < 0) continue;
-        p->lines.direction[p->lines.n] = d;
+        if (!given) continue;
+        p->lines.set[p->lines.n] = set;
         p->numbers[p->lines.n++] = i;
         place[i] = 2;
     }
@@ -212,7 +212,10 @@ static int shorten(const struct program *program, struct expr_program *p, struct
             code[count].argument[j] = place[code[count].argument[j]];
         for (int l = 0; given && l < p->lines.n; l++)
             if (p->numbers[l] == i) {
-                code[count] = (struct expression_node){.op = OP_GIVEN, .slot = program->n_slots + l};
+                code[count] = (struct expression_node){.op = OP_GIVEN,
+                                                       .first = program->code[i].first,
+                                                       .second = program->code[i].second,
+                                                       .slot = program->n_slots + l};
                 p->lines.node[l] = count;
             }
         place[i] = count++;
@@ -221,15 +224,15 @@ static int shorten(const struct program *program, struct expr_program *p, struct
 }
 
 facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
-                                 int lines, int64_t n_points, struct expr_program *p) {
+                                 unsigned sets, int64_t n_points, struct expr_program *p) {
     facet_status status = FACET_OK;
     const struct program *program = &expr->program;
     struct expression_node *nodes = NULL, *code = NULL;
-    int block = n_points < PROGRAM_BLOCK ? (int)n_points : PROGRAM_BLOCK, *place = NULL;
+    int block = (int)expr_program_block(device, n_points), *place = NULL;
     *p = (struct expr_program){.device = device};
     TRY(ALLOC(code, program->n_nodes));
     TRY(ALLOC(place, program->n_nodes));
-    choose_lines(program, lines && order == 0, p, place);
+    choose_lines(program, sets, p, place);
     int n = shorten(program, p, code, place);
     TRY(device_copy(device, &nodes, code, (size_t)n, sizeof *nodes));
     p->plan =
@@ -244,26 +247,65 @@ done:
     return status;
 }
 
-/* The whole program along one coordinate, the others being zero: the nodes that are wanted do not know them.
- */
-facet_status expr_program_set_lines(const struct expr *expr, struct expr_program *p, int direction, int n,
-                                    const double *x) {
+/* Point number i of the lines of a set. */
+static void point_of(int dim, const int n[3], const double *const x[3], int set, int64_t i, double *point) {
+    for (int d = 0; d < dim; d++) {
+        point[d] = set >> d & 1 ? x[d][i % n[d]] : 0.0;
+        if (set >> d & 1) i /= n[d];
+    }
+}
+
+/* The nodes of a set at its points, the other coordinates being zero: these nodes do not know them. */
+static facet_status fill_set(const struct expr *expr, struct expr_program *p, const int n[3],
+                             const double *const x[3], int set, double *const jets[TILE_LINES]) {
     facet_status status = FACET_OK;
     struct run run = {0};
-    double *points = NULL, *copy;
-    int dim = p->plan.dim;
-    TRY(run_begin(&run, &expr->program, dim, 0, n, 1));
-    TRY(CALLOC(points, n * dim));
-    for (int i = 0; i < n; i++) points[i * dim + direction] = x[i];
-    run_block(&run, n, points, NULL);
-    for (int l = 0; l < p->lines.n; l++) {
-        if (p->lines.direction[l] != direction) continue;
-        TRY(device_copy(p->device, &copy, run_value(&run, p->numbers[l]), (size_t)n, sizeof *copy));
-        p->lines.values[l] = copy;
+    const int dim = p->plan.dim, block = EXPR_BLOCK / 4;
+    double points[3 * EXPR_BLOCK / 4];
+    int rows[6];
+    const int n_rows = tile_line_rows(set, p->plan.order, rows);
+    int64_t size = 1;
+    for (int d = 0; d < dim; d++) size *= set >> d & 1 ? n[d] : 1;
+    TRY(run_begin(&run, &expr->program, dim, p->plan.order, block, 1));
+    for (int64_t first = 0; first < size; first += block) {
+        const int many = size - first < block ? (int)(size - first) : block;
+        for (int i = 0; i < many; i++) point_of(dim, n, x, set, first + i, points + i * dim);
+        run_block(&run, many, points, NULL);
+        for (int l = 0; l < p->lines.n; l++)
+            for (int r = 0; p->lines.set[l] == set && r < n_rows; r++) {
+                const struct node *node = &expr->program.nodes[p->numbers[l]];
+                const int known = rows[r] == 0 || (rows[r] < 4 ? node->first >> (rows[r] - 1) & 1
+                                                               : node->second >> (rows[r] - 4) & 1);
+                const double *row = run.work + expression_row(&run.plan, p->numbers[l], rows[r]);
+                for (int i = 0; i < many; i++) jets[l][r * size + first + i] = known ? row[i] : 0.0;
+            }
     }
 done:
     run_end(&run);
-    base_free(&points);
+    return status;
+}
+
+facet_status expr_program_set_lines(const struct expr *expr, struct expr_program *p, const int n[3],
+                                    const double *const x[3]) {
+    facet_status status = FACET_OK;
+    double *jets[TILE_LINES] = {NULL}, *copy;
+    int64_t sizes[TILE_LINES];
+    unsigned sets = 0;
+    int rows[6];
+    for (int l = 0; l < p->lines.n; l++) {
+        sizes[l] = tile_line_rows(p->lines.set[l], p->plan.order, rows);
+        for (int d = 0; d < p->plan.dim; d++) sizes[l] *= p->lines.set[l] >> d & 1 ? n[d] : 1;
+        TRY(ALLOC(jets[l], sizes[l]));
+        sets |= 1u << p->lines.set[l];
+    }
+    for (int set = 1; set < 8; set++)
+        if (sets >> set & 1) TRY(fill_set(expr, p, n, x, set, jets));
+    for (int l = 0; l < p->lines.n; l++) {
+        TRY(device_copy(p->device, &copy, jets[l], (size_t)sizes[l], sizeof *copy));
+        p->lines.values[l] = copy;
+    }
+done:
+    for (int l = 0; l < p->lines.n; l++) base_free(&jets[l]);
     return status;
 }
 

@@ -74,9 +74,11 @@ void expr_grid_points(const struct expr_grid *grid, double *points);
  * once for all points that share these. */
 facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values);
 
+/* Of so many points a device works on so many at once. */
+int64_t expr_program_block(const struct device *device, int64_t n_points);
 /* The program of an expression in the memory of a device, with its room for work: what the kernel
- * tile_expression takes. n_points: how many will be wanted at once, at most. With `lines`, of values,
- * what depends on one coordinate alone is left to them. */
+ * tile_expression takes. n_points: how many will be wanted at once, at most. sets: bit i says that what
+ * depends on the set i of coordinates (bits) alone is left to lines and planes. */
 struct expr_program {
     const struct device *device;
     struct expression_plan plan;
@@ -85,11 +87,11 @@ struct expr_program {
     int numbers[TILE_LINES]; /* which are those of these nodes of the whole program */
 };
 facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
-                                 int lines, int64_t n_points, struct expr_program *program);
+                                 unsigned sets, int64_t n_points, struct expr_program *program);
 void expr_program_destroy(struct expr_program *program); /* safe on a zeroed struct, and twice */
-/* Gives the lines of one direction their values, at n points of it. */
-facet_status expr_program_set_lines(const struct expr *expr, struct expr_program *program, int direction,
-                                    int n, const double *x);
+/* Gives lines and planes their values, at n[d] coordinates x[d] of every direction. */
+facet_status expr_program_set_lines(const struct expr *expr, struct expr_program *program, const int n[3],
+                                    const double *const x[3]);
 
 /* Function i of expressions, for help, NULL behind the last: its name, and how many arguments it takes; *most
  * < 0: any number. */

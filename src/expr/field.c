@@ -180,14 +180,14 @@ int field_is_differentiable(const struct field *field) {
 }
 
 facet_status field_program_create(const struct field *field, int component, const struct device *device,
-                                  int dim, int order, int lines, int64_t n_points,
+                                  int dim, int order, unsigned sets, int64_t n_points,
                                   struct expr_program *program) {
-    return expr_program_create(field->exprs[component], device, dim, order, lines, n_points, program);
+    return expr_program_create(field->exprs[component], device, dim, order, sets, n_points, program);
 }
 
 facet_status field_program_set_lines(const struct field *field, int component, struct expr_program *program,
-                                     int direction, int n, const double *x) {
-    return expr_program_set_lines(field->exprs[component], program, direction, n, x);
+                                     const int n[3], const double *const x[3]) {
+    return expr_program_set_lines(field->exprs[component], program, n, x);
 }
 
 int field_reads(const struct field *field, const char *name) {

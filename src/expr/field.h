@@ -41,10 +41,10 @@ int field_is_number(const struct field *field, int component, double *value);
 int field_is_differentiable(const struct field *field);
 /* The program of a component that is an expression, on a device; see expr_program_create. */
 facet_status field_program_create(const struct field *field, int component, const struct device *device,
-                                  int dim, int order, int lines, int64_t n_points,
+                                  int dim, int order, unsigned sets, int64_t n_points,
                                   struct expr_program *program);
 facet_status field_program_set_lines(const struct field *field, int component, struct expr_program *program,
-                                     int direction, int n, const double *x);
+                                     const int n[3], const double *const x[3]);
 /* True when an expression uses the name, whatever value it has. */
 int field_reads(const struct field *field, const char *name);
 /* FACET_ERROR_INPUT when an expression uses a coordinate that points of this dimension do not have, or the

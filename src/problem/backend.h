@@ -1,9 +1,8 @@
 /* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
  *
- * There are four: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c, over src/boxhdg;
- * box_device.c where the solution stays on a device) and with continuous elements (boxsem.c, over
- * src/boxsem). Cells and faces are those of the mesh, reference coordinates those of poly/shape.h, and errors
- * and fields are named as in src/hdg/hdg.h, whichever it is.
+ * There are three: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c, over src/boxhdg) and
+ * with continuous elements (boxsem.c, over src/boxsem). Cells and faces are those of the mesh, reference
+ * coordinates those of poly/shape.h, and errors and fields are named as in src/hdg/hdg.h, whichever it is.
  */
 #ifndef FACET_PROBLEM_BACKEND_H
 #define FACET_PROBLEM_BACKEND_H
@@ -129,6 +128,6 @@ struct backend {
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
 };
-extern const struct backend mapped_backend, box_backend, box_device_backend, boxsem_backend;
+extern const struct backend mapped_backend, box_backend, boxsem_backend;
 
 #endif

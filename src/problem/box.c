@@ -1,5 +1,6 @@
 /* The backend of boxes, HDG: over src/boxhdg, with the cell matrices factored into 1D ones. Cells have the
- * numbers of the mesh there. */
+ * numbers of the mesh there. The solution stays on the device (boxhdg/resident.h), and what the host
+ * evaluates is fetched first: the cells of a list, or all of them. */
 #include "problem/box.h"
 
 #include <float.h>
@@ -9,6 +10,9 @@
 
 #include "base/memory.h"
 
+/* Of the loads of all cells, whose integrals may all vanish. */
+#define ROUNDING 1e-14
+
 /* ------------------------------------------------------------------------------ set-up */
 
 static void destroy(struct facet_solver *s) {
@@ -17,9 +21,6 @@ static void destroy(struct facet_solver *s) {
     boxhdg_resident_destroy(&b->resident);
     box_method_destroy(&b->method);
     boxhdg_solution_destroy(&b->solution);
-    base_free(&b->dirichlet);
-    base_free(&b->neumann);
-    base_free(&b->F);
     boxhdg_destroy(&b->hdg);
     box_data_destroy(&b->data);
     base_free(&s->box);
@@ -33,39 +34,14 @@ static facet_status create_hdg(struct facet_solver *s) {
     return boxhdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
 }
 
-/* Whether some side of this kind has values that are not zero. */
-static int has_values(const struct facet_solver *s, enum hdg_kind kind) {
-    double value;
-    for (int d = 0; d < s->problem->mesh->dim; d++)
-        for (int side = 0; side < 2; side++) {
-            const struct hdg_condition *c = s->box->data.conditions[d][side];
-            if (c != NULL && c->kind == kind &&
-                (c->g == NULL || !field_is_constant(c->g, &value) || value != 0.0))
-                return 1;
-        }
-    return 0;
-}
-
-static facet_status project_boundary(struct facet_solver *s) {
-    facet_status status = FACET_OK;
+static facet_status renew(struct facet_solver *s, int what) {
     const struct base_monitor *monitor = &s->context->monitor;
-    struct box_backend *b = s->box;
-    struct box_given given = box_given_data(s, NULL);
-    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
-    base_free(&b->dirichlet);
-    base_free(&b->neumann);
-    if (has_values(s, HDG_DIRICHLET)) TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
-    if (has_values(s, HDG_NEUMANN)) TRY(CALLOC(b->neumann, b->hdg->n_trace));
-    if (b->dirichlet == NULL && b->neumann == NULL) goto done;
-    TRY(boxhdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
-done:
+    const struct box_given given = box_given_data(s, NULL);
+    const double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
+    (void)what; /* no matrix has to do with the boundary */
+    const facet_status status = boxhdg_resident_set_boundary(s->box->resident, &given);
     base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
     return status;
-}
-
-static facet_status renew(struct facet_solver *s, int what) {
-    (void)what; /* no matrix has to do with the boundary */
-    return project_boundary(s);
 }
 
 static void describe(struct facet_solver *s, const struct boxhdg *h) {
@@ -97,13 +73,20 @@ static facet_status condense(struct facet_solver *s) {
     TRY(create_hdg(s));
     describe(s, s->box->hdg);
     TRY(box_method_choose(s, s->box->hdg));
+    s->box->device = s->context->device;
+    if (boxhdg_resident_refusal(s->box->device, s->box->hdg) != NULL) s->box->device = device_host();
     TRY(box_method_check_memory(s));
-    if (box_device_wanted(s)) goto done;
-    TRY(project_boundary(s));
-    TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
-    TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+    return status;
+}
+
+static facet_status start(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(box_method_create(s));
+    TRY(boxhdg_resident_create(box_method_solver(s->box->method), &s->box->resident));
+    TRY(renew(s, FACET_LOAD));
+done:
     return status;
 }
 
@@ -117,9 +100,10 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     s->box->data = *data;
     *data = (struct box_data){0};
     if (is_continuous(s)) return boxsem_start(s);
-    status = condense(s);
-    if (status != FACET_OK) return status;
-    return box_device_wanted(s) ? box_device_start(s) : box_method_create(s);
+    TRY(condense(s));
+    TRY(start(s));
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ solve */
@@ -141,65 +125,65 @@ static int64_t n_unknowns(const struct facet_solver *s) {
 }
 
 /* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
-static facet_status balance(const struct box_backend *b, double imbalance[2]) {
-    double shift, scale, volume = 1.0;
-    const struct box_grid *g = &b->hdg->grid;
-    boxhdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
-    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
-    volume = box_all(g, TEAM_SUM, volume);
-    imbalance[0] = shift * volume;
-    imbalance[1] = scale * volume;
-    return box_check_balance(imbalance[0], imbalance[1]);
+static facet_status balance(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    double sums[2];
+    const double rounding = ROUNDING * boxhdg_resident_size_of_loads(s->box->resident);
+    TRY(boxhdg_resident_balance(s->box->resident, sums));
+    if (fabs(sums[0]) <= rounding) sums[0] = 0.0;
+    s->imbalance[0] = sums[0];
+    s->imbalance[1] = sums[1];
+    TRY(box_check_balance(sums[0], sums[1]));
+done:
+    return status;
 }
 
-static facet_status load(struct facet_solver *s, const double *source) {
+/* What the host holds of a solution goes with it. */
+static facet_status load_from(struct facet_solver *s, const double *source, enum boxhdg_where where) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct box_given given = box_given_data(s, NULL);
-    double *loads = b->solution.loads;
-    b->has_q = 0;
-    base_free(&b->solution.star);
-    if (source != NULL) TRY(boxhdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
-    if (source == NULL) TRY(boxhdg_project_source(b->hdg, &given, loads));
+    const struct box_given given = box_given_data(s, NULL);
+    boxhdg_solution_destroy(&b->solution);
     b->constant = 0.0;
     b->all_is_constant = 0;
-    if (b->hdg->grid.singular && !b->apart) TRY(balance(b, s->imbalance));
+    TRY(source != NULL ? boxhdg_resident_load_values(b->resident, source, where)
+                       : boxhdg_resident_load(b->resident, &given));
+    if (b->hdg->grid.singular && !b->apart) TRY(balance(s));
     if (b->apart)
         TRY(box_constant_take(b, source == NULL && given.source == NULL ? given.exact : NULL,
                               source == NULL && box_given_is_exact(&given)));
-    if (source == NULL || b->hdg->grid.singular || b->apart)
-        TRY(boxhdg_condense_loads(b->hdg, loads, b->dirichlet, b->neumann, b->F));
-    if (b->all_is_constant) memset(b->F, 0, (size_t)b->hdg->n_trace * sizeof *b->F);
+    TRY(boxhdg_resident_condense(b->resident));
+    if (b->all_is_constant) boxhdg_resident_clear(b->resident);
 done:
+    return status;
+}
+
+static facet_status load(struct facet_solver *s, const double *source) {
+    return load_from(s, source, BOXHDG_HOST);
+}
+
+/* Arrays of the device of the context, which may be another one than that of the box. */
+static facet_status load_there(struct facet_solver *s, const double *source) {
+    facet_status status = FACET_OK;
+    double *here = NULL;
+    if (s->box->device == s->context->device) return load_from(s, source, BOXHDG_DEVICE);
+    TRY(ALLOC(here, s->box->hdg->n_volume));
+    TRY(device_download(s->context->device, here, source, (size_t)s->box->hdg->n_volume * sizeof *here));
+    TRY(load_from(s, here, BOXHDG_HOST));
+done:
+    base_free(&here);
     return status;
 }
 
 static facet_status solve(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    double *trace = b->solution.trace;
     enum boxhdg_guess guess = b->has_guess                            ? BOXHDG_FROM_GIVEN
                               : b->has_trace && s->options.warm_start ? BOXHDG_FROM_BEFORE
                                                                       : BOXHDG_FROM_ZERO;
-    if (guess != BOXHDG_FROM_ZERO)
-        boxhdg_add_dirichlet(b->hdg, NULL, trace);
-    else
-        memset(trace, 0, (size_t)b->hdg->n_trace * sizeof *trace);
     b->has_guess = b->has_trace = 0;
-    TRY(box_method_solve(s, b->F, guess, trace));
+    TRY(box_method_solve(s, guess));
     b->has_trace = 1;
-    boxhdg_add_dirichlet(b->hdg, b->dirichlet, trace);
-done:
-    return status;
-}
-
-/* q is computed when someone asks for it: a flow code that wants u does not pay for it. */
-static facet_status need_q(const struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
-    if (b->has_q) return FACET_OK;
-    TRY(boxhdg_solution_find_q(b->hdg, &b->solution)); /* others may be reading u */
-    b->has_q = 1;
 done:
     return status;
 }
@@ -216,77 +200,124 @@ static double matrix_doubt(const struct boxhdg *h, double residual) {
 
 /* What the solve did not see: rounding of matrices, jumps of k, a reaction that was left out, and rounding of
  * a constant that is kept apart beside u, whose mean is zero. */
-facet_status box_judge(struct facet_solver *s) {
+static facet_status judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
-    double square = 0.0, doubt = fmax(b->apart ? b->doubt : 0.0, box_method_doubt(s));
+    double doubt = fmax(b->apart ? b->doubt : 0.0, box_method_doubt(s));
     facet_status status =
         solve_accept_more(s->options.rtol, matrix_doubt(b->hdg, s->report.residual), &s->report);
     if (status != FACET_OK || fmax(doubt, b->dropped) == 0.0) return status;
-    for (int64_t i = 0; b->resident == NULL && i < b->hdg->n_volume; i++)
-        square += b->solution.u[i] * b->solution.u[i];
-    if (b->resident != NULL) square = pow(boxhdg_resident_norm(b->resident), 2);
-    square = box_all(&b->hdg->grid, TEAM_SUM, square);
     double cells = box_all(&b->hdg->grid, TEAM_SUM, /* functions have the square 1 on [-1, 1] */
                            (double)(b->hdg->grid.n_cells << b->hdg->grid.dim));
-    double size = sqrt(square / cells);
+    double size = boxhdg_resident_norm(b->resident) / sqrt(cells);
     if (size + fabs(b->constant) == 0.0) return FACET_OK;
     return solve_accept_more(s->options.rtol, fmax(doubt, b->dropped * size) / (fabs(b->constant) + size),
                              &s->report);
 }
 
+/* u of a singular problem is known up to a constant: the mean of the exact solution, or zero. */
 static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
-    struct boxhdg_solution *solution = &b->solution;
-    TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, NULL));
-    if (b->hdg->grid.singular &&
-        !b->apart) { /* u is known up to a constant: the mean of the exact solution, or zero */
-        double mean = 0.0;
-        if (s->problem->exact != NULL)
-            TRY(box_field_mean(&b->hdg->grid, b->hdg->n + BOX_EXTRA_POINTS, s->problem->exact, &mean));
-        boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
-    }
-    if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
-    double largest =
-        fmax(solve_largest(b->hdg->n_trace, solution->trace), solve_largest(b->hdg->n_volume, solution->u));
-    largest = box_all(&b->hdg->grid, TEAM_MAX, fmax(fabs(b->constant), largest));
-    TRY(solve_check_size(largest, &s->report));
-    TRY(box_judge(s));
+    const struct box_backend *b = s->box;
+    const struct boxhdg *h = b->hdg;
+    double mean = 0.0;
+    if (h->grid.singular && !b->apart && s->problem->exact != NULL)
+        TRY(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, s->problem->exact, &mean));
+    TRY(boxhdg_resident_recover(b->resident));
+    if (h->grid.singular || b->apart) TRY(boxhdg_resident_set_mean(b->resident, mean));
+    TRY(solve_check_size(fmax(fabs(b->constant), boxhdg_resident_norm(b->resident)), &s->report));
+    TRY(judge(s));
     TRY(solve_reached(s->options.error, &s->report));
 done:
     return status;
 }
 
-/* And so is u*, from u, which has its mean by then. */
-static facet_status need_star(const struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
-    if (b->solution.star != NULL) return FACET_OK;
-    TRY(need_q(s));
-    TRY(boxhdg_postprocess(b->hdg, &b->solution));
-done:
+/* Whoever works on tiles has the lock: their scratch is one for all readers. */
+static facet_status copy_out(const struct facet_solver *s, double *u) {
+    solver_lock(s);
+    const facet_status status = boxhdg_resident_copy(s->box->resident, s->box->constant, u, BOXHDG_HOST);
+    solver_unlock(s);
     return status;
 }
 
-static facet_status copy_out(const struct facet_solver *s, double *u) {
-    const struct box_backend *b = s->box;
-    facet_status status = boxhdg_transform(b->hdg, 1, b->solution.u, u);
-    for (int64_t i = 0; status == FACET_OK && b->apart && i < b->hdg->n_volume; i++) u[i] += b->constant;
+static facet_status copy_there(const struct facet_solver *s, double *u) {
+    facet_status status = FACET_OK;
+    double *here = NULL;
+    if (s->box->device == s->context->device)
+        return boxhdg_resident_copy(s->box->resident, s->box->constant, u, BOXHDG_DEVICE);
+    TRY(ALLOC(here, s->box->hdg->n_volume));
+    TRY(copy_out(s, here));
+    TRY(device_upload(s->context->device, u, here, (size_t)s->box->hdg->n_volume * sizeof *here));
+done:
+    base_free(&here);
     return status;
 }
 
 static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
-    return boxhdg_conservation(s->box->hdg, &s->box->solution, balance);
+    solver_lock(s);
+    const facet_status status = boxhdg_resident_conservation(s->box->resident, balance);
+    solver_unlock(s);
+    return status;
 }
 
+/* Of all cells, which others may be reading, q and u* are added. Some cells that were fetched without them
+ * are fetched again. */
+static int has_all(const struct box_backend *b) {
+    return b->solution.n_cells > 0 && b->solution.cells == NULL;
+}
+
+static facet_status need(const struct facet_solver *s, enum hdg_field field) {
+    struct box_backend *b = s->box;
+    facet_status status = FACET_OK;
+    int star = hdg_fields[field].star, q = star || field == HDG_Q;
+    b->wants_q |= q;
+    b->wants_star |= star;
+    const int no_q = q && b->solution.q == NULL, no_star = star && b->solution.star == NULL;
+    if (has_all(b)) {
+        if (no_q) TRY(boxhdg_solution_find_q(b->hdg, &b->solution));
+        if (no_star) TRY(boxhdg_postprocess(b->hdg, &b->solution));
+    } else if (no_q || no_star) {
+        boxhdg_solution_destroy(&b->solution);
+    }
+done:
+    return status;
+}
+
+/* All cells, once; on the host for any list, since there is nothing to be saved, and others may be reading.
+ */
+static facet_status fetch_all(const struct facet_solver *s) {
+    struct box_backend *b = s->box;
+    solver_lock(s);
+    const facet_status status =
+        has_all(b) ? FACET_OK : boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
+    solver_unlock(s);
+    return status;
+}
+
+static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    int64_t *list = NULL, m, missing = 0;
+    if (cells == NULL || device_is_host(s->context->device)) return fetch_all(s);
+    for (int64_t i = 0; i < n; i++)
+        missing += b->solution.n_cells == 0 || boxhdg_solution_place(&b->solution, cells[i]) < 0;
+    if (missing == 0) return FACET_OK;
+    TRY(box_points_list(n, cells, &list, &m));
+    TRY(boxhdg_resident_fetch(b->resident, m, list, b->wants_q, b->wants_star, &b->solution));
+done:
+    base_free(&list);
+    return status;
+}
+
+/* They may be written to: q is made again. */
 static facet_status arrays(struct facet_solver *s, struct backend_array *arrays, int *n) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    if (b->resident != NULL) TRY(box_device_fetch(s, 0, NULL));
+    TRY(fetch(s, 0, NULL));
+    base_free(&b->solution.q);
+    base_free(&b->solution.star);
     arrays[0] = (struct backend_array){b->solution.trace, b->hdg->n_trace};
     arrays[1] = (struct backend_array){b->solution.u, b->hdg->n_volume};
     *n = 2;
-    b->has_q = 0; /* they may be written to */
 done:
     return status;
 }
@@ -296,10 +327,12 @@ static facet_status totals(const struct facet_solver *s, int whole, int n, const
     facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
     double *neumann = NULL;
-    if (b->resident != NULL) TRY(box_device_fetch(s, 0, NULL));
-    if (b->resident != NULL) TRY(boxhdg_resident_neumann(b->resident, &neumann));
-    TRY(boxhdg_totals(b->hdg, &b->solution, b->resident != NULL ? neumann : b->neumann, whole, n, psi, totals,
-                      roundings, squares));
+    TRY(fetch(s, 0, NULL));
+    solver_lock(s);
+    status = boxhdg_resident_neumann(b->resident, &neumann);
+    solver_unlock(s);
+    TRY(status);
+    TRY(boxhdg_totals(b->hdg, &b->solution, neumann, whole, n, psi, totals, roundings, squares));
 done:
     base_free(&neumann);
     return status;
@@ -307,11 +340,9 @@ done:
 
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
     s->solved = 0; /* the trace is overwritten */
-    TRY(boxhdg_hybridize(b->hdg, u, b->dirichlet, b->neumann, b->solution.trace));
-    if (b->apart) TRY(box_constant_drop(b->hdg, b->solution.trace));
-    b->has_guess = 1;
+    TRY(boxhdg_resident_set_guess(s->box->resident, u, s->box->apart));
+    s->box->has_guess = 1;
 done:
     return status;
 }
@@ -334,8 +365,9 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->resident = NULL;
     TRY(create_hdg(s));
     TRY(box_method_choose(s, b->hdg));
-    TRY(resident != NULL ? box_device_start(s) : box_method_create(s));
-    if (resident != NULL) boxhdg_resident_adopt(b->resident, resident);
+    TRY(start(s));
+    boxhdg_resident_adopt(b->resident, resident);
+    boxhdg_solution_destroy(&b->solution); /* it may read what goes */
     s->solved = 0;
 done:
     if (status != FACET_OK && after != NULL) { /* the new ones go */
@@ -367,20 +399,17 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 }
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
-    facet_status status = FACET_OK;
+    const struct box_backend *b = s->box;
+    const int star = s->options.postprocess;
     struct box_errors e;
-    TRY(solver_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q));
-    TRY(box_constant_measure(s->box, s->problem->exact, &e));
-    *errors = box_points_errors(&e, s->options.postprocess);
-done:
+    solver_lock(s);
+    const facet_status status = boxhdg_resident_errors(b->resident, s->problem->exact, b->constant, star, &e);
+    solver_unlock(s);
+    if (status == FACET_OK) *errors = box_points_errors(&e, star);
     return status;
 }
 
 /* ------------------------------------------------------------------------------ fields */
-
-static facet_status need(const struct facet_solver *s, enum hdg_field field) {
-    return hdg_fields[field].star ? need_star(s) : field == HDG_Q ? need_q(s) : FACET_OK;
-}
 
 static const enum boxhdg_field names[] = {
     [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
@@ -409,16 +438,23 @@ static facet_status integrate(const struct facet_solver *s, enum hdg_field field
     return status;
 }
 
-/* Extremes of u, whose tables are made once for all cells. */
+/* Of u on the device; of everything else cell by cell. */
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs) {
     facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
-    const int here = (take == BACKEND_EXTREMES || take == BACKEND_RANGE) && field == HDG_U;
-    *n_pairs = here ? b->hdg->grid.n_cells : 0;
-    if (!here) return FACET_OK;
-    TRY(boxhdg_extremes(b->hdg, &b->solution, n, x, values));
-    for (int64_t i = 0; b->apart && i < 2 * b->hdg->grid.n_cells; i++) values[i] += b->constant;
+    const int whole = take == BACKEND_INTEGRALS || take == BACKEND_TOTAL;
+    *n_pairs = field == HDG_U ? b->hdg->grid.n_cells : 0;
+    if (*n_pairs == 0) return FACET_OK;
+    solver_lock(s);
+    status = whole ? boxhdg_resident_integrals(b->resident, values)
+                   : boxhdg_resident_extremes(b->resident, n, x, values);
+    solver_unlock(s);
+    TRY(whole ? box_points_integrals(s, status, values) : status);
+    for (int64_t i = 0; b->apart && i < *n_pairs; i++) {
+        values[2 * i] += b->constant * (whole ? values[2 * i + 1] : 1.0);
+        if (!whole) values[2 * i + 1] += b->constant;
+    }
 done:
     return status;
 }
@@ -426,12 +462,11 @@ done:
 static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
                                 double *fluxes) {
     const struct box_backend *b = s->box;
-    const int known = b->neumann != NULL || !has_values(s, HDG_NEUMANN);
     for (int i = 0; i < n; i++) {
         int d, side;
         shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
-        if (known && boxhdg_given_flux(b->hdg, b->neumann, faces[i].cell, d, side, &fluxes[3 * i])) continue;
-        fluxes[3 * i] = boxhdg_face_flux(s->box->hdg, &s->box->solution, faces[i].cell, d, side);
+        if (boxhdg_resident_given_flux(b->resident, faces[i].cell, d, side, &fluxes[3 * i])) continue;
+        fluxes[3 * i] = boxhdg_face_flux(b->hdg, &b->solution, faces[i].cell, d, side);
     }
     return FACET_OK;
 }
@@ -441,10 +476,8 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
     return FACET_OK;
 }
 
-/* Of boxes whose solution does not stay on the device. */
 static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
-    snprintf(text, bytes, "load and recovery%s",
-             s->method == METHOD_DIRECT && !box_device_wanted(s) ? ", the solve" : "");
+    if (s->box->device != s->context->device) snprintf(text, bytes, "everything");
 }
 
 const struct backend box_backend = {.destroy = destroy,
@@ -457,15 +490,18 @@ const struct backend box_backend = {.destroy = destroy,
                                     .get_system = box_method_get,
                                     .renew = renew,
                                     .load = load,
+                                    .load_there = load_there,
                                     .solve = solve,
                                     .recover = recover,
                                     .conservation = conservation,
                                     .on_host = on_host,
                                     .copy_out = copy_out,
+                                    .copy_there = copy_there,
                                     .set_guess = set_guess,
                                     .set_reaction = set_reaction,
                                     .multigrid = multigrid_of,
                                     .measure_errors = measure_errors,
+                                    .fetch = fetch,
                                     .need = need,
                                     .prepare = box_points_prepare,
                                     .rule = box_points_rule,
@@ -479,39 +515,3 @@ const struct backend box_backend = {.destroy = destroy,
                                     .arrays = arrays,
                                     .totals = totals,
                                     .mean_trace = mean_trace};
-
-/* The same with the solution on the device. */
-const struct backend box_device_backend = {.destroy = destroy,
-                                           .n_points = n_points,
-                                           .points = source_points,
-                                           .point_weights = source_weights,
-                                           .n_unknowns = n_unknowns,
-                                           .apply = box_method_apply,
-                                           .precondition = box_method_precondition,
-                                           .get_system = box_method_get,
-                                           .renew = box_device_renew,
-                                           .load = box_device_load,
-                                           .solve = box_device_solve,
-                                           .recover = box_device_recover,
-                                           .conservation = box_device_conservation,
-                                           .copy_out = box_device_copy_out,
-                                           .load_there = box_device_load_there,
-                                           .copy_there = box_device_copy_there,
-                                           .set_guess = box_device_set_guess,
-                                           .set_reaction = set_reaction,
-                                           .multigrid = multigrid_of,
-                                           .measure_errors = box_device_measure_errors,
-                                           .fetch = box_device_fetch,
-                                           .need = box_device_need,
-                                           .prepare = box_points_prepare,
-                                           .rule = box_points_rule,
-                                           .weights = box_points_weights,
-                                           .map = box_points_map,
-                                           .evaluate = evaluate,
-                                           .integrate = integrate,
-                                           .reduce = box_device_reduce,
-                                           .face_rule = box_points_face_rule,
-                                           .face_fluxes = face_fluxes,
-                                           .arrays = arrays,
-                                           .totals = totals,
-                                           .mean_trace = mean_trace};

@@ -12,19 +12,17 @@ struct boxsem;     /* boxsem/boxsem.h */
 struct box_backend {
     struct box_data data;
     struct box_method *method;
-    double *F;                /* n_trace */
     int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
 
     struct boxsem *continuous; /* continuous elements: boxsem.c */
 
     /* HDG. */
     struct boxhdg *hdg;
-    struct boxhdg_solution solution;  /* resident: of the cells that were fetched */
-    struct boxhdg_resident *resident; /* NULL: the solution is on the host */
-    int wants_q, wants_star;          /* resident: of the cells that are fetched */
-    double *dirichlet, *neumann;      /* n_trace; NULL: zero */
-    int has_q;                        /* solution.q is that of solution.trace */
-    int apart;                        /* u is `constant` + what the solution holds: box_constant.c */
+    const struct device *device; /* the context's, or the host where that one cannot do it */
+    struct boxhdg_resident *resident;
+    struct boxhdg_solution solution; /* of the cells that were fetched */
+    int wants_q, wants_star;         /* of these */
+    int apart;                       /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
     double doubt;        /* of the constant: rounding in the loads, over the reaction */
     double dropped;      /* lambda length^2 / k of a reaction that the matrix does not have; 0: it has it */
@@ -41,37 +39,11 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
 facet_status boxsem_start(struct facet_solver *s);
 facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 
-/* What the solve did not see of rounding. */
-facet_status box_judge(struct facet_solver *s);
-
-/* box_device.c: whether the solution is kept on the device; the solver that does, once there is a
- * discretization; and what box_device_backend has of its own. */
-int box_device_wanted(const struct facet_solver *s);
-facet_status box_device_start(struct facet_solver *s);
-facet_status box_device_renew(struct facet_solver *s, int what);
-facet_status box_device_load(struct facet_solver *s, const double *source);
-facet_status box_device_solve(struct facet_solver *s);
-facet_status box_device_recover(struct facet_solver *s);
-facet_status box_device_copy_out(const struct facet_solver *s, double *u);
-facet_status box_device_load_there(struct facet_solver *s, const double *source);
-facet_status box_device_copy_there(const struct facet_solver *s, double *u);
-facet_status box_device_conservation(const struct facet_solver *s, struct solve_balance *balance);
-facet_status box_device_set_guess(struct facet_solver *s, const double *u);
-facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors);
-facet_status box_device_need(const struct facet_solver *s, enum hdg_field field);
-facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells);
-facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take,
-                               int n, const double *x, double *values, int64_t *n_pairs);
-
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
- * NULL; whole: the boundary data as well); errors of the whole; a trace without its constant, to begin with.
- */
+ * NULL; whole: the boundary data as well). */
 facet_status box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
 facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole);
-facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
-                                  struct box_errors *errors);
-facet_status box_constant_drop(const struct boxhdg *h, double *trace);
 
 /* box_method.c: what solves K uhat = F, by the words of the options. The words that were used go to the
  * solver; what does not fit into the memory with the arrays of box.c is refused before these are made. */
@@ -79,16 +51,13 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h);
 facet_status box_method_check_memory(const struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
-/* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
-facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat);
-/* The same with everything on the device. */
-facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess);
+facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess);
 /* The product and the preconditioner, and F and uhat of the last solve (either NULL), in plain modes on the
  * host; fixed faces are taken as zero, and are zero in the result. */
 facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat);
-struct boxhdg_solver *box_method_solver(const struct box_method *method); /* NULL: the direct solve */
+struct boxhdg_solver *box_method_solver(const struct box_method *method);
 double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 

@@ -69,18 +69,19 @@ done:
 facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = b->hdg;
-    double shift, scale, mean = 0.0, left = 0.0, taken = 0.0;
+    const double all = box_volume(&h->grid);
+    double sums[2], mean = 0.0, taken = 0.0;
     if (exact != NULL && (h->grid.singular || whole))
         TRY(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, exact, &mean));
-    boxhdg_balance(h, b->neumann, b->solution.loads, &shift, &scale);
+    const double size = boxhdg_resident_size_of_loads(b->resident);
+    TRY(boxhdg_resident_balance(b->resident, sums));
+    const double shift = sums[0] / all, scale = fmax(size, sums[1]) / all;
     int own = fabs(shift) > ROUNDING * scale && (h->grid.singular || !whole);
     b->constant = mean + (own ? shift / b->reaction : 0.0);
     b->doubt = own ? DBL_EPSILON * scale / b->reaction : 0.0;
     if (!isfinite(b->constant))
         FAIL(FACET_ERROR_INPUT, "with the reaction %g the mean of u, %g / %g, is beyond double precision",
              b->reaction, shift, b->reaction);
-    for (int64_t i = 0; i < h->n_volume; i++) left += b->solution.loads[i] * b->solution.loads[i];
-    for (int64_t i = 0; b->neumann != NULL && i < h->n_trace; i++) left += b->neumann[i] * b->neumann[i];
     for (int64_t c = 0; c < h->grid.n_cells; c++) { /* a constant f has the integrals f V 2^(dim/2) */
         int at[3];
         double volume = 1.0;
@@ -88,52 +89,8 @@ facet_status box_constant_take(struct box_backend *b, const struct field *exact,
         for (int d = 0; d < h->grid.dim; d++) volume *= 0.5 * h->grid.widths[d][at[d]];
         taken += shift * shift * volume * volume * (double)(1 << h->grid.dim);
     }
-    left = box_all(&h->grid, TEAM_SUM, left);
     taken = box_all(&h->grid, TEAM_SUM, taken);
-    b->all_is_constant = left <= ROUNDING * ROUNDING * taken;
-    if (b->all_is_constant) memset(b->solution.loads, 0, (size_t)h->n_volume * sizeof *b->solution.loads);
+    b->all_is_constant = boxhdg_resident_square_of_loads(b->resident) <= ROUNDING * ROUNDING * taken;
 done:
-    return status;
-}
-
-facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
-                                  struct box_errors *errors) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = b->hdg;
-    const struct boxhdg_solution *from = &b->solution;
-    struct boxhdg_solution whole = {.n_cells = from->n_cells, .loads = from->loads, .q = from->q};
-    int64_t star = h->grid.n_cells;
-    for (int d = 0; d < h->grid.dim; d++) star *= h->n + 1;
-    if (b->constant == 0.0) return boxhdg_measure_errors(h, from, exact, errors);
-    TRY(ALLOC(whole.trace, h->n_trace));
-    TRY(ALLOC(whole.u, h->n_volume));
-    if (from->star != NULL) TRY(ALLOC(whole.star, star));
-    memcpy(whole.trace, from->trace, (size_t)h->n_trace * sizeof *whole.trace);
-    memcpy(whole.u, from->u, (size_t)h->n_volume * sizeof *whole.u);
-    if (from->star != NULL) memcpy(whole.star, from->star, (size_t)star * sizeof *whole.star);
-    boxhdg_shift(h, b->constant, &whole);
-    TRY(boxhdg_measure_errors(h, &whole, exact, errors));
-done:
-    base_free(&whole.trace);
-    base_free(&whole.u);
-    base_free(&whole.star);
-    return status;
-}
-
-facet_status box_constant_drop(const struct boxhdg *h, double *trace) {
-    facet_status status = FACET_OK;
-    double *one = NULL, sums[2] = {0.0, 0.0};
-    TRY(ALLOC(one, h->n_trace));
-    boxhdg_constant(h, one);
-    seam_clear_foreign(h->seam, one); /* every face counts once */
-    for (int64_t i = 0; i < h->n_trace; i++) {
-        sums[0] += one[i] * trace[i];
-        sums[1] += one[i] * one[i];
-    }
-    if (h->seam != NULL) TRY(team_reduce(h->seam->team, TEAM_SUM, 2, sums));
-    boxhdg_constant(h, one);
-    for (int64_t i = 0; i < h->n_trace; i++) trace[i] -= sums[0] / sums[1] * one[i];
-done:
-    base_free(&one);
     return status;
 }

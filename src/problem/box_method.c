@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "boxhdg/direct.h"
 #include "boxhdg/lanes.h"
 #include "boxhdg/solver.h"
 #include "problem/box.h"
@@ -20,18 +19,13 @@
 #define LARGE_SYSTEM 100000
 
 struct box_method {
-    struct operator A, M; /* the direct solve, on plain modes; by the host */
-    struct vector kernel;
-    struct boxhdg_solver *solver; /* in lanes: conjugate gradients, or the direct solve of a device */
+    struct boxhdg_solver *solver; /* conjugate gradients, or the direct solve */
 };
 
 void box_method_destroy(struct box_method **method) {
     struct box_method *m = *method;
     if (m == NULL) return;
-    operator_destroy(&m->A);
-    operator_destroy(&m->M);
     boxhdg_solver_destroy(&m->solver);
-    vector_destroy(&m->kernel);
     base_free(method);
 }
 
@@ -48,42 +42,6 @@ const struct multigrid *box_method_multigrid(const struct box_method *method) {
 /* The matrix holds the constant so weakly that it is kept apart. */
 static int is_loose(const struct facet_solver *s) {
     return s->box->apart && !s->box->hdg->grid.singular;
-}
-
-/* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
-static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = s->box->hdg;
-    struct box_method *m = s->box->method;
-    double *one = NULL, square = 0.0;
-    TRY(ALLOC(one, h->n_trace));
-    boxhdg_constant(h, one);
-    for (int64_t i = 0; i < h->n_trace; i++) square += one[i] * one[i];
-    for (int64_t i = 0; i < h->n_trace; i++) one[i] /= sqrt(square);
-    TRY(vector_create(device, h->n_trace, &m->kernel));
-    TRY(vector_upload(&m->kernel, one));
-done:
-    base_free(&one);
-    return status;
-}
-
-static facet_status apply_product(void *hdg, const double *x, double *y) {
-    return boxhdg_apply(hdg, x, y);
-}
-
-static facet_status make_direct(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct box_method *m = s->box->method;
-    struct boxhdg *h = s->box->hdg;
-    const struct device *device = s->context->device;
-    struct boxhdg_direct *direct = NULL;
-    TRY(operator_create_host(device, h->n_trace, "HDG on a box", apply_product, h, NULL, &m->A));
-    TRY(boxhdg_direct_create(h, &direct));
-    TRY(operator_create_box_direct(device, box_conductivity(&h->grid, 0), box_reaction(&h->grid, 0), &direct,
-                                   &m->M));
-    if (h->grid.singular || is_loose(s)) TRY(make_kernel(s, device));
-done:
-    return status;
 }
 
 /* Single precision inside: as wanted, or for large systems, and not where it is known to be hopeless. */
@@ -111,7 +69,7 @@ static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
 static facet_status make_lanes(struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
     facet_status status =
-        boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+        boxhdg_solver_create(s->box->device, s->box->hdg, &options, &s->box->method->solver);
     struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(s->box->method->solver) : NULL;
     return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
@@ -149,59 +107,24 @@ done:
     return status;
 }
 
-/* Or in plain modes, by the host: the direct solve of what is not kept on a device. */
-static int in_lanes(const struct facet_solver *s) {
-    return s->method != METHOD_DIRECT || box_device_wanted(s);
-}
-
 facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
-    return boxhdg_check_memory(s->context->device, s->box->hdg, in_lanes(s) ? &options : NULL,
-                               box_device_wanted(s) ? BOXHDG_ON_DEVICE : BOXHDG_ON_HOST);
+    return boxhdg_check_memory(s->box->device, s->box->hdg, &options, BOXHDG_ON_DEVICE);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(CALLOC(s->box->method, 1));
-    TRY(in_lanes(s) ? make_lanes(s) : make_direct(s));
+    TRY(make_lanes(s));
 done:
     return status;
 }
 
 /* ------------------------------------------------------------------------------ solve */
 
-/* On the arrays as they are where the device can work on them. */
-static facet_status solve_directly(struct facet_solver *s, const double *F, double *uhat,
-                                   struct solve_control *control) {
-    facet_status status = FACET_OK, solved;
-    struct box_method *m = s->box->method;
-    const struct device *device = m->A.device;
-    size_t n = (size_t)m->A.n;
-    int near = device_is_host(device);
-    struct vector b = {.device = device, .n = m->A.n, .data = near ? (double *)F : NULL};
-    struct vector x = {.device = device, .n = m->A.n, .data = near ? uhat : NULL};
-    if (!near) TRY(device_copy(device, &b.data, F, n, sizeof *F));
-    if (!near) TRY(device_copy(device, &x.data, uhat, n, sizeof *uhat));
-    struct solve_control constant = {.kernel = &m->kernel};
-    control->kernel = m->kernel.n > 0 && !is_loose(s) ? &m->kernel : NULL;
-    control->forget = is_loose(s) ? solve_forget_kernel : NULL;
-    control->forget_data = &constant;
-    solved = solve_refined(&m->A, &m->M, &b, &x, control, &s->report);
-    TRY(operator_host_failure(&m->A));
-    TRY(operator_host_failure(&m->M));
-    if (!near) TRY(device_download(device, uhat, x.data, n * sizeof *uhat));
-    status = solved;
-done:
-    if (!near) {
-        device_free(device, &b.data);
-        device_free(device, &x.data);
-    }
-    return status;
-}
-
 double box_method_doubt(const struct facet_solver *s) {
     const struct box_method *m = s->box->method;
-    return m->solver != NULL ? boxhdg_solver_doubt(m->solver) : 0.0;
+    return boxhdg_solver_doubt(m->solver);
 }
 
 /* tau h / k. */
@@ -211,16 +134,8 @@ static double heaviest_tau(const struct boxhdg *h) {
     return box_all(&h->grid, TEAM_MAX, most);
 }
 
-/* Once, or where an error was asked for as often as it takes. F, uhat: NULL: everything is on the device. */
-static facet_status solve_once(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat,
-                               struct solve_control *control) {
-    struct box_method *m = s->box->method;
-    if (F == NULL) return boxhdg_resident_solve(s->box->resident, guess, control, &s->report);
-    return m->solver == NULL ? solve_directly(s, F, uhat, control)
-                             : boxhdg_solver_solve(m->solver, F, uhat, guess, control, &s->report);
-}
-
-static facet_status solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat) {
+/* Once, or where an error was asked for as often as it takes. */
+facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess) {
     struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
@@ -232,19 +147,12 @@ static facet_status solve(struct facet_solver *s, const double *F, enum boxhdg_g
     }
     facet_status status;
     int before = 0, again = 0;
-    do status = solve_once(s, F, again ? BOXHDG_FROM_GIVEN : guess, uhat, &control);
+    do
+        status =
+            boxhdg_resident_solve(s->box->resident, again ? BOXHDG_FROM_GIVEN : guess, &control, &s->report);
     while (status == FACET_OK && s->method != METHOD_DIRECT &&
            (again = solve_again(s->options.error, &control, &s->report, &before)));
     return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
-}
-
-facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess,
-                              double *uhat) {
-    return solve(s, F, guess, uhat);
-}
-
-facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess) {
-    return solve(s, NULL, guess, NULL);
 }
 
 /* ------------------------------------------------------------------------------ the system */
@@ -279,12 +187,7 @@ facet_status box_method_precondition(const struct facet_solver *s, const double 
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     if (h->n_all_free == 0) goto done;
-    if (m->solver != NULL) {
-        TRY(boxhdg_solver_precondition(m->solver, copy, y));
-    } else {
-        TRY(problem_apply(&m->M, copy, y));
-        TRY(operator_host_failure(&m->M));
-    }
+    TRY(boxhdg_solver_precondition(m->solver, copy, y));
     boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&copy);
@@ -298,16 +201,9 @@ facet_status box_method_get(const struct facet_solver *s, double *F, double *uha
     struct vector *loads, *solution;
     if (F != NULL) memset(F, 0, bytes);
     if (uhat != NULL) memset(uhat, 0, bytes);
-    if (b->resident != NULL) {
-        const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->method->solver, &loads, &solution);
-        if (F != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, loads, F));
-        if (uhat != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
-        goto done;
-    }
-    if (F != NULL) memcpy(F, b->F, bytes);
-    if (uhat != NULL) memcpy(uhat, b->solution.trace, bytes);
-    if (F != NULL) boxhdg_add_dirichlet(b->hdg, NULL, F);
-    if (uhat != NULL) boxhdg_add_dirichlet(b->hdg, NULL, uhat);
+    const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->method->solver, &loads, &solution);
+    if (F != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, loads, F));
+    if (uhat != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
 done:
     return status;
 }

@@ -1,5 +1,6 @@
 /* The paper's operators in three nodal bases and in modes, against the dense Schur complement of Table 1
  * built in the same basis; their preconditioners, their cost, and solves with them. */
+#include "bench/papers/box_plain.h"
 #include "bench/papers/straight.h"
 #include "box_helpers.h"
 

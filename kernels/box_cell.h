@@ -1,11 +1,11 @@
-/* One cell of a box at a time: what the plain kernels on cells of kernels/box.h share. */
-#ifndef FACET_KERNELS_REF_BOX_CELL_H
-#define FACET_KERNELS_REF_BOX_CELL_H
+/* One cell of a box at a time: what the kernels of the host on cells of kernels/box.h share. */
+#ifndef FACET_KERNELS_BOX_CELL_H
+#define FACET_KERNELS_BOX_CELL_H
 
 #include <math.h>
 #include <stddef.h>
 
-#include "kernels/ref/ref.h"
+#include "kernels/kernels.h"
 
 #define MAX_LINE 33
 
@@ -18,8 +18,7 @@ struct cell {
     int64_t where[3][2];
 };
 
-/* The scratch of a plan has room for the modes of a cell and for six times those of a face: of eight lanes it
- * has at least 96 m^2 floats, where m^3 + 6 m^2 doubles are wanted, m <= MAX_LINE. */
+/* The scratch of a plan has room for these doubles (box_scratch). */
 static inline double *room_of(const struct box_plan *p) {
     void *scratch = p->f64.scratch;
     return scratch != NULL ? scratch : (void *)p->f32.scratch;
