@@ -71,7 +71,7 @@ struct box_tiles_measure {
     facet_status (*faces)(void *user, const struct tile_plan *tile, int d, int side, const double *exact,
                           int add, double *squares);
     void *user;
-    /* Or another one for every part of the cells, which threads work on at once; NULL: the same for all. */
+    /* Or another one for every part of the cells, which threads work on at once. NULL: one for all. */
     facet_status (*open)(const void *of, struct box_tiles *part, void **user);
     void (*close)(void **user);
     const void *of;
