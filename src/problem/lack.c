@@ -131,7 +131,7 @@ static void add_solution(const struct facet_solver *s, struct hdg_solution *to) 
     to->vertex_loads = from->vertex_loads;
 }
 
-/* The same by the factor, draw `draw` of the rounding of K beside what is left. */
+/* An error e like that of u: what the factor makes of the residual and of a draw of the rounding of K. */
 static facet_status find_draw(const struct facet_solver *s, int draw, double *e) {
     facet_status status = FACET_OK;
     const int64_t n = s->system.n_free;
@@ -156,7 +156,7 @@ done:
     return status;
 }
 
-/* draw: of a factor; -1: a correction. */
+/* Fills `better`: draw >= 0 adds such an error to the solution of s, -1 the correction. */
 static facet_status make(const struct facet_solver *s, int draw, struct solver_better *better) {
     facet_status status = FACET_OK;
     double *e = NULL;

@@ -48,5 +48,3 @@ def draw_solver(rng, p):
         solver["smoother"] = "faces"
     if p.get("spin"):  # bodies of revolution have no single precision
         solver.pop("precision", None)
-    if p["shape"] in ("prism", "pyramid", "mixed") and solver.get("smoother") in ("cells", "vertices"):
-        del solver["smoother"]
