@@ -80,7 +80,7 @@ static facet_status solve(struct trace_problem *p, const struct amg_options *opt
     facet_status status = FACET_OK;
     struct facet_solver *s = p->solver;
     const struct trace_space *trace = &s->hdg->trace;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct solve_report report = {0};
     struct solve_control control = {
         .rtol = RTOL, .max_iterations = 20000, .flexible = options != NULL && options->cycle == MG_K};

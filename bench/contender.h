@@ -19,7 +19,7 @@ const char *contender_name(enum contender_kind kind);
 
 struct contender {
     enum contender_kind kind;
-    struct operator A;
+    struct linear_operator A;
     struct vector x, y;
     double preparation; /* seconds: 1D matrices and all that is stored */
     double operations;  /* floating-point, of one application */

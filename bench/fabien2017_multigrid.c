@@ -102,7 +102,7 @@ static facet_status run_cycles(struct trial *s, const struct gmg_options *option
     struct facet_solver *v = s->solver;
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = LAST_RTOL, .max_iterations = MAX_CYCLES};
     double begin = base_seconds();

@@ -18,7 +18,7 @@
 
 struct bench_cells {
     struct subject subject;
-    struct operator single, half, blocks;
+    struct linear_operator single, half, blocks;
     struct vector x, y, z, d; /* in double, and: */
     struct vector x_single, y_single;
     struct condenser condenser;
@@ -75,7 +75,7 @@ static facet_status cells_create(const struct bench_options *options, const stru
     TRY(subject_create_bare(options, shape, cells, degree, &c->subject));
     const struct hdg *h = c->subject.solver->hdg;
     const struct device *device = h->device;
-    const struct operator* A = & c->subject.solver->A;
+    const struct linear_operator *A = &c->subject.solver->A;
     TRY(operator_create_single(A, &c->single));
     TRY(trace_operator_halve(&h->trace, &h->matrices, A, &c->half));
     TRY(trace_block_inverse(&h->trace, &h->matrices, &c->blocks));

@@ -20,9 +20,9 @@ struct count {
 /* A level of a space: 2 STEPS products (one fewer before the correction, and the residual), as many steps.
  * The second cell of a face reads x and adds to y once more, which is cleared before. */
 static facet_status count_level(const struct trace_space *space, const struct trace_matrices *matrices,
-                                const struct operator* A, struct count *c) {
+                                const struct linear_operator *A, struct count *c) {
     facet_status status = FACET_OK;
-    struct operator half = {0};
+    struct linear_operator half = {0};
     double products = 2 * STEPS, real = sizeof(float), entries = 0.0, faces = 0.0;
     TRY(trace_operator_halve(space, matrices, A, &half));
     for (int b = 0; b < matrices->n_blocks; b++) {
@@ -65,7 +65,7 @@ static facet_status count_linear(const struct trial *s, struct count *c) {
     const struct hdg *h = s->solver->hdg;
     struct trace_space low = {0};
     struct trace_matrices matrices = {0};
-    struct operator A = {0};
+    struct linear_operator A = {0};
     TRY(trace_lower_space(&h->trace, 1, &low));
     TRY(trace_matrices_lower(&h->trace, &low, &h->matrices, &matrices));
     TRY(trace_operator_create(&low, &matrices, &A));

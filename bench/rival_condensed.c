@@ -22,7 +22,7 @@ struct condensed_data {
 struct condensed_solver {
     enum rival_kind kind;
     enum box_condensed_unknowns basis;
-    struct operator A, M;
+    struct linear_operator A, M;
     struct vector b, x;
 };
 

@@ -26,7 +26,7 @@ struct hdg_data {
 
 struct hdg_solver {
     enum rival_kind kind;
-    struct operator A, M;
+    struct linear_operator A, M;
     struct vector b, x;
     struct boxhdg_solver *ours;
     struct boxhdg_direct *direct;

@@ -155,7 +155,8 @@ done:
     return status;
 }
 
-static facet_status time_forms(struct operator* A, int n_forms, struct triad *triad, struct products *m) {
+static facet_status time_forms(struct linear_operator *A, int n_forms, struct triad *triad,
+                               struct products *m) {
     facet_status status = FACET_OK;
     struct vector x = {0}, y = {0};
     TRY(vector_create(A[0].device, A[0].n, &x));
@@ -187,7 +188,7 @@ facet_status products_measure(const struct device *device, const struct subject_
     struct facet_mesh *mesh = NULL;
     struct trace_space space = {0};
     struct trace_matrices matrices = {0};
-    struct operator A[N_PRODUCTS] = {0};
+    struct linear_operator A[N_PRODUCTS] = {0};
     uint8_t *eliminated = NULL;
     TRY(mesh_create_box(&box, &mesh));
     TRY(CALLOC(eliminated, mesh->n_faces));

@@ -27,7 +27,7 @@ struct subject {
     facet_mesh *mesh;
     facet_problem *problem;
     facet_solver *solver;
-    struct operator facets;
+    struct linear_operator facets;
 };
 facet_status subject_create(const struct bench_options *bench, const struct subject_shape *shape, int cells,
                             int degree, struct subject *subject);

@@ -155,7 +155,7 @@ facet_status trial_scale(struct trial *s, const double *K, int undo) {
 }
 
 /* Conjugate gradients with M, which is destroyed. */
-facet_status trial_iterate(struct trial *s, const struct operator* A, struct operator* M,
+facet_status trial_iterate(struct trial *s, const struct linear_operator *A, struct linear_operator *M,
                            struct trial_outcome *o) {
     facet_status status = FACET_OK;
     struct solve_report report = {0};
@@ -194,7 +194,7 @@ static void find_last(const struct multigrid *mg, struct trial_outcome *o) {
 facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
                          const struct base_memory *before, struct trial_outcome *o) {
     facet_status status = FACET_OK;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct base_memory held, after;
     double factor = factor_bytes(*mg);
     find_last(*mg, o);
@@ -229,7 +229,7 @@ done:
 facet_status trial_solve_amg(struct trial *s, struct trial_outcome *o) {
     facet_status status = FACET_OK;
     struct facet_solver *v = s->solver;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct csr csr = {0};
     struct amg_options options;
     struct base_memory before, held, after;

@@ -43,7 +43,7 @@ facet_status trial_middles(const struct trial *s, double **middles);
 facet_status trial_scale(struct trial *s, const double *K, int undo);
 
 /* Conjugate gradients to 1e-10 with a multigrid M: iterations, levels, seconds of the solve. */
-facet_status trial_iterate(struct trial *s, const struct operator* A, struct operator* M,
+facet_status trial_iterate(struct trial *s, const struct linear_operator *A, struct linear_operator *M,
                            struct trial_outcome *o);
 /* The same with the multigrid, which is taken over; begin and before: clock and memory when its set-up began.
  */

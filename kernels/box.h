@@ -50,19 +50,19 @@
  * axes 1 and 2 one for each cell ([cell][mode]). */
 #define KERNEL_BOX_NUMBERS(REAL)                                                                             \
     {                                                                                                        \
-        const REAL *metric;         /* layer x row x pack x METRIC x LANES */                                \
-        const REAL *weights;        /* tables of w, modes[0] modes[1] modes[2] numbers each: for the eight   \
+        const REAL *metric;      /* layer x row x pack x METRIC x LANES */                                   \
+        const REAL *weights;     /* tables of w, modes[0] modes[1] modes[2] numbers each: for the eight   \
                                        parities (of axis 0 slowest), i in steps of I, j in steps of J, all   \
-                                       k, then i and j of the tile, j fastest */                             \
-        const REAL *squares[3];     /* B */                                                                  \
-        const REAL *inverses[3];    /* 1 / B */                                                              \
+                                       k, then i and j of the tile, j fastest */  \
+        const REAL *squares[3];  /* B */                                                                     \
+        const REAL *inverses[3]; /* 1 / B */                                                                 \
         const REAL *eigenvalues[3]; /* Lambda */                                                             \
         const REAL *gamma[3];       /* of the two parities, instead of modes */                              \
         const REAL *hats[3];        /* the function 1 in even modes, xi in odd ones, over b */               \
-        const REAL *diagonal;       /* inverse diagonal of K (box_diagonal_begin); 0 where there is no       \
-                                       unknown */                                                            \
-        const REAL *zeros;          /* the largest face-pack */                                              \
-        REAL *scratch;              /* threads x scratch_size numbers */                                     \
+        const REAL *diagonal; /* inverse diagonal of K (box_diagonal_begin); 0 where there is no       \
+                                       unknown */     \
+        const REAL *zeros;    /* the largest face-pack */                                                    \
+        REAL *scratch;        /* threads x scratch_size numbers */                                           \
     }
 struct box_numbers KERNEL_BOX_NUMBERS(double);
 struct box_numbers_single KERNEL_BOX_NUMBERS(float);

@@ -155,11 +155,11 @@ static inline void plain_multiply(const struct boxhdg *h, const double *x, doubl
     free(masked);
 }
 
-static inline void plain_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static inline void plain_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     plain_multiply(A->data, x->data, y->data);
 }
-static inline struct operator plain_operator(const struct device *device, struct boxhdg *h) {
-    return (struct operator){.n = h->n_trace, .device = device, .apply = plain_apply, .data = h};
+static inline struct linear_operator plain_operator(const struct device *device, struct boxhdg *h) {
+    return (struct linear_operator){.n = h->n_trace, .device = device, .apply = plain_apply, .data = h};
 }
 
 /* Random on free faces; a singular problem's is orthogonal to the constant, whose modes `kernel` receives

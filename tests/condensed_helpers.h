@@ -134,7 +134,7 @@ static inline void compare_products(const struct solved *s) {
                 int inside = j >= system.block_offsets[b] && j < system.block_offsets[b + 1];
                 near(B[i * n + j], inside ? A[i * n + j] : 0.0, 0.0);
             }
-    struct operator K;
+    struct linear_operator K;
     struct vector in, out;
     ok(hdg_operator_create(h, &K));
     assert_true(trace_operator_bytes(&K) > 0);

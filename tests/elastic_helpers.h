@@ -118,7 +118,7 @@ static inline facet_status body_trace(struct answer *a) {
     struct hdg_system system;
     struct csr csr = {0};
     struct cholesky *factor = NULL;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct vector b = {0}, x = {0};
     struct solve_control control = {.rtol = 1e-14, .max_iterations = 400, .restart = 200};
     struct solve_report report = {0};

@@ -8,7 +8,7 @@
 
 static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
 
-static inline void apply(const struct operator* A, const double *x, double *y) {
+static inline void apply(const struct linear_operator *A, const double *x, double *y) {
     struct vector in, out;
     ok(vector_create_in(A->device, A->precision, A->n, &in));
     ok(vector_create_in(A->device, A->precision, A->n, &out));

@@ -16,7 +16,7 @@ static inline void noise(uint32_t *seed, int64_t n, double *x) {
 }
 
 /* y = M x on the host's numbers. */
-static inline void apply(const struct operator* M, const double *x, double *y) {
+static inline void apply(const struct linear_operator *M, const double *x, double *y) {
     struct vector in = {0}, out = {0};
     ok(vector_create(M->device, M->n, &in));
     ok(vector_create(M->device, M->n, &out));
@@ -34,7 +34,7 @@ static inline double dot(int64_t n, const double *x, const double *y) {
 }
 
 /* (x, M y) = (M x, y) and (x, M x) > 0, up to `tolerance`. */
-static inline void check_symmetric(const struct operator* M, double tolerance) {
+static inline void check_symmetric(const struct linear_operator *M, double tolerance) {
     uint32_t seed = 5;
     double *x = malloc((size_t)M->n * 4 * sizeof *x), *y = x + M->n, *Mx = y + M->n, *My = Mx + M->n;
     for (int k = 0; k < 3; k++) {

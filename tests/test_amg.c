@@ -115,7 +115,8 @@ static const struct device *the_device(void) {
     return device;
 }
 
-static facet_status make_amg(const struct system *s, const struct amg_options *options, struct operator* M) {
+static facet_status make_amg(const struct system *s, const struct amg_options *options,
+                             struct linear_operator *M) {
     return operator_create_amg(the_device(), &s->A, s->n_blocks, s->blocks, s->n_modes, s->modes, options, M);
 }
 
@@ -123,7 +124,7 @@ static facet_status make_amg(const struct system *s, const struct amg_options *o
  */
 static int iterations(const struct system *s, const struct amg_options *options,
                       const struct vector *kernel) {
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct vector b = {0}, x = {0};
     struct solve_report report = {0};
     double *host;
@@ -175,7 +176,7 @@ static void test_mesh_independence(void **state) {
 
 /* x.My = y.Mx and x.Mx > 0 for the linear cycles. */
 static void check_symmetry(const struct system *s, const struct amg_options *options) {
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct vector v[4] = {{0}};
     double *host;
     OK(make_amg(s, options, &M));
@@ -257,7 +258,7 @@ static void test_singular(void **state) {
 static void test_free_body(void **state) {
     (void)state;
     struct system s;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct amg_options options;
     struct vector b = {0}, x = {0}, y = {0};
     struct solve_report report = {0};
@@ -365,7 +366,7 @@ static void test_trace_neumann(void **state) {
 static void test_fine_operator(void **state) {
     (void)state;
     struct system s;
-    struct operator A = {0}, M[2] = {{0}};
+    struct linear_operator A = {0}, M[2] = {{0}};
     struct vector x = {0}, y[2] = {{0}};
     struct amg_options options;
     amg_options_default(&options);
@@ -408,7 +409,7 @@ static void test_degenerate(void **state) {
     struct amg_options options;
     amg_options_default(&options);
     struct system s;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     make_laplacian(40, 0, 1.0, &s);
     for (int64_t i = 0; i < s.A.n; i++)
         for (int64_t k = s.A.offsets[i]; k < s.A.offsets[i + 1]; k++)
@@ -483,7 +484,7 @@ static void test_classical(void **state) {
 static void test_threads(void **state) {
     (void)state;
     struct system s;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct vector x = {0}, y = {0};
     double *values[3];
     for (int classical = 0; classical < 2; classical++) {
@@ -519,7 +520,7 @@ static void test_fgmres(void **state) {
     (void)state;
     enum { SIDE = 12, N = SIDE * SIDE };
     struct system s;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct vector b = {0}, x = {0};
     struct solve_report report = {0};
     static double dense[N * N], exact[N], found[N];
@@ -574,7 +575,7 @@ static void test_fgmres(void **state) {
 static void test_flexible(void **state) {
     (void)state;
     struct system s;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct amg_options options;
     struct vector b = {0}, x = {0};
     struct solve_report report = {0};
@@ -606,7 +607,7 @@ static void test_flexible(void **state) {
 static void test_fgmres_singular(void **state) {
     (void)state;
     struct system s;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct amg_options options;
     struct vector b = {0}, x = {0}, kernel = {0};
     struct solve_report report = {0};
@@ -672,13 +673,13 @@ static void test_smoother_kernel(void **state) {
 struct attempt {
     const struct system *system;
     const struct amg_options *options;
-    const struct operator* A;
+    const struct linear_operator *A;
     const struct vector *b;
     struct vector *x;
 };
 
 static facet_status try_amg(struct attempt *a) {
-    struct operator M = {0};
+    struct linear_operator M = {0};
     facet_status status = make_amg(a->system, a->options, &M);
     operator_destroy(&M);
     return status;
@@ -713,7 +714,7 @@ static void test_memory_faults(void **state) {
     (void)state;
     struct system laplacian, springs, trace;
     struct amg_options options;
-    struct operator A = {0};
+    struct linear_operator A = {0};
     struct vector b = {0}, x = {0};
     amg_options_default(&options);
     options.coarse_size = 20;

@@ -365,7 +365,7 @@ static facet_status make_all(const struct boxhdg *h, const struct device *device
     facet_status status = FACET_OK;
     struct boxhdg_lanes *lanes = NULL;
     struct box_volume *one = NULL, *two = NULL;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct field *zero = NULL;
     double value = 0.0, *u = NULL, error;
     TRY(boxhdg_lanes_create(device, h, F64, &lanes));

@@ -49,7 +49,7 @@ static void clear_fixed(const struct boxhdg *h, double *x) {
 static double operator_error(const struct box_case *c, const char *device, int single) {
     struct boxhdg *h = make_box(c);
     struct boxhdg_lanes *lanes = NULL;
-    struct operator A = {0};
+    struct linear_operator A = {0};
     struct vector x, y;
     double *in = random_trace(h, 5), *expected = test_calloc((size_t)h->n_trace, sizeof *expected),
            *got = test_calloc((size_t)h->n_trace, sizeof *got);
@@ -137,7 +137,7 @@ static void the_diagonal_is_that_of_the_operator(void **state) {
         c.degree = 3;
         struct boxhdg *h = make_box(&c);
         struct boxhdg_lanes *lanes = NULL;
-        struct operator A = {0}, D = {0};
+        struct linear_operator A = {0}, D = {0};
         struct vector x, y;
         ok(boxhdg_lanes_create(find("cpu"), h, 0, &lanes));
         operator_create_box(lanes, &A);
@@ -240,7 +240,7 @@ static void the_coarse_matrix_is_galerkins(void **state) {
     for (size_t s = 0; s < sizeof cases / sizeof *cases; s++) {
         struct boxhdg *h = make_box(&cases[s]);
         struct boxhdg_lanes *lanes = NULL;
-        struct operator M;
+        struct linear_operator M;
         struct vector e, d, y;
         struct box_step step = {.direction = 1, .product = 1};
         double sums[2], dot, energy;
@@ -453,7 +453,7 @@ static void threads_change_nothing_but_rounding(void **state) {
  */
 static void iterate(struct boxhdg_lanes *lanes, int plain, int degree, int steps, struct vector *b,
                     struct vector *x) {
-    struct operator A, M;
+    struct linear_operator A, M;
     struct solve_control control = {.rtol = 1e-14, .max_iterations = steps};
     struct solve_report report = {0};
     operator_create_box(lanes, &A);

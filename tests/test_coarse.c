@@ -57,7 +57,7 @@ static facet_status solve_chain(int n, int ring, const struct coarse_options *op
                                 int *iterations) {
     facet_status status = FACET_OK;
     struct coarse_matrix last = {.name = "chain", .singular = ring};
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct vector b = {0}, x = {0}, kernel = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-10, .max_iterations = 100, .kernel = ring ? &kernel : NULL};
@@ -115,7 +115,7 @@ static void size_decides(void **state) {
 static void nothing_is_solved(void **state) {
     (void)state;
     struct coarse_matrix none = {0};
-    struct operator M;
+    struct linear_operator M;
     OK(operator_create_coarse(the_device(), &none, &(struct coarse_options){0}, &M));
     operator_apply(&M, NULL, NULL);
     operator_destroy(&M);
@@ -126,7 +126,7 @@ static void spectra_are_bounded(void **state) {
     (void)state;
     enum { N = 200 };
     struct csr csr = {0};
-    struct operator A, D;
+    struct linear_operator A, D;
     struct vector work[4], *vectors[4];
     double top, largest = 1.0 + cos(acos(-1.0) / (2.0 * N));
     OK(make_chain(N, 0, 0.0, &csr));

@@ -240,7 +240,7 @@ static void run_box_cells(struct arena *a, int64_t size) {
     struct boxhdg_lanes *lanes = NULL;
     struct boxhdg_lanes_points *points = NULL;
     struct vector u, loads, trace, ones, diagonal;
-    struct operator D;
+    struct linear_operator D;
     double *sides = random_numbers(2 * h->n_trace, 11), *values = random_numbers(2 * h->n_volume, 12);
     int64_t n = h->grid.n_cells < 5 ? h->grid.n_cells : 5, cells[5] = {0};
     int64_t width = h->cell_size + 2 * h->grid.dim * h->face_size;
@@ -350,7 +350,7 @@ static void run_expression(struct arena *a, int64_t n) {
 static void run_modes_solve(struct arena *a, int64_t number) {
     struct brick_setup s;
     struct box_diagonal *diagonal;
-    struct operator M;
+    struct linear_operator M;
     brick_setup_create(a->device, (int)number, &s);
     ok(operator_create_diagonalization(a->device, &s.grid, &s.element, &diagonal, &M));
     struct vector b = {.device = a->device, .n = s.n, .data = put_random(a, s.n, 1)},

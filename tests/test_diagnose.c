@@ -47,16 +47,16 @@ static void pairs(int64_t n, struct mg_transfer *P) {
 }
 
 /* A solve that is wrong on purpose. */
-static void times_nan(const struct operator* A, const struct vector *x, struct vector *y) {
+static void times_nan(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     (void)A;
     vector_axpby(NAN, x, 0.0, y);
 }
-static void times_zero(const struct operator* A, const struct vector *x, struct vector *y) {
+static void times_zero(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     (void)A;
     (void)x;
     vector_fill(y, 0.0);
 }
-static void times_minus_one(const struct operator* A, const struct vector *x, struct vector *y) {
+static void times_minus_one(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     (void)A;
     vector_axpby(-1.0, x, 0.0, y);
 }
@@ -64,11 +64,11 @@ static void times_minus_one(const struct operator* A, const struct vector *x, st
 /* The operator that stands for the last level: the inverse of the Galerkin matrix, which is the chain again.
  */
 static facet_status coarse_solve(const struct device *device, int64_t n, enum fault fault,
-                                 struct operator* solve) {
+                                 struct linear_operator *solve) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     int64_t whole[2] = {0, n};
-    *solve = (struct operator){.n = n, .device = device};
+    *solve = (struct linear_operator){.n = n, .device = device};
     if (fault == COARSE_NAN || fault == COARSE_ZERO || fault == COARSE_SIGN) {
         solve->apply = fault == COARSE_NAN ? times_nan : fault == COARSE_ZERO ? times_zero : times_minus_one;
         return status;
@@ -86,9 +86,9 @@ done:
 /* Levels of 64, 32 and 16 points. The smoother of the second level may be made for a matrix four times
  * smaller. */
 static facet_status make(const char *fine, const char *coarse, int single, enum fault fault,
-                         struct operator* A, struct operator* M) {
+                         struct linear_operator *A, struct linear_operator *M) {
     facet_status status = FACET_OK;
-    struct operator own = {0}, D = {0}, S = {0}, scaled = {0}, last = {0};
+    struct linear_operator own = {0}, D = {0}, S = {0}, scaled = {0}, last = {0};
     struct smoother smoother = {0};
     struct mg_transfer P = {0};
     struct csr csr = {0};
@@ -112,9 +112,9 @@ static facet_status make(const char *fine, const char *coarse, int single, enum 
             TRY(operator_create_single(&D, &S));
             operator_destroy(&D);
             D = S;
-            S = (struct operator){0};
+            S = (struct linear_operator){0};
         }
-        const struct operator* borrowed = level == 0 && !rounded ? A : NULL;
+        const struct linear_operator *borrowed = level == 0 && !rounded ? A : NULL;
         TRY(smoother_create_chebyshev(wrong              ? &scaled
                                       : borrowed != NULL ? borrowed
                                                          : &own,
@@ -142,8 +142,8 @@ done:
     return status;
 }
 
-typedef facet_status solver(const struct operator* A, const struct operator* M, const struct vector *b,
-                            struct vector *x, const struct solve_control *control,
+typedef facet_status solver(const struct linear_operator *A, const struct linear_operator *M,
+                            const struct vector *b, struct vector *x, const struct solve_control *control,
                             struct solve_report *report);
 static solver *const solvers[] = {solve_multigrid, solve_cg, solve_fgmres};
 
@@ -156,7 +156,7 @@ static void expect(const struct solve_report *report, const char *const *texts) 
 
 static void run(solver *method, const char *fine, const char *coarse, int single, enum fault fault, int limit,
                 const char *const *texts) {
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct vector b = {0}, x = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-9, .max_iterations = limit, .flexible = 1};
@@ -210,7 +210,7 @@ static void a_stall_is_a_stall(void **state) {
     run(solve_multigrid, "cpu", "cpu", 0, SINGULAR, 500, stall);
     run(solve_multigrid, "cpu", "debug", 1, SINGULAR, 500, stall);
     for (int s = 1; s < 3; s++) {
-        struct operator A = {0}, M = {0};
+        struct linear_operator A = {0}, M = {0};
         const char *diagnosis = "";
         ok(make("cpu", "cpu", s - 1, SINGULAR, &A, &M));
         ok(multigrid_diagnose(operator_multigrid(&M), &diagnosis));
@@ -224,7 +224,7 @@ static void allocation_faults(void **state) {
     (void)state;
     static const enum fault faults[] = {NONE, SMOOTHER, COARSE_NAN};
     for (int f = 0; f < 3; f++) {
-        struct operator A = {0}, M = {0};
+        struct linear_operator A = {0}, M = {0};
         ok(make("debug", "cpu", 1, faults[f], &A, &M));
         int64_t before = live_blocks();
         for (int64_t k = 1;; k++) {

@@ -178,7 +178,7 @@ static void the_matrix_is_what_it_says(void **state) {
                              .conditions = {{.part = "xmax", .kind = way == 1 ? "natural" : "traction"},
                                             {.part = "ymax", .kind = way == 1 ? "fixed" : "x"}}};
             struct answer a;
-            struct operator K;
+            struct linear_operator K;
             struct vector x, y;
             body_solve(&b, &a);
             double *A = dense(&a, &n), *w = test_calloc((size_t)n, sizeof *w);

@@ -124,7 +124,7 @@ static void compare(const struct work *w) {
     int64_t n = space->n_free, n_all = space->n_all, *number = full_numbers(space), entries = 0;
     double *x = test_malloc((size_t)n * sizeof *x), *y = test_malloc((size_t)n * sizeof *y);
     uint32_t seed = 7;
-    struct operator A, S;
+    struct linear_operator A, S;
     struct vector in, out;
     struct csr csr;
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
@@ -132,7 +132,7 @@ static void compare(const struct work *w) {
     assert_int_equal(A.asymmetric, w->matrices.full);
     ok(operator_create_single(&A, &S));
     for (int single = 0; single < 2; single++) {
-        const struct operator* P = single ? &S : & A;
+        const struct linear_operator *P = single ? &S : &A;
         ok(vector_create_in(P->device, P->precision, n, &in));
         ok(vector_create_in(P->device, P->precision, n, &out));
         ok(vector_upload(&in, x));
@@ -241,7 +241,7 @@ static void full_matrices_are_solved_or_refused(void **state) {
     (void)state;
     struct work w = {.mesh = box("triangle", 4, 4, 0, 0)};
     uint8_t *flags = some_flags(w.mesh);
-    struct operator A, M;
+    struct linear_operator A, M;
     struct vector b, x, r;
     struct csr csr, diagonal;
     struct cholesky *factor = NULL;

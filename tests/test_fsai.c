@@ -136,7 +136,7 @@ static void the_first_pattern_is_that_of_the_matrix(void **state) {
 }
 
 /* y = M x on the host's numbers. */
-static void apply(const struct operator* M, const double *x, double *y) {
+static void apply(const struct linear_operator *M, const double *x, double *y) {
     struct vector in = {0}, out = {0};
     ok(solve_vector_like(M, &in));
     ok(solve_vector_like(M, &out));
@@ -156,7 +156,7 @@ static void the_full_pattern_is_exact(void **state) {
     for (int d = 0; d < 3; d++)
         for (int way = 0; way < 2; way++) {
             struct fsai_options options = {.fill = 1.0, .n_blocks = way ? 3 : 0, .block_offsets = blocks};
-            struct operator M, single, product;
+            struct linear_operator M, single, product;
             struct fsai_report report;
             double x[36], Ax[36], y[36];
             uint32_t seed = 8;
@@ -192,7 +192,7 @@ static void fills_are_reached_whatever_the_threads(void **state) {
                                        .n_blocks = space->n_free_faces,
                                        .block_offsets = space->free_offsets};
         struct mg_transfer G, again;
-        struct operator M;
+        struct linear_operator M;
         struct fsai_report report;
         base_set_threads(1);
         ok(fsai_factor(&A, &options, &G));
@@ -224,7 +224,7 @@ static double two_grid_rate(const struct solved *s, const struct csr *A, const s
     struct mg_transfer P;
     struct csr coarse;
     struct cholesky *cholesky;
-    struct operator product = {0}, M = {0}, S = {0}, last = {0}, B = {0};
+    struct linear_operator product = {0}, M = {0}, S = {0}, last = {0}, B = {0};
     struct smoother smoother;
     struct multigrid *mg;
     struct solve_report report = {0};
@@ -304,7 +304,7 @@ static void what_is_not_definite_is_named(void **state) {
     (void)state;
     static const double wrong[] = {-1.0, 0.0, NAN};
     struct csr A;
-    struct operator M;
+    struct linear_operator M;
     int64_t blocks[] = {0, 10, 20, 49}, before;
     for (int k = 0; k < 3; k++)
         for (int way = 0; way < 4; way++) {
@@ -332,7 +332,7 @@ static void allocation_faults(void **state) {
             int64_t before = live_blocks();
             base_set_threads(threads);
             for (int64_t k = 1;; k++) {
-                struct operator M = {0}, S = {0};
+                struct linear_operator M = {0}, S = {0};
                 base_memory_fail_at(k);
                 facet_status status = operator_create_fsai(find("cpu"), &A, &options, &M, NULL);
                 if (status == FACET_OK) status = operator_create_single(&M, &S);

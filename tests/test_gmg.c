@@ -65,10 +65,10 @@ static void transfer_apply(const struct mg_transfer *P, const double *x, double 
 }
 
 /* P'K P x from K against the coarse matrices, for a random x. */
-static void check_inherited(const struct trace_space *fine, const struct operator* K,
+static void check_inherited(const struct trace_space *fine, const struct linear_operator *K,
                             const struct mg_transfer *P, const struct trace_space *coarse,
                             const struct trace_matrices *matrices) {
-    struct operator C = {0};
+    struct linear_operator C = {0};
     int64_t n = fine->n_free, nc = coarse->n_free;
     double *x = calloc((size_t)(2 * nc + 2 * n), sizeof *x), *Cx = x + nc, *Px = Cx + nc, *KPx = Px + n;
     double *left = calloc((size_t)nc, sizeof *left), size = 0.0;
@@ -100,7 +100,7 @@ static void check_all_levels(const struct made *m) {
     assert_true(m->hierarchy.n >= 2);
     for (int i = 0; i < m->hierarchy.n && i < 8; i++) {
         struct mg_transfer P = {0};
-        struct operator K = {0};
+        struct linear_operator K = {0};
         ok(trace_nested_space(fine, &m->hierarchy.nestings[i], &spaces[i]));
         ok(trace_nested_create(fine, matrices, &m->hierarchy.nestings[i], &spaces[i], matrices->device, &P,
                                &all[i], NULL));
@@ -172,7 +172,7 @@ static void inner_faces_are_the_complement(void **state) {
         struct made m;
         struct trace_space coarse = {0};
         struct mg_transfer P = {0};
-        struct operator B = {0};
+        struct linear_operator B = {0};
         struct setup setup = {.degree = 2, .source = "0"};
         setup.conditions[0] = (struct condition){"rest", "neumann", "0", NULL};
         make(&setup, bent(k, k < 2 ? 3 : 2, 1), &m);
@@ -238,7 +238,7 @@ static void extensions_reproduce_constants(void **state) {
 /* ------------------------------------------------------------------------------------------ cycles */
 
 /* (x, M y) = (M x, y), (x, M x) > 0; and the error after a cycle, e - M K e, has less energy than before. */
-static void check_cycle(const struct operator* A, const struct operator* M) {
+static void check_cycle(const struct linear_operator *A, const struct linear_operator *M) {
     uint32_t seed = 5;
     int64_t n = M->n;
     double *x = malloc((size_t)n * 6 * sizeof *x), *y = x + n, *Mx = y + n, *My = Mx + n, *Ax = My + n,
@@ -264,7 +264,7 @@ static void check_cycle(const struct operator* A, const struct operator* M) {
 static int count(const struct made *m, const struct gmg_options *options, int check) {
     struct facet_solver *v = m->solver;
     struct multigrid *mg;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct solve_report report = {0};
     ok(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m->hierarchy, options, &mg));
     struct solve_control control = {
@@ -488,7 +488,7 @@ static void approximate_inverses_smooth(void **state) {
             struct facet_solver *v = m.solver;
             struct gmg_options options;
             struct multigrid *mg = NULL;
-            struct operator M = {0};
+            struct linear_operator M = {0};
             struct solve_report report = {0};
             struct solve_control control = {.rtol = 1e-13, .max_iterations = 30};
             options = (struct gmg_options){0};

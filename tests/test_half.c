@@ -50,7 +50,7 @@ struct example {
     struct setup setup;
     struct solved s;
     struct trace_space space;
-    struct operator A, S;
+    struct linear_operator A, S;
 };
 
 static void make(const char *device, int k, int n, int degree, double stretch, struct example *e) {
@@ -152,7 +152,7 @@ static void stretched_cells_stay_in_single_precision(void **state) {
 static void other_operators_are_left_alone(void **state) {
     (void)state;
     struct example e;
-    struct operator single = {0}, S = {.n = 7};
+    struct linear_operator single = {0}, S = {.n = 7};
     make("ref", 0, 2, 2, 1.0, &e);
     const struct trace_matrices *matrices = &e.s.solver->hdg->matrices;
     ok(operator_create_single(&e.A, &single));

@@ -16,7 +16,7 @@ struct example {
     struct body body;
     struct answer answer;
     struct trace_space space; /* nothing is eliminated */
-    struct operator A, S;
+    struct linear_operator A, S;
 };
 
 /* The body is there. */
@@ -188,7 +188,7 @@ static void rollers_hold_few_cells(void **state) {
 }
 
 /* The energy of a face that slides along one of its edges: no flux, so that it does not know lambda. */
-static double sliding_energy(const struct example *e, const struct operator* A, int32_t f, double *x,
+static double sliding_energy(const struct example *e, const struct linear_operator *A, int32_t f, double *x,
                              double *y) {
     const struct facet_mesh *mesh = e->body.mesh;
     int32_t vertices[SHAPE_MAX_FACE_VERTICES], cell = mesh->face_cells[2 * (int64_t)f];
@@ -244,7 +244,7 @@ static void others_stay_in_single_precision(void **state) {
     unmake(&e);
     make("ref", 2, 1, 2, 0, NULL, &e); /* a cell that holds a component */
     uint8_t *loose = e.answer.hdg->matrices.loose[0];
-    struct operator S = {0};
+    struct linear_operator S = {0};
     for (int c = 0; c < e.body.mesh->n_cells; c += 2) loose[c] &= (uint8_t)~2;
     ok(trace_operator_halve(&e.space, &e.answer.hdg->matrices, &e.A, &S));
     assert_null(S.apply); /* where so many do, all are in single precision */

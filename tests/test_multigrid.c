@@ -44,9 +44,9 @@ static void chain_transfer(int64_t n_coarse, struct mg_transfer *P) {
 
 /* Levels of chains from the device `fine` to `coarse`; the matrix of the finest one stays in *A. */
 static facet_status chain_multigrid(const struct device *fine, const struct device *coarse, int n_levels,
-                                    int single, struct operator* A, struct multigrid **mg) {
+                                    int single, struct linear_operator *A, struct multigrid **mg) {
     facet_status status = FACET_OK;
-    struct operator own = {0}, twin = {0}, D = {0}, last = {0};
+    struct linear_operator own = {0}, twin = {0}, D = {0}, last = {0};
     struct smoother smoother = {0};
     struct mg_transfer P = {0};
     struct csr csr = {0};
@@ -73,9 +73,9 @@ static facet_status chain_multigrid(const struct device *fine, const struct devi
             TRY(operator_create_single(l == n_levels ? A : &own, &twin));
             operator_destroy(&own);
             own = twin;
-            twin = (struct operator){0};
+            twin = (struct linear_operator){0};
         }
-        const struct operator* borrowed = l == n_levels && !single ? A : NULL;
+        const struct linear_operator *borrowed = l == n_levels && !single ? A : NULL;
         TRY(smoother_create_chebyshev(borrowed != NULL ? borrowed : &own, &D, POLYNOMIAL_FOURTH, 1.0, 2,
                                       &smoother));
         TRY(multigrid_append(*mg, "chain", borrowed, borrowed != NULL ? NULL : &own, &smoother));
@@ -104,7 +104,7 @@ static void cycles_are_symmetric_and_converge_alike_on_all_sizes(void **state) {
     for (int c = 0; c < 4; c++) {
         double rates[2];
         for (int size = 0; size < 2; size++) {
-            struct operator A = {0}, M = {0};
+            struct linear_operator A = {0}, M = {0};
             struct multigrid *mg;
             struct vector b = {0}, x = {0};
             struct solve_report report = {0};
@@ -140,7 +140,7 @@ static void cycles_are_symmetric_and_converge_alike_on_all_sizes(void **state) {
 /* One V-cycle of two levels, written out with dense loops. */
 static void a_cycle_is_what_it_says(void **state) {
     (void)state;
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct multigrid *mg;
     struct csr fine, coarse;
     struct mg_transfer P;
@@ -211,7 +211,7 @@ static void levels_live_on_other_devices_and_in_single_precision(void **state) {
     noise(&seed, 127, f);
     for (int k = -1; k < 3; k++)
         for (int single = 0; single < 2; single++) {
-            struct operator A = {0}, M = {0};
+            struct linear_operator A = {0}, M = {0};
             struct multigrid *mg;
             ok(chain_multigrid(find(k < 0 ? "ref" : devices[k][0]), find(k < 0 ? "ref" : devices[k][1]), 6,
                                single, &A, &mg));
@@ -230,7 +230,7 @@ static void wrong_lists_are_refused(void **state) {
     struct multigrid *mg;
     struct mg_transfer P;
     struct csr csr;
-    struct operator A = {0}, last = {0};
+    struct linear_operator A = {0}, last = {0};
     struct smoother smoother = {0};
     int64_t whole[2] = {0, 7};
     chain_matrix(7, &csr);

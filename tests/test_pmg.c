@@ -115,7 +115,7 @@ struct shared {
 static void make_shared(const struct trace_space *space, double *const *locals, int n_threads,
                         struct shared *s) {
     const struct device *device = find("cpu");
-    struct operator P = {0}, R = {0};
+    struct linear_operator P = {0}, R = {0};
     struct vector coarse = {0}, fine = {0};
     base_set_threads(n_threads);
     ok(trace_continuous_nodes(space, TRACE_ROWS, NULL, &s->nodes));
@@ -247,7 +247,7 @@ static int count_within(double symmetry, const struct solved *s, const struct pm
                         int64_t *held) {
     struct facet_solver *v = s->solver;
     struct multigrid *mg;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct solve_report report = {0};
     struct base_memory before, after;
     base_memory_read(&before);

@@ -104,7 +104,7 @@ static void every_face_has_its_normal(void **state) {
 struct example {
     struct body body;
     struct answer answer;
-    struct operator A;
+    struct linear_operator A;
 };
 
 /* Held at xmin, or on rollers at ymin as well. */
@@ -158,7 +158,7 @@ static void choose(struct example *e, int incompressible, struct pmg_options *op
 /* last: the name of the last level, if it is what was expected to be factored. */
 static int iterations(struct example *e, const struct pmg_options *options, char *last) {
     struct multigrid *mg = NULL;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     struct vector b, x;
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-10, .max_iterations = 2000};

@@ -110,7 +110,7 @@ static void conversions_survive_allocation_faults(void **state) {
 /* ------------------------------------------------------------------------------------------ operators */
 
 /* |S x - A x| <= 1e-6 |A x|, S in single precision. */
-static void check_same(const struct operator* A, const struct operator* S) {
+static void check_same(const struct linear_operator *A, const struct linear_operator *S) {
     struct vector x, y, xs, ys, z;
     double *host = test_malloc(((size_t)A->n + 1) * sizeof *host);
     uint32_t seed = 5;
@@ -137,8 +137,8 @@ static void check_same(const struct operator* A, const struct operator* S) {
     test_free(host);
 }
 
-static void check_single(const struct operator* A) {
-    struct operator S, twice;
+static void check_single(const struct linear_operator *A) {
+    struct linear_operator S, twice;
     ok(operator_create_single(A, &S));
     check_same(A, &S);
     refused(operator_create_single(&S, &twice), FACET_ERROR_INPUT, A->name);
@@ -172,7 +172,7 @@ static void matrices_and_their_preconditioners(void **state) {
     for (int d = 0; d < 3; d++)
         for (int s = 0; s < 4; s++) {
             struct csr csr;
-            struct operator A;
+            struct linear_operator A;
             int64_t n = sizes[s], n_blocks = (n + 2) / 3,
                     *blocks = test_malloc((size_t)(n + 2) * sizeof *blocks);
             for (int64_t b = 0; b <= n_blocks; b++) blocks[b] = 3 * b < n ? 3 * b : n;
@@ -197,7 +197,7 @@ static void an_empty_matrix_has_rows(void **state) {
     (void)state;
     int64_t offsets[4] = {0};
     struct csr csr = {.n = 3, .offsets = offsets};
-    struct operator A, S;
+    struct linear_operator A, S;
     struct vector x, y;
     ok(operator_create_csr(find("debug"), &csr, &A));
     ok(operator_create_single(&A, &S));
@@ -251,7 +251,7 @@ static void trace_unmake(struct trace *t) {
 
 static void check_trace(const char *name, const char *shape, int n, int degree) {
     struct trace t;
-    struct operator A, S;
+    struct linear_operator A, S;
     trace_make(find(name), shape, n, degree, &t);
     ok(trace_operator_create(&t.space, &t.matrices, &A));
     check_single(&A);
@@ -281,7 +281,7 @@ static void trace_products(void **state) {
 static void single_operators_stand_alone(void **state) {
     (void)state;
     struct trace t;
-    struct operator A, S;
+    struct linear_operator A, S;
     struct vector x, y;
     trace_make(find("debug"), "triangle", 4, 2, &t);
     ok(trace_operator_create(&t.space, &t.matrices, &A));
@@ -302,15 +302,15 @@ static void single_operators_stand_alone(void **state) {
 
 static void refusals_name_the_operator(void **state) {
     (void)state;
-    struct operator A = {.n = 1}, S;
+    struct linear_operator A = {.n = 1}, S;
     refused(operator_create_single(&A, &S), FACET_ERROR_INPUT, "no single precision");
     A.name = "the operator of this test";
     refused(operator_create_single(&A, &S), FACET_ERROR_INPUT, "of this test");
 }
 
-static void check_faults(const struct operator* A) {
+static void check_faults(const struct linear_operator *A) {
     facet_status status = FACET_ERROR_MACHINE;
-    struct operator S;
+    struct linear_operator S;
     int64_t before = live_blocks();
     for (int k = 1; status != FACET_OK; k++) {
         base_memory_fail_at(k);
@@ -331,7 +331,7 @@ static void operators_survive_allocation_faults(void **state) {
     for (int d = 0; d < 3; d++) {
         struct trace t;
         struct csr csr;
-        struct operator A[4];
+        struct linear_operator A[4];
         random_csr(9, &csr);
         trace_make(find(names[d]), "quad", 3, 2, &t);
         ok(operator_create_csr(find(names[d]), &csr, &A[0]));

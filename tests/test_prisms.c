@@ -211,7 +211,7 @@ static void products_agree(void **state) {
     solve(&setup, &s);
     const struct hdg *h = s.solver->hdg;
     int64_t n = h->trace.n_free;
-    struct operator A[3] = {{0}};
+    struct linear_operator A[3] = {{0}};
     struct csr csr;
     double *x = test_calloc((size_t)n, sizeof *x), *y[3];
     uint32_t seed = 9;

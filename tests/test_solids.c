@@ -153,7 +153,7 @@ static void products_of_high_degree(void **state) {
     double *x = calloc((size_t)n, sizeof *x), *y[2];
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
     for (int form = 0; form < 2; form++) {
-        struct operator A;
+        struct linear_operator A;
         struct vector in, out;
         y[form] = calloc((size_t)n, sizeof *y[form]);
         ok(product_create(&space, &matrices, form ? PRODUCT_CSR : PRODUCT_CELLS, &A));

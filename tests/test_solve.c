@@ -58,7 +58,7 @@ struct system {
     double *dense, *exact, *rhs, *found;
     int64_t offsets[MAX_BLOCKS + 1];
     struct csr csr;
-    struct operator A;
+    struct linear_operator A;
     struct vector b, x, kernel;
     struct solve_control control;
     struct solve_report report;
@@ -145,7 +145,7 @@ static void cg_solves_with_every_preconditioner(void **state) {
     int64_t before = live_blocks();
     for (int kind = 0; kind < 3; kind++) {
         struct system s;
-        struct operator M = {0};
+        struct linear_operator M = {0};
         chain_system(&s, 30, 4, 0.1, 0);
         if (kind == 1) ok(operator_create_jacobi(device(), &s.csr, &M));
         if (kind == 2) ok(operator_create_block_jacobi(device(), &s.csr, 30, s.offsets, &M));
@@ -176,7 +176,7 @@ static void cg_takes_as_many_steps_as_there_are_eigenvalues(void **state) {
 static void jacobi_and_blocks_are_inverses(void **state) {
     (void)state;
     struct system s;
-    struct operator J, B;
+    struct linear_operator J, B;
     chain_system(&s, 9, 5, 0.5, 0);
     ok(operator_create_jacobi(device(), &s.csr, &J));
     ok(operator_create_block_jacobi(device(), &s.csr, 9, s.offsets, &B));
@@ -198,7 +198,7 @@ static void jacobi_and_blocks_are_inverses(void **state) {
 static void preconditioners_want_positive_blocks(void **state) {
     (void)state;
     struct system s = {.dense = test_calloc(36, sizeof(double))};
-    struct operator M = {0};
+    struct linear_operator M = {0};
     int64_t before;
     for (int i = 0; i < 6; i++) s.dense[i * 7] = 1;
     s.dense[3 * 6 + 2] = s.dense[2 * 6 + 3] = 2; /* the block of 2 and 3 is indefinite, its diagonal is not */
@@ -283,7 +283,7 @@ static void a_singular_system_is_solved_beside_its_kernel(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
         struct system s;
-        struct operator M = {0};
+        struct linear_operator M = {0};
         chain_system(&s, 20, 4, 0.0, 1);
         use_constant_kernel(&s);
         s.control.rtol = 1e-11;
@@ -316,7 +316,7 @@ static void a_direct_solve_judges_itself(void **state) {
     (void)state;
     for (int coupled = 0; coupled < 2; coupled++) {
         struct system s;
-        struct operator M = {0};
+        struct linear_operator M = {0};
         int n_blocks = coupled ? 12 : 1;
         chain_system(&s, n_blocks, 3, 0.3, 0);
         ok(operator_create_block_jacobi(device(), &s.csr, s.n_blocks, s.offsets, &M));
@@ -468,7 +468,7 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state) {
 static facet_status everything(struct system *s) {
     facet_status status = FACET_OK;
     struct solve_history h = {0};
-    struct operator A = {0}, J = {0}, B = {0};
+    struct linear_operator A = {0}, J = {0}, B = {0};
     struct cholesky *c = NULL;
     double bytes;
     TRY(operator_create_csr(device(), &s->csr, &A));

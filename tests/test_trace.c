@@ -280,7 +280,7 @@ static void assembly(const struct work *w, const struct sums *s) {
 /* y = K x in one form. */
 static void multiply(const struct trace_space *space, const struct trace_matrices *matrices,
                      enum product_form form, const double *from, double *to) {
-    struct operator A;
+    struct linear_operator A;
     struct vector x, y;
     ok(product_create(space, matrices, form, &A));
     assert_int_equal(A.n, space->n_free);
@@ -417,7 +417,7 @@ static facet_status everything(const struct work *w, enum product_form form) {
     struct trace_space space = {0};
     struct trace_matrices matrices = {0};
     struct csr csr = {0}, diagonal = {0};
-    struct operator A = {0};
+    struct linear_operator A = {0};
     double lift[256];
     TRY(trace_space_create(w->mesh, 1, 1, w->flags, &space));
     TRY(trace_matrices_create(w->matrices.device, &space, 0, &matrices));

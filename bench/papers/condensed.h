@@ -85,7 +85,7 @@ enum box_condensed_form { BOX_CCG_MM, BOX_CCG_TP, BOX_CCG_TPT, BOX_CCG_PARITY };
  * the device's memory must be the host's. */
 facet_status box_condensed_operator(const struct box_condensed *h, const struct device *device,
                                     enum box_condensed_form form, enum box_condensed_unknowns basis,
-                                    struct operator* A);
+                                    struct linear_operator *A);
 enum box_condensed_unknowns box_condensed_basis(enum box_condensed_form form,
                                                 enum box_condensed_unknowns wanted);
 /* Floating-point operations of one application. */
@@ -99,7 +99,7 @@ facet_status box_condensed_lift(const struct box_condensed *h, const double *x, 
  * with the bi- or trilinear functions of the vertices, for iterations that do not grow with the box. */
 enum box_condensed_preconditioner { BOX_CCG_DIAGONAL, BOX_CCG_BLOCK, BOX_CCG_TRANSFORMED, BOX_CCG_TWO_LEVEL };
 facet_status box_condensed_preconditioner(const struct box_condensed *h, const struct device *device,
-                                          enum box_condensed_preconditioner which, struct operator* M);
+                                          enum box_condensed_preconditioner which, struct linear_operator *M);
 /* The diagonal of K on modes, 0 on Dirichlet entities. */
 facet_status box_condensed_diagonal(const struct box_condensed *h, double *diagonal);
 

@@ -46,7 +46,7 @@ static void destroy(struct condensed_operator *o) {
     base_free(&o->batches);
     base_free(&o);
 }
-static void free_operator(struct operator* A) {
+static void free_operator(struct linear_operator *A) {
     destroy(A->data);
 }
 
@@ -196,7 +196,7 @@ static void apply_batches(const struct condensed_operator *o, const double *x) {
     }
 }
 
-static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     const struct condensed_operator *o = A->data;
     if (o->batches != NULL)
         apply_batches(o, x->data);
@@ -206,11 +206,11 @@ static void apply(const struct operator* A, const struct vector *x, struct vecto
 }
 
 static facet_status create(const struct box_condensed *h, enum box_condensed_form form,
-                           enum box_condensed_unknowns basis, struct condensed_operator **operator) {
+                           enum box_condensed_unknowns basis, struct condensed_operator **result) {
     facet_status status = FACET_OK;
     struct condensed_operator *o;
-    TRY(CALLOC(*operator, 1));
-    o = *operator;
+    TRY(CALLOC(*result, 1));
+    o = *result;
     o->h = h;
     o->form = form;
     o->n_threads = base_threads_for(h->grid.n_cells * h->n_local);
@@ -235,30 +235,30 @@ static facet_status create(const struct box_condensed *h, enum box_condensed_for
             condensed_parity_diagonal(h, kind, o->diagonal + kind * h->n_local);
     }
 done:
-    if (status != FACET_OK && *operator!= NULL) {
-        destroy(*operator);
-        *operator= NULL;
+    if (status != FACET_OK && *result != NULL) {
+        destroy(*result);
+        *result = NULL;
     }
     return status;
 }
 
 facet_status box_condensed_operator(const struct box_condensed *h, const struct device *device,
                                     enum box_condensed_form form, enum box_condensed_unknowns basis,
-                                    struct operator* A) {
+                                    struct linear_operator *A) {
     static const char *const names[] = {"CCG-MM", "CCG-TP", "CCG-TPT", "CCG by parity"};
     facet_status status = FACET_OK;
     struct condensed_operator *o = NULL;
-    *A = (struct operator){0};
+    *A = (struct linear_operator){0};
     if (!device_is_host(device))
         FAIL(FACET_ERROR_INPUT, "the condensed operator of a box runs on the host, not on '%s'",
              device_name(device));
     TRY(create(h, form, basis, &o));
-    *A = (struct operator){.n = h->n_trace,
-                           .device = device,
-                           .apply = apply,
-                           .free = free_operator,
-                           .data = o,
-                           .name = names[form]};
+    *A = (struct linear_operator){.n = h->n_trace,
+                                  .device = device,
+                                  .apply = apply,
+                                  .free = free_operator,
+                                  .data = o,
+                                  .name = names[form]};
 done:
     return status;
 }

@@ -21,7 +21,7 @@ struct condensed_coarse {
     double *moments[BOX_MAX_MASKS]; /* n_entities x 2^|T|: of a residual with the corners of an entity */
     int64_t n;
     struct vector b, x;
-    struct operator solve;
+    struct linear_operator solve;
 };
 
 void condensed_coarse_destroy(struct condensed_coarse **coarse) {

@@ -85,7 +85,7 @@ static void destroy(struct precondition *p) {
     condensed_coarse_destroy(&p->coarse);
     base_free(&p);
 }
-static void free_operator(struct operator* M) {
+static void free_operator(struct linear_operator *M) {
     destroy(M->data);
 }
 
@@ -110,7 +110,7 @@ static void apply_blocks(const struct precondition *p, const double *x, double *
     }
 }
 
-static void apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     struct precondition *p = M->data;
     if (p->which == BOX_CCG_BLOCK) {
         apply_blocks(p, x->data, y->data);
@@ -140,11 +140,12 @@ done:
 }
 
 facet_status box_condensed_preconditioner(const struct box_condensed *h, const struct device *device,
-                                          enum box_condensed_preconditioner which, struct operator* M) {
+                                          enum box_condensed_preconditioner which,
+                                          struct linear_operator *M) {
     static const char *const names[] = {"diagonal", "blocks", "diagonal in modes", "modes and vertices"};
     facet_status status = FACET_OK;
     struct precondition *p = NULL;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     if (!device_is_host(device))
         FAIL(FACET_ERROR_INPUT, "the condensed method of a box runs on the host, not on '%s'",
              device_name(device));
@@ -164,12 +165,12 @@ facet_status box_condensed_preconditioner(const struct box_condensed *h, const s
         if (h->n_trace == h->n_entities[0]) /* the vertices are all there is */
             memset(p->inverse, 0, (size_t)h->n_trace * sizeof *p->inverse);
     }
-    *M = (struct operator){.n = h->n_trace,
-                           .device = device,
-                           .apply = apply,
-                           .free = free_operator,
-                           .data = p,
-                           .name = names[which]};
+    *M = (struct linear_operator){.n = h->n_trace,
+                                  .device = device,
+                                  .apply = apply,
+                                  .free = free_operator,
+                                  .data = p,
+                                  .name = names[which]};
 done:
     if (status != FACET_OK && p != NULL) destroy(p);
     return status;

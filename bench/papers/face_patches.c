@@ -121,7 +121,7 @@ static facet_status invert_patches(const struct trace_space *space, const struct
 static facet_status class_operator(const struct device *device, const struct trace_space *space,
                                    const struct block_rows *rows, const struct patch_set *set,
                                    const struct patch_class *c, const int64_t *list, const double *weight,
-                                   struct operator* A) {
+                                   struct linear_operator *A) {
     facet_status status = FACET_OK;
     const int lanes = device_lanes(device);
     int64_t n = (int64_t)c->n_faces * c->m, n_batches = (c->count + lanes - 1) / lanes;
@@ -164,17 +164,17 @@ static facet_status find_weights(const struct trace_space *space, const struct p
 }
 
 facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                     enum trace_patch kind, struct operator* D) {
+                                     enum trace_patch kind, struct linear_operator *D) {
     facet_status status = FACET_OK;
     struct patch_set set = {0};
     struct block_rows rows = {0};
     struct patch_class *classes = NULL;
-    struct operator* parts = NULL;
+    struct linear_operator *parts = NULL;
     int32_t *of = NULL;
     int64_t *list = NULL;
     double *weight = NULL;
     int n_classes = 0;
-    *D = (struct operator){0};
+    *D = (struct linear_operator){0};
     TRY(patch_set_create(space, kind, &set));
     TRY(block_rows_create(space, matrices, &rows));
     TRY(find_weights(space, &set, &weight));
@@ -232,14 +232,14 @@ static void sweep_run(const struct sweep *s, int backward, const struct vector *
             face_sweep(&s->plan, backward, f->numbers, x->numbers, s->scratch);
 }
 
-static void sweep_smooth(const struct smoother *s, const struct operator* A, const struct vector *f,
+static void sweep_smooth(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
                          int from_zero, struct vector *x) {
     (void)A;
     if (from_zero) vector_fill(x, 0.0);
     sweep_run(s->data, 0, f, x);
 }
 
-static void sweep_post(const struct smoother *s, const struct operator* A, const struct vector *f,
+static void sweep_post(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
                        struct vector *x) {
     (void)A;
     sweep_run(s->data, 1, f, x);

@@ -14,7 +14,7 @@ enum trace_patch { TRACE_PATCH_CELL, TRACE_PATCH_VERTEX, TRACE_PATCH_EDGE };
 /* Additive: D = sum of R' W^1/2 K_pp^-1 W^1/2 R, W one over the number of patches of a face: symmetric
  * positive definite, for smoother_create_chebyshev. */
 facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                     enum trace_patch kind, struct operator* D);
+                                     enum trace_patch kind, struct linear_operator *D);
 /* Multiplicative: `steps` sweeps over all patches in the order of their colours before, and in the reverse
  * order after the coarse correction, so that a cycle is symmetric. Patches of one colour share no cell. K is
  * copied by rows of faces, so the matrices may go: with t patches of n unknowns around a face of m that is 7

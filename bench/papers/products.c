@@ -12,10 +12,10 @@ struct paper_product {
     int width;
     int32_t *columns;
     double *values;
-    struct operator csr;
+    struct linear_operator csr;
 };
 
-static void product_free(struct operator* A) {
+static void product_free(struct linear_operator *A) {
     struct paper_product *p = A->data;
     if (p == NULL) return;
     const void *plan[] = {p->facets.first, p->facets.panel_first, p->facets.columns,
@@ -30,7 +30,7 @@ static void product_free(struct operator* A) {
     base_free(&A->data);
 }
 
-static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void product_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     const struct paper_product *p = A->data;
     if (p->form == PRODUCT_FACETS)
         facet_product(&p->facets, x->data, y->data);
@@ -40,7 +40,7 @@ static void product_apply(const struct operator* A, const struct vector *x, stru
         operator_apply(&p->csr, x, y);
 }
 
-double product_bytes(const struct operator* A) {
+double product_bytes(const struct linear_operator *A) {
     if (A->apply != product_apply) return trace_operator_bytes(A);
     return ((const struct paper_product *)A->data)->bytes;
 }
@@ -179,16 +179,16 @@ done:
 }
 
 facet_status product_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                            enum product_form form, struct operator* A) {
+                            enum product_form form, struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct paper_product *p = NULL;
     struct csr csr = {0};
     if (form == PRODUCT_CELLS) return trace_operator_create(space, matrices, A);
-    *A = (struct operator){.n = space->n_free,
-                           .device = matrices->device,
-                           .apply = product_apply,
-                           .free = product_free,
-                           .name = "a paper's trace product"};
+    *A = (struct linear_operator){.n = space->n_free,
+                                  .device = matrices->device,
+                                  .apply = product_apply,
+                                  .free = product_free,
+                                  .name = "a paper's trace product"};
     if (!device_is_host(matrices->device) && form != PRODUCT_CSR)
         FAIL(FACET_ERROR_INPUT, "the papers' products run on the host only");
     TRY(CALLOC(p, 1));

@@ -12,7 +12,7 @@ enum product_form {
 };
 /* PRODUCT_CELLS refers to the matrices, which must outlive it; the other forms copy what they need. */
 facet_status product_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                            enum product_form form, struct operator* A);
+                            enum product_form form, struct linear_operator *A);
 /* The trace matrix by faces. Row block r (a face) sums its panels; panel p couples it with the unknowns
  * columns[p] .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r +=
  * panel' x. */
@@ -32,6 +32,6 @@ void facet_product(const struct facet_plan *plan, const double *x, double *y);
 void ell_product(int64_t n_rows, int width, const int32_t *columns, const double *values, const double *x,
                  double *y);
 /* Bytes of matrix data one product must read. */
-double product_bytes(const struct operator* A);
+double product_bytes(const struct linear_operator *A);
 
 #endif

@@ -39,12 +39,12 @@ facet_status smoother_create_box_stars(struct box_stars **stars, struct smoother
 
 /* The product K x itself, in plain modes on a host device; h is borrowed. */
 facet_status operator_create_box_plain(const struct device *device, const struct boxhdg *h,
-                                       struct operator* A);
+                                       struct linear_operator *A);
 
 /* The complete preconditioner: forward stars, the coarse space of vertices solved by Cholesky or algebraic
  * multigrid, backward stars. Symmetric, over plain modes in double precision on a host device; single: what
  * it does inside is in single precision. h is borrowed. */
 facet_status box_two_level_create(const struct device *device, const struct boxhdg *h, int single,
-                                  struct operator* M);
+                                  struct linear_operator *M);
 
 #endif

@@ -274,23 +274,23 @@ static void apply_layers(const struct box_straight *s, enum box_algorithm algori
     }
 }
 
-static void tp_apply(const struct operator* K, const struct vector *x, struct vector *y) {
+static void tp_apply(const struct linear_operator *K, const struct vector *x, struct vector *y) {
     apply_layers(K->data, BOX_TP, x->data, y->data);
 }
-static void tpt_apply(const struct operator* K, const struct vector *x, struct vector *y) {
+static void tpt_apply(const struct linear_operator *K, const struct vector *x, struct vector *y) {
     apply_layers(K->data, BOX_TPT, x->data, y->data);
 }
 
 facet_status box_straight_operator(const struct device *device, struct box_straight *s,
-                                   enum box_algorithm algorithm, struct operator* K) {
+                                   enum box_algorithm algorithm, struct linear_operator *K) {
     if (!device_is_host(device))
         return base_fail(FACET_ERROR_INPUT, "the operators tp and tpt run on the host, not on the device %s",
                          device_name(device));
-    *K = (struct operator){.n = s->h->n_trace,
-                           .device = device,
-                           .apply = algorithm == BOX_TP ? tp_apply : tpt_apply,
-                           .data = s,
-                           .name = algorithm == BOX_TP ? "HDG-TP" : "HDG-TPT"};
+    *K = (struct linear_operator){.n = s->h->n_trace,
+                                  .device = device,
+                                  .apply = algorithm == BOX_TP ? tp_apply : tpt_apply,
+                                  .data = s,
+                                  .name = algorithm == BOX_TP ? "HDG-TP" : "HDG-TPT"};
     return FACET_OK;
 }
 

@@ -30,10 +30,10 @@ void box_straight_destroy(struct box_straight **straight);
 /* Operators on vectors of a device whose memory the host can read; `straight` must live longer. What
  * is made from one `straight` shares its work arrays: one thread at a time. */
 facet_status box_straight_operator(const struct device *device, struct box_straight *straight,
-                                   enum box_algorithm algorithm, struct operator* K);
+                                   enum box_algorithm algorithm, struct linear_operator *K);
 facet_status box_straight_preconditioner(const struct device *device, struct box_straight *straight,
                                          enum box_algorithm algorithm, enum box_condition condition,
-                                         struct operator* M);
+                                         struct linear_operator *M);
 /* Floating-point operations of one application to all cells (faces), counted loop by loop. */
 double box_straight_flops(const struct box_straight *straight, enum box_algorithm algorithm);
 double box_straight_preconditioner_flops(const struct box_straight *straight, enum box_algorithm algorithm,

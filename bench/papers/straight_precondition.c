@@ -73,21 +73,21 @@ void box_straight_to_nodes(const struct box_straight *s, enum box_quantity quant
 
 /* ------------------------------------------------------------------------------------- preconditioners */
 
-static void block_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void block_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     const struct box_straight *s = M->data;
     turn_faces(s, TURN_ST, s->block, TURN_S, x->data, y->data);
 }
 
-static void trans_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void trans_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     const struct box_straight *s = M->data;
     device_multiply(M->device, F64, M->n, s->block, x->data, y->data);
 }
 
-static void diagonal_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void diagonal_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     device_multiply(M->device, F64, M->n, M->data, x->data, y->data);
 }
 
-static void diagonal_free(struct operator* M) {
+static void diagonal_free(struct linear_operator *M) {
     base_free(&M->data);
 }
 
@@ -120,14 +120,14 @@ done:
 
 facet_status box_straight_preconditioner(const struct device *device, struct box_straight *s,
                                          enum box_algorithm algorithm, enum box_condition condition,
-                                         struct operator* M) {
+                                         struct linear_operator *M) {
     facet_status status = FACET_OK;
     double *diagonal = NULL;
     if (!device_is_host(device))
         return base_fail(FACET_ERROR_INPUT,
                          "the preconditioners of tp and tpt run on the host, not on the device %s",
                          device_name(device));
-    *M = (struct operator){.n = s->h->n_trace, .device = device, .data = s};
+    *M = (struct linear_operator){.n = s->h->n_trace, .device = device, .data = s};
     if (algorithm == BOX_TPT) {
         M->apply = trans_apply;
         M->name = "HDG-trans";

@@ -17,7 +17,7 @@ struct star_smoother {
     void *r; /* n_trace, of the precision of the stars */
 };
 
-static void stars_smooth(const struct smoother *sm, const struct operator* A, const struct vector *f,
+static void stars_smooth(const struct smoother *sm, const struct linear_operator *A, const struct vector *f,
                          int from_zero, struct vector *x) {
     const struct star_smoother *s = sm->data;
     size_t n = (size_t)f->n;
@@ -65,27 +65,27 @@ done:
 
 /* ------------------------------------------------------------------------------------ the product */
 
-static void plain_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void plain_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     memset(y->data, 0, (size_t)A->n * sizeof *y->data);
     box_stars_subtract(A->data, x->data, y->data);
     for (int64_t i = 0; i < A->n; i++) y->data[i] = -y->data[i];
 }
 
-static void plain_free(struct operator* A) {
+static void plain_free(struct linear_operator *A) {
     struct box_stars *stars = A->data;
     box_stars_destroy(&stars);
     A->data = NULL;
 }
 
 facet_status operator_create_box_plain(const struct device *device, const struct boxhdg *h,
-                                       struct operator* A) {
+                                       struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct box_stars *stars = NULL;
-    *A = (struct operator){.n = h->n_trace,
-                           .device = device,
-                           .apply = plain_apply,
-                           .free = plain_free,
-                           .name = "the product on a box in plain modes"};
+    *A = (struct linear_operator){.n = h->n_trace,
+                                  .device = device,
+                                  .apply = plain_apply,
+                                  .free = plain_free,
+                                  .name = "the product on a box in plain modes"};
     TRY(require_host(device));
     TRY(box_stars_create(h, 0, &stars));
     A->data = stars;
@@ -99,7 +99,7 @@ struct two_level {
     const struct boxhdg *h;
     struct box_stars *stars;
     struct box_coarse coarse;
-    struct operator solve;
+    struct linear_operator solve;
     struct vector b, c; /* of the vertices */
     double *x, *r;      /* n_trace: the coarse correction, the residual */
     float *x_single, *t, *r_single;
@@ -137,7 +137,7 @@ static void apply_single(struct two_level *s, const double *f, double *x) {
     for (int64_t i = 0; i < n; i++) x[i] = (double)s->x_single[i];
 }
 
-static void two_level_apply(const struct operator* M, const struct vector *f, struct vector *x) {
+static void two_level_apply(const struct linear_operator *M, const struct vector *f, struct vector *x) {
     struct two_level *s = M->data;
     if (box_stars_is_single(s->stars)) {
         apply_single(s, f->data, x->data);
@@ -147,7 +147,7 @@ static void two_level_apply(const struct operator* M, const struct vector *f, st
     apply_double(s, x->data);
 }
 
-static void two_level_free(struct operator* M) {
+static void two_level_free(struct linear_operator *M) {
     struct two_level *s = M->data;
     if (s == NULL) return;
     box_stars_destroy(&s->stars);
@@ -164,14 +164,14 @@ static void two_level_free(struct operator* M) {
 }
 
 facet_status box_two_level_create(const struct device *device, const struct boxhdg *h, int single,
-                                  struct operator* M) {
+                                  struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct two_level *s = NULL;
-    *M = (struct operator){.n = h->n_trace,
-                           .device = device,
-                           .apply = two_level_apply,
-                           .free = two_level_free,
-                           .name = "vertex stars over vertices"};
+    *M = (struct linear_operator){.n = h->n_trace,
+                                  .device = device,
+                                  .apply = two_level_apply,
+                                  .free = two_level_free,
+                                  .name = "vertex stars over vertices"};
     TRY(require_host(device));
     TRY(CALLOC(s, 1));
     M->data = s;

@@ -221,7 +221,7 @@ done:
 
 /* ---------------------------------------------------------------------------------------- solve */
 
-facet_status box_coarse_solver(const struct device *device, struct box_coarse *c, struct operator* M) {
+facet_status box_coarse_solver(const struct device *device, struct box_coarse *c, struct linear_operator *M) {
     struct coarse_matrix matrix = {.name = "vertices", .csr = c->A, .singular = c->h->grid.singular};
     facet_status status = operator_create_coarse(
         device, &matrix, &(struct coarse_options){.unknowns = CHOLESKY_VERTICES, .cycle = MG_W}, M);

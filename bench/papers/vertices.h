@@ -45,6 +45,6 @@ void box_coarse_restrict_single(const struct box_coarse *c, const float *trace, 
 
 /* x approximates A^-1 b, n numbers each: a Cholesky factor where it is cheap, else a W-cycle of algebraic
  * multigrid; symmetric. The singular case: b should sum to zero, and some solution is taken. */
-facet_status box_coarse_solver(const struct device *device, struct box_coarse *c, struct operator* M);
+facet_status box_coarse_solver(const struct device *device, struct box_coarse *c, struct linear_operator *M);
 
 #endif

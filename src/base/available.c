@@ -158,7 +158,8 @@ facet_status base_check_memory(double bytes, double available, const char *where
 
 #define LEAST_STACK (256u << 10) /* bytes */
 #define LEAST_OWN                                                                                            \
-    (192u << 10) /* of a thread, which has its guard and its variables off what it was given                 \
+    (192u                                                                                                    \
+     << 10) /* of a thread, which has its guard and its variables off what it was given                 \
                   */
 
 /* The bytes of "512", "64k", "8 M": OpenMP counts in kB. 0: none of these. */

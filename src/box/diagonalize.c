@@ -495,7 +495,7 @@ static void solve(struct box_diagonal *s, const double *b, double *u) {
     }
 }
 
-static void apply(const struct operator* M, const struct vector *b, struct vector *u) {
+static void apply(const struct linear_operator *M, const struct vector *b, struct vector *u) {
     struct box_diagonal *s = M->data;
     if (s->n_modes == 0)
         vector_fill(u, 0.0);
@@ -503,14 +503,14 @@ static void apply(const struct operator* M, const struct vector *b, struct vecto
         solve(s, b->data, u->data);
 }
 
-void operator_create_diagonal_solve(struct box_diagonal *s, struct operator* M) {
-    *M = (struct operator){
+void operator_create_diagonal_solve(struct box_diagonal *s, struct linear_operator *M) {
+    *M = (struct linear_operator){
         .n = s->n, .device = s->device, .apply = apply, .data = s, .name = "fast diagonalization"};
 }
 
 facet_status operator_create_diagonalization(const struct device *device, const struct box_grid *g,
                                              const struct box_element *e, struct box_diagonal **diagonal,
-                                             struct operator* M) {
+                                             struct linear_operator *M) {
     facet_status status = FACET_OK;
     const int straight[3] = {0, 1, 2};
     int sizes[3] = {1, 1, 1};

@@ -113,10 +113,10 @@ void box_diagonal_set_reaction(struct box_diagonal *diagonal, double reaction);
 facet_status box_diagonal_set_inverses(struct box_diagonal *diagonal, const double *inverses);
 /* u from b, which may be one unless denominators are general. `diagonal` is the caller's, and must outlive M.
  */
-void operator_create_diagonal_solve(struct box_diagonal *diagonal, struct operator* M);
+void operator_create_diagonal_solve(struct box_diagonal *diagonal, struct linear_operator *M);
 /* Both for continuous elements, on vectors of all nodes. */
 facet_status operator_create_diagonalization(const struct device *device, const struct box_grid *grid,
                                              const struct box_element *element,
-                                             struct box_diagonal **diagonal, struct operator* M);
+                                             struct box_diagonal **diagonal, struct linear_operator *M);
 
 #endif

@@ -126,18 +126,18 @@ void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const
 
 /* ------------------------------------------------------------------------------------------ operators */
 
-static void box_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void box_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     struct vector d = *x;
     boxhdg_lanes_step(A->data, &(struct box_step){.product = 1}, NULL, NULL, NULL, &d, NULL, y);
 }
 
-static void free_lanes(struct operator* A) {
+static void free_lanes(struct linear_operator *A) {
     struct boxhdg_lanes *lanes = A->data;
     boxhdg_lanes_destroy(&lanes);
     A->data = NULL;
 }
 
-static facet_status box_to_single(const struct operator* A, struct operator* S) {
+static facet_status box_to_single(const struct linear_operator *A, struct linear_operator *S) {
     const struct boxhdg_lanes *lanes = A->data;
     struct boxhdg_lanes *rounded = NULL;
     facet_status status = boxhdg_lanes_create(lanes->device, lanes->hdg, 1, &rounded);
@@ -157,7 +157,7 @@ static double add_parts(const struct boxhdg_lanes *lanes, double dot, struct vec
     return dot;
 }
 
-static double box_advance(const struct operator* A, double alpha, double beta, const struct vector *r,
+static double box_advance(const struct linear_operator *A, double alpha, double beta, const struct vector *r,
                           const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
     const struct boxhdg_lanes *lanes = A->data;
     struct box_step step = {
@@ -166,13 +166,13 @@ static double box_advance(const struct operator* A, double alpha, double beta, c
     return q != NULL ? add_parts(lanes, dot, q) : dot;
 }
 
-static void box_reduce(const struct operator* A, double alpha, const struct vector *q, struct vector *r,
-                       struct vector *moments, double sums[2]) {
+static void box_reduce(const struct linear_operator *A, double alpha, const struct vector *q,
+                       struct vector *r, struct vector *moments, double sums[2]) {
     boxhdg_lanes_residual(A->data, alpha, q, r, moments, sums);
     boxhdg_lanes_join_sums(A->data, BOXHDG_RESIDUAL, r, sums);
 }
 
-static double box_form(const struct operator* A, const struct vector *r, const struct vector *e,
+static double box_form(const struct linear_operator *A, const struct vector *r, const struct vector *e,
                        struct vector *q) {
     const struct boxhdg_lanes *lanes = A->data;
     double dot =
@@ -180,10 +180,10 @@ static double box_form(const struct operator* A, const struct vector *r, const s
     return add_parts(lanes, dot, q);
 }
 
-static void box_recur(const struct operator* A, const struct operator_recurrence *by, const struct vector *q,
-                      const struct vector *r, const struct vector *e_r, struct vector *s,
-                      const struct vector *e_s, struct vector *p, struct vector *x, struct vector *moments,
-                      double sums[2]) {
+static void box_recur(const struct linear_operator *A, const struct operator_recurrence *by,
+                      const struct vector *q, const struct vector *r, const struct vector *e_r,
+                      struct vector *s, const struct vector *e_s, struct vector *p, struct vector *x,
+                      struct vector *moments, double sums[2]) {
     const struct boxhdg_lanes *lanes = A->data;
     const struct box_recurrence step = {
         .a = {by->a[0], by->a[1]}, .b = {by->b[0], by->b[1]}, .alpha = by->alpha, .c = by->c};
@@ -193,7 +193,7 @@ static void box_recur(const struct operator* A, const struct operator_recurrence
 }
 
 /* As residuals are measured, which are multiplied by b b where unknowns are divided by it. */
-static double box_size(const struct operator* A, const struct vector *x) {
+static double box_size(const struct linear_operator *A, const struct vector *x) {
     const struct boxhdg_lanes *lanes = A->data;
     struct box_plan plan = lanes->plan;
     double sums[2];
@@ -206,7 +206,7 @@ static double box_size(const struct operator* A, const struct vector *x) {
     return sqrt(sums[1]);
 }
 
-void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
+void operator_create_box(const struct boxhdg_lanes *lanes, struct linear_operator *A) {
     /* The host has the update of the directions in cache when it multiplies: two terms move as few vectors
      * there. */
     static const struct operator_steps two = {.advance = box_advance, .reduce = box_reduce, .size = box_size},
@@ -215,23 +215,23 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
                                                 .size = box_size,
                                                 .form = box_form,
                                                 .recur = box_recur};
-    *A = (struct operator){.n = lanes->plan.size,
-                           .device = lanes->device,
-                           .apply = box_apply,
-                           .data = (void *)lanes,
-                           .name = "HDG on a box",
-                           .precision = lanes->precision,
-                           .seam = seam_hold(lanes->seam),
-                           .to_single = lanes->precision == F32 ? NULL : box_to_single,
-                           .steps = device_is_host(lanes->device) ? &two : &three};
+    *A = (struct linear_operator){.n = lanes->plan.size,
+                                  .device = lanes->device,
+                                  .apply = box_apply,
+                                  .data = (void *)lanes,
+                                  .name = "HDG on a box",
+                                  .precision = lanes->precision,
+                                  .seam = seam_hold(lanes->seam),
+                                  .to_single = lanes->precision == F32 ? NULL : box_to_single,
+                                  .steps = device_is_host(lanes->device) ? &two : &three};
 }
 
-static void diagonal_apply(const struct operator* D, const struct vector *x, struct vector *y) {
+static void diagonal_apply(const struct linear_operator *D, const struct vector *x, struct vector *y) {
     struct vector r = *x;
     boxhdg_lanes_step(D->data, &(struct box_step){.direction = 1, .a = 1.0}, NULL, &r, NULL, y, NULL, NULL);
 }
 
-void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D) {
+void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct linear_operator *D) {
     operator_create_box(lanes, D);
     D->apply = diagonal_apply;
     D->to_single = NULL;

@@ -360,7 +360,7 @@ done:
 /* By fast diagonalization. */
 static facet_status end_whole(struct boxhdg_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
-    struct operator solve = {0};
+    struct linear_operator solve = {0};
     double mean[8];
     mean_coefficients(c, mean);
     TRY(operator_create_whole(c->lanes, mean, c->size, c->numbers, c->total, &solve));
@@ -667,7 +667,7 @@ int64_t boxhdg_coarse_size(const struct boxhdg_coarse *c) {
 
 facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
-    struct operator solve;
+    struct linear_operator solve;
     const struct box_grid *g = &c->lanes->hdg->grid;
     int pays = 0;
     if (g->part != NULL && g->separable && !c->faces) TRY(boxhdg_whole_pays(c->lanes, &pays));

@@ -309,7 +309,7 @@ static void release(void **data) {
     base_free(data);
 }
 
-facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct operator* M) {
+facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct in_lanes *s = NULL;
     void *data;

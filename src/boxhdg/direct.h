@@ -31,6 +31,6 @@ void boxhdg_direct_destroy(struct boxhdg_direct **direct);
 void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const double *F, double *uhat);
 /* The same in lanes of double precision, from a residual to an unknown, on any device (operator_create_host),
  * with k and lambda of the first cell. */
-facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct operator* M);
+facet_status operator_create_box_direct(const struct boxhdg_lanes *lanes, struct linear_operator *M);
 
 #endif

@@ -84,8 +84,8 @@ facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_s
 
 /* K itself (its single precision has lanes of its own), and its inverse diagonal (face-block Jacobi: K is
  * diagonal on each face). The lanes must outlive them. */
-void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A);
-void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D);
+void operator_create_box(const struct boxhdg_lanes *lanes, struct linear_operator *A);
+void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct linear_operator *D);
 
 /* One step of kernels/box.h on vectors of either precision; NULL for those not wanted. Of a block: y is the
  * sum at the seam; what is returned is its part of d . y. */

@@ -184,12 +184,12 @@ static void solve_in(struct lattice *s, enum precision precision, double a, cons
     }
 }
 
-static void solve(const struct operator* M, const struct vector *F, struct vector *x) {
+static void solve(const struct linear_operator *M, const struct vector *F, struct vector *x) {
     solve_in(M->data, F64, 1.0, F, x);
 }
 
 /* In single precision, F having the norm 1. */
-static void solve_roughly(const struct operator* M, const struct vector *F, struct vector *x) {
+static void solve_roughly(const struct linear_operator *M, const struct vector *F, struct vector *x) {
     double norm = vector_norm(F);
     if (norm > 0.0)
         solve_in(M->data, F32, 1.0 / norm, F, x);
@@ -199,7 +199,7 @@ static void solve_roughly(const struct operator* M, const struct vector *F, stru
 
 /* ------------------------------------------------------------------------------------------ set-up */
 
-static void release(struct operator* M) {
+static void release(struct linear_operator *M) {
     struct lattice *s = M->data;
     if (s == NULL) return;
     const struct device *device = s->lanes->device;
@@ -233,20 +233,20 @@ done:
     return status;
 }
 
-facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct operator* M,
-                                         struct operator* rough) {
+facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct linear_operator *M,
+                                         struct linear_operator *rough) {
     facet_status status = FACET_OK;
     const struct device *device = lanes->device;
     struct lattice *s = NULL;
     int64_t most = 0;
     int size[3];
     TRY(CALLOC(s, 1));
-    *M = (struct operator){.n = lanes->plan.size,
-                           .device = device,
-                           .apply = solve,
-                           .free = release,
-                           .data = s,
-                           .name = "the direct solve of the box"};
+    *M = (struct linear_operator){.n = lanes->plan.size,
+                                  .device = device,
+                                  .apply = solve,
+                                  .free = release,
+                                  .data = s,
+                                  .name = "the direct solve of the box"};
     *rough = *M;
     rough->apply = solve_roughly;
     rough->free = NULL;

@@ -10,8 +10,8 @@
 /* M: the inverse of K, for vectors in these lanes (double precision), which must outlive it. The box is
  * separable and not singular; k and lambda are those of its first cell. rough: the same in single precision
  * and less, as estimates of errors need it; it ends with M. */
-facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct operator* M,
-                                         struct operator* rough);
+facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct linear_operator *M,
+                                         struct linear_operator *rough);
 /* NULL, or why a device has no such solve of a box. */
 const char *boxhdg_lattice_refusal(const struct device *device, const struct boxhdg *hdg);
 /* Bytes of the device that it takes for a box of so many cells. */

@@ -68,8 +68,8 @@ static void polynomial(struct faces *c, const struct vector *f, int from_zero, i
     }
 }
 
-static void smooth(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
-                   struct vector *x) {
+static void smooth(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
+                   int from_zero, struct vector *x) {
     struct faces *c = s->data;
     if (!from_zero) operator_apply(A, x, &c->y);
     polynomial(c, f, from_zero, 0, x);
@@ -94,10 +94,10 @@ static void up(const struct smoother *s, const struct vector *f, const struct ve
 }
 
 /* x = D f: additive cycles begin with zero. */
-static void scale(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
-                  struct vector *x) {
+static void scale(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
+                  int from_zero, struct vector *x) {
     const struct faces *c = s->data;
-    struct operator D;
+    struct linear_operator D;
     (void)A, (void)from_zero;
     operator_create_box_diagonal(c->lanes, &D);
     operator_apply(&D, f, x);
@@ -120,7 +120,7 @@ done:
 static facet_status make_polynomial(struct faces *c, int degree, struct smoother *s) {
     facet_status status = FACET_OK;
     struct vector *vectors[] = {&c->r, NULL, &c->y, &c->d};
-    struct operator K = {0};
+    struct linear_operator K = {0};
     double top;
     if (degree > MG_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree of a smoother must be 1 to %d, not %d", MG_MAX_DEGREE, degree);
@@ -142,7 +142,7 @@ static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree, s
                                  struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct faces *f;
-    struct operator A;
+    struct linear_operator A;
     struct smoother smoother = {.smooth = scale};
     struct mg_link link = {.n_fine = lanes->plan.size,
                            .n_coarse = boxhdg_coarse_size(*coarse),
@@ -175,11 +175,11 @@ done:
     return status;
 }
 
-facet_status boxhdg_levels_create(const struct boxhdg_lanes *lanes, int degree, struct operator* M) {
+facet_status boxhdg_levels_create(const struct boxhdg_lanes *lanes, int degree, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct boxhdg_coarse *coarse = NULL, *kept;
     struct multigrid *mg = NULL;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(boxhdg_coarse_create(lanes, &coarse));
     if (boxhdg_coarse_is_empty(coarse)) goto done;
     kept = coarse;

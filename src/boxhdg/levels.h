@@ -12,6 +12,6 @@
 
 /* degree: of the polynomials; 0: additive. lanes must outlive M, which is of their precision. M stays empty
  * where the coarse space is. */
-facet_status boxhdg_levels_create(const struct boxhdg_lanes *lanes, int degree, struct operator* M);
+facet_status boxhdg_levels_create(const struct boxhdg_lanes *lanes, int degree, struct linear_operator *M);
 
 #endif

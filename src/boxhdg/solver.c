@@ -16,9 +16,9 @@ struct boxhdg_solver {
     const struct device *device;
     struct boxhdg_solver_options options;
     struct boxhdg_lanes *lanes, *single; /* single: NULL unless mixed */
-    struct operator A, rounded;          /* on these */
-    struct operator M, exact;            /* of the precision of the iteration; of double, when it is needed */
-    struct operator rough;               /* of a direct solve: for its estimate */
+    struct linear_operator A, rounded;   /* on these */
+    struct linear_operator M, exact;     /* of the precision of the iteration; of double, when it is needed */
+    struct linear_operator rough;        /* of a direct solve: for its estimate */
     struct solve_fast fast;              /* of mixed */
     struct solve_work *work;
     struct vector F, solution;
@@ -109,7 +109,7 @@ done:
 
 /* The preconditioner on lanes; empty: the diagonal alone. */
 static facet_status make_levels(const struct boxhdg_solver *s, const struct boxhdg_lanes *lanes,
-                                struct operator* M) {
+                                struct linear_operator *M) {
     enum boxhdg_preconditioner kind = s->options.preconditioner;
     int degree = s->options.chebyshev_degree;
     if (kind != BOXHDG_ADDITIVE && kind != BOXHDG_CHEBYSHEV) return FACET_OK;
@@ -118,7 +118,7 @@ static facet_status make_levels(const struct boxhdg_solver *s, const struct boxh
     return boxhdg_levels_create(lanes, kind == BOXHDG_CHEBYSHEV ? degree : 0, M);
 }
 
-static facet_status make_exact(void *data, const struct operator** M) {
+static facet_status make_exact(void *data, const struct linear_operator **M) {
     struct boxhdg_solver *s = data;
     facet_status status = s->exact.apply == NULL ? make_levels(s, s->lanes, &s->exact) : FACET_OK;
     *M = s->exact.apply != NULL ? &s->exact : NULL;
@@ -342,9 +342,9 @@ double boxhdg_solver_doubt(const struct boxhdg_solver *s) {
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r, double *z) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
-    struct operator diagonal = {0};
+    struct linear_operator diagonal = {0};
     enum boxhdg_preconditioner kind = s->options.preconditioner;
-    const struct operator* M = & diagonal;
+    const struct linear_operator *M = &diagonal;
     if (kind == BOXHDG_NONE) {
         memcpy(z, r, (size_t)s->lanes->hdg->n_trace * sizeof *z);
         return FACET_OK;
@@ -377,6 +377,6 @@ void boxhdg_solver_shift(struct boxhdg_solver *s, double by) {
 }
 
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {
-    const struct operator* M = s->fast.given_up ? &s->exact : & s->M;
+    const struct linear_operator *M = s->fast.given_up ? &s->exact : &s->M;
     return M->apply != NULL ? operator_multigrid(M) : NULL;
 }

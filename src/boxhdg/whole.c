@@ -233,7 +233,7 @@ done:
 }
 
 facet_status operator_create_whole(const struct boxhdg_lanes *lanes, const double mean[8], const int size[3],
-                                   const int64_t *numbers, int64_t n, struct operator* M) {
+                                   const int64_t *numbers, int64_t n, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct box_element linear = {0};
     struct box_grid grid = {0};

@@ -20,6 +20,6 @@ facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays);
  * every block its part of the solution. mean: of the cells of this block. numbers: of the lattice of the
  * block, which is so long as size says; n unknowns. Collective. */
 facet_status operator_create_whole(const struct boxhdg_lanes *lanes, const double mean[8], const int size[3],
-                                   const int64_t *numbers, int64_t n, struct operator* M);
+                                   const int64_t *numbers, int64_t n, struct linear_operator *M);
 
 #endif

@@ -52,14 +52,14 @@ static facet_status make_solver(struct boxsem *c) {
     int direct = o->solver == BOXSEM_DIRECT, cycle = boxsem_has_cycle(&c->options);
     struct boxsem_levels *levels = NULL;
     struct box_diagonal *diagonal = NULL;
-    struct operator M = {0};
+    struct linear_operator M = {0};
     TRY(boxsem_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
     if (direct) {
         TRY(operator_create_diagonalization(c->device, &c->grid, &c->element, &diagonal, &M));
     } else if (!cycle && o->preconditioner == BOXSEM_PRECONDITION_DIAGONAL) {
         TRY(boxsem_levels_diagonal(&levels->levels[0], &M));
     }
-    struct operator old_M = c->M;
+    struct linear_operator old_M = c->M;
     struct boxsem_levels *old_levels = c->levels;
     struct box_diagonal *old_direct = c->direct;
     c->M = M;
@@ -302,7 +302,7 @@ done:
 
 static facet_status run_solver(struct boxsem *c, const struct solve_control *control,
                                struct solve_report *report) {
-    const struct operator* A = & c->levels->A, *M = c->M.apply != NULL ? &c->M : NULL;
+    const struct linear_operator *A = &c->levels->A, *M = c->M.apply != NULL ? &c->M : NULL;
     switch (c->options.solver) {
     case BOXSEM_DIRECT:
         return solve_refined(A, &c->M, &c->b, &c->u, control, report);
@@ -409,7 +409,7 @@ done:
 /* ------------------------------------------------------------------------------------- the system */
 
 /* y = A x, A being one of single precision. */
-static facet_status apply_rounded(const struct operator* A, const struct vector *x, struct vector *y) {
+static facet_status apply_rounded(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
     TRY(vector_create_in(A->device, F32, A->n, &from));
@@ -425,7 +425,7 @@ done:
 
 facet_status boxsem_apply(struct boxsem *c, enum boxsem_which which, const double *x, double *y) {
     facet_status status = FACET_OK;
-    const struct operator* A = which == BOXSEM_PRODUCT ? &c->levels->A : & c->M;
+    const struct linear_operator *A = which == BOXSEM_PRODUCT ? &c->levels->A : &c->M;
     struct vector from = {0}, to = {0};
     enum precision precision = A->apply != NULL ? A->precision : F64;
     struct multigrid *mg = which == BOXSEM_PRECONDITIONER ? boxsem_multigrid(c) : NULL;

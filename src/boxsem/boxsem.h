@@ -120,7 +120,7 @@ struct boxsem {
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
     double volume;
     struct boxsem_levels *levels;
-    struct operator M;           /* the multigrid, the diagonal (none: empty), or the direct solver, */
+    struct linear_operator M;    /* the multigrid, the diagonal (none: empty), or the direct solver, */
     struct box_diagonal *direct; /* which borrows this */
     struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
     struct vector kernel;        /* of a singular problem: the constant */

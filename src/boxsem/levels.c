@@ -12,7 +12,7 @@
 /* ------------------------------------------------------------------------------ operator and transfer */
 
 /* y = a A x + b f. Of a block the products are parts of sums, f is not. */
-static void product(const struct operator* A, double a, const struct vector *x, double b,
+static void product(const struct linear_operator *A, double a, const struct vector *x, double b,
                     const struct vector *f, struct vector *y) {
     const struct boxsem_level *l = A->data;
     const int whole = l->seam == NULL;
@@ -22,24 +22,24 @@ static void product(const struct operator* A, double a, const struct vector *x, 
     if (!whole && b != 0.0) vector_axpby(b, f, 1.0, y);
 }
 
-static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     product(A, 1.0, x, 0.0, &(struct vector){0}, y);
 }
 
-static void residual(const struct operator* A, const struct vector *f, const struct vector *x,
+static void residual(const struct linear_operator *A, const struct vector *f, const struct vector *x,
                      struct vector *r) {
     product(A, -1.0, x, 1.0, f, r);
 }
 
-static struct operator level_operator(struct boxsem_level *l, enum precision precision) {
-    return (struct operator){.n = l->n,
-                             .device = l->all->device,
-                             .apply = apply,
-                             .residual = residual,
-                             .seam = seam_hold(l->seam),
-                             .data = l,
-                             .name = "continuous elements on a box",
-                             .precision = precision};
+static struct linear_operator level_operator(struct boxsem_level *l, enum precision precision) {
+    return (struct linear_operator){.n = l->n,
+                                    .device = l->all->device,
+                                    .apply = apply,
+                                    .residual = residual,
+                                    .seam = seam_hold(l->seam),
+                                    .data = l,
+                                    .name = "continuous elements on a box",
+                                    .precision = precision};
 }
 
 static void prolong(const struct mg_link *link, const struct vector *coarse, struct vector *fine) {
@@ -108,20 +108,20 @@ static void sweep(const struct boxsem_level *l, int backward, const struct vecto
             sweep_patches(l, backward, f, x);
 }
 
-static void smooth(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
-                   struct vector *x) {
+static void smooth(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
+                   int from_zero, struct vector *x) {
     (void)A;
     sweep(s->data, 0, f, from_zero, x);
 }
 
-static void smooth_reversed(const struct smoother *s, const struct operator* A, const struct vector *f,
+static void smooth_reversed(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
                             struct vector *x) {
     (void)A;
     sweep(s->data, 1, f, 0, x);
 }
 
 /* Zero on nodes with Dirichlet values, so that iterations for eigenvalues do not see them. */
-facet_status boxsem_levels_diagonal(const struct boxsem_level *l, struct operator* D) {
+facet_status boxsem_levels_diagonal(const struct boxsem_level *l, struct linear_operator *D) {
     facet_status status = FACET_OK;
     const struct device *device = l->all->device;
     struct vector diagonal = {0};
@@ -143,10 +143,11 @@ done:
 /* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest
  * eigenvalue.
  */
-static facet_status create_smoother(struct boxsem_level *l, const struct operator* A, struct smoother *s) {
+static facet_status create_smoother(struct boxsem_level *l, const struct linear_operator *A,
+                                    struct smoother *s) {
     facet_status status = FACET_OK;
     const struct boxsem_options *o = l->all->options;
-    struct operator D = {0};
+    struct linear_operator D = {0};
     *s = (struct smoother){.smooth = smooth, .post = o->reversed ? smooth_reversed : NULL, .data = l};
     if (o->smoother != BOXSEM_JACOBI && o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
     TRY(boxsem_levels_diagonal(l, &D));
@@ -229,7 +230,7 @@ done:
 /* ------------------------------------------------------------------------------ the last level */
 
 /* One patch is the whole box. */
-static void solve_patch(const struct operator* M, const struct vector *f, struct vector *x) {
+static void solve_patch(const struct linear_operator *M, const struct vector *f, struct vector *x) {
     vector_fill(x, 0.0);
     sweep_patches(M->data, 0, f, x);
 }
@@ -250,7 +251,7 @@ static int is_direct(const struct boxsem_levels *all, const struct box_grid *g) 
     return g->separable && n <= all->options->direct && all->options->smoother == BOXSEM_VERTEX;
 }
 
-static facet_status create_factor(struct boxsem_level *l, struct operator* M) {
+static facet_status create_factor(struct boxsem_level *l, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct coarse_matrix matrix = {.singular = l->grid.singular};
     TRY(boxsem_levels_assemble(l, l->all->element, &matrix.csr));
@@ -261,7 +262,7 @@ done:
     return status;
 }
 
-static facet_status create_last(struct boxsem_levels *levels, int single, struct operator* M) {
+static facet_status create_last(struct boxsem_levels *levels, int single, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct boxsem_level *l = &levels->levels[levels->n_levels - 1];
     int patches = levels->options->smoother == BOXSEM_VERTEX;
@@ -425,7 +426,7 @@ done:
 static facet_status add_level(struct boxsem_levels *all, int i, struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct boxsem_level *l = &all->levels[i];
-    struct operator A = {0};
+    struct linear_operator A = {0};
     struct smoother s = {0};
     char name[32];
     const int *cells = l->blocks.blocks != NULL ? l->blocks.cells : l->grid.cells;
@@ -450,7 +451,7 @@ done:
     return status;
 }
 
-static facet_status make_multigrid(struct boxsem_levels *all, struct operator* M) {
+static facet_status make_multigrid(struct boxsem_levels *all, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct multigrid *mg = NULL;
     TRY(multigrid_create(&mg));
@@ -493,7 +494,7 @@ done:
 
 facet_status boxsem_levels_create(const struct device *device, const struct box_grid *grid,
                                   const struct box_element *element, const struct boxsem_options *options,
-                                  struct operator* M, struct boxsem_levels **levels) {
+                                  struct linear_operator *M, struct boxsem_levels **levels) {
     facet_status status = FACET_OK;
     struct boxsem_levels *all = NULL;
     *levels = NULL;

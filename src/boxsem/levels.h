@@ -29,7 +29,7 @@ struct boxsem_levels {
     const struct box_element *element;
     int n_levels;
     struct boxsem_level *levels;   /* finest first */
-    struct operator A;             /* of the finest level, in double precision */
+    struct linear_operator A;      /* of the finest level, in double precision */
     struct box_diagonal *diagonal; /* of the last level; NULL: solved otherwise */
     int on_vertices;               /* below the last level stand the vertices of its cells */
     int factored;                  /* the last level is solved by a Cholesky factor */
@@ -41,7 +41,7 @@ struct boxsem_levels {
  * for its operator. */
 facet_status boxsem_levels_create(const struct device *device, const struct box_grid *grid,
                                   const struct box_element *element, const struct boxsem_options *options,
-                                  struct operator* M, struct boxsem_levels **levels);
+                                  struct linear_operator *M, struct boxsem_levels **levels);
 void boxsem_levels_destroy(struct boxsem_levels **levels);
 /* Room for as many threads as there are now; at the beginning of a solve. */
 facet_status boxsem_levels_prepare(struct boxsem_levels *all);
@@ -54,7 +54,7 @@ facet_status boxsem_levels_reach_vertices(struct boxsem_levels *all);
 facet_status boxsem_levels_end_vertices(const struct boxsem_levels *all, struct multigrid *mg);
 
 /* The inverse of the diagonal, in double precision. */
-facet_status boxsem_levels_diagonal(const struct boxsem_level *level, struct operator* D);
+facet_status boxsem_levels_diagonal(const struct boxsem_level *level, struct linear_operator *D);
 /* The assembled matrix, an identity on nodes with Dirichlet values. */
 facet_status boxsem_levels_assemble(const struct boxsem_level *level, const struct box_element *element,
                                     struct csr *csr);

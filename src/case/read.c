@@ -303,7 +303,7 @@ done:
 /* Degrees that only the tensor operators have. That these apply is seen later. */
 static void check_degree(struct reader *r, const struct tree_node *node) {
     int box = r->file->mesh.is_box && (r->shape == 1 || r->shape == 3); /* quad, hex */
-    int mapped = r->file->options.operator== OPERATOR_MAPPED;
+    int mapped = r->file->options.operator_kind == OPERATOR_MAPPED;
     if (!node || r->file->options.degree <= 16) return;
     if (!physics_of(r->file->equation)->entries[0]->on_boxes || !box || mapped)
         issues_add(r->issues, node,

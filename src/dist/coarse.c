@@ -228,7 +228,7 @@ done:
 }
 
 facet_status dist_create_coarse(const struct device *device, const struct coarse_matrix *m,
-                                struct operator* M) {
+                                struct linear_operator *M) {
     facet_status status = FACET_OK;
     MPI_Comm comm = dist_comm_of(m->team)->user;
     struct coarse_solve *s = NULL;

@@ -12,8 +12,8 @@ static const char prefix[] = "facet_";
 
 struct inverse {
     struct base_team *team;
-    const struct operator* A;
-    struct operator M;
+    const struct linear_operator *A;
+    struct linear_operator M;
     struct vector x, y; /* of the products, as ours */
     KSP ksp;
     Mat shell, P; /* P: assembled, or NULL */
@@ -50,7 +50,7 @@ static facet_status put(const struct inverse *s, const double *x, Vec all) {
 }
 
 /* y = B x, in vectors of PETSc. */
-static PetscErrorCode multiply(struct inverse *s, const struct operator* B, Vec x, Vec y) {
+static PetscErrorCode multiply(struct inverse *s, const struct linear_operator *B, Vec x, Vec y) {
     facet_status status = dist_vectors_get(&s->v, x, s->x.data);
     if (status == FACET_OK) operator_apply(B, &s->x, &s->y);
     if (status == FACET_OK) status = put(s, s->y.data, y);
@@ -243,24 +243,24 @@ done:
     return status;
 }
 
-facet_status dist_create_rough(const struct operator* inverse, struct operator* rough) {
+facet_status dist_create_rough(const struct linear_operator *inverse, struct linear_operator *rough) {
     return operator_create_host(inverse->device, inverse->n, "the inverse of PETSc to a few digits",
                                 rough_apply, operator_host_data(inverse), NULL, rough);
 }
 
-static const struct inverse *inverse_of(const struct operator* inverse) {
+static const struct inverse *inverse_of(const struct linear_operator *inverse) {
     return operator_host_data(inverse);
 }
 
-int dist_inverse_iterations(const struct operator* inverse) {
+int dist_inverse_iterations(const struct linear_operator *inverse) {
     return inverse_of(inverse)->iterations;
 }
 
-const char *dist_inverse_ending(const struct operator* inverse) {
+const char *dist_inverse_ending(const struct linear_operator *inverse) {
     return inverse_of(inverse)->ending;
 }
 
-const char *dist_inverse_preconditioner(const struct operator* inverse) {
+const char *dist_inverse_preconditioner(const struct linear_operator *inverse) {
     const char *name = inverse_of(inverse)->preconditioner;
     return name[0] != '\0' ? name : NULL;
 }
@@ -281,8 +281,9 @@ done:
     return status;
 }
 
-facet_status dist_create_inverse(const struct operator* A, struct operator* M, const struct coarse_matrix *m,
-                                 double rtol, int max_iterations, struct operator* inverse) {
+facet_status dist_create_inverse(const struct linear_operator *A, struct linear_operator *M,
+                                 const struct coarse_matrix *m, double rtol, int max_iterations,
+                                 struct linear_operator *inverse) {
     facet_status status = FACET_OK;
     MPI_Comm comm = dist_comm_of(m->team)->user;
     struct inverse *s = NULL;
@@ -291,7 +292,7 @@ facet_status dist_create_inverse(const struct operator* A, struct operator* M, c
     s->team = m->team;
     s->A = A;
     s->M = *M;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(ALLOC(s->owned, m->csr.n));
     TRY(vector_create(A->device, A->n, &s->x));
     TRY(vector_create(A->device, A->n, &s->y));

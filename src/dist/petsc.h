@@ -34,14 +34,14 @@ facet_status dist_petsc_number(int64_t number, PetscInt *to);
 
 /* coarse.c, inverse.c: the members of struct solve_elsewhere. */
 facet_status dist_create_coarse(const struct device *device, const struct coarse_matrix *matrix,
-                                struct operator* M);
-facet_status dist_create_inverse(const struct operator* A, struct operator* M,
+                                struct linear_operator *M);
+facet_status dist_create_inverse(const struct linear_operator *A, struct linear_operator *M,
                                  const struct coarse_matrix *matrix, double rtol, int max_iterations,
-                                 struct operator* inverse);
-int dist_inverse_iterations(const struct operator* inverse);
-const char *dist_inverse_ending(const struct operator* inverse);
-const char *dist_inverse_preconditioner(const struct operator* inverse);
-facet_status dist_create_rough(const struct operator* inverse, struct operator* rough);
+                                 struct linear_operator *inverse);
+int dist_inverse_iterations(const struct linear_operator *inverse);
+const char *dist_inverse_ending(const struct linear_operator *inverse);
+const char *dist_inverse_preconditioner(const struct linear_operator *inverse);
+facet_status dist_create_rough(const struct linear_operator *inverse, struct linear_operator *rough);
 extern const struct solve_elsewhere dist_elsewhere;
 
 /* A vector of all ranks, that of this one with the unknowns of others that it has, and the way between them.

@@ -229,7 +229,7 @@ int elastic_has_fixed(const struct hdg *hdg, int block, int32_t cell);
 facet_status elastic_remove_fixed(struct local *l, double *K, double *largest_robin);
 facet_status elastic_finish_condense(struct hdg *hdg); /* lift and correction */
 void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
-facet_status elastic_operator(const struct hdg *hdg, struct operator* A);
+facet_status elastic_operator(const struct hdg *hdg, struct linear_operator *A);
 void elastic_add_correction(const struct hdg *hdg, struct csr *csr);
 
 /* elastic_measure.c. Fields of elasticity alone, at the points of the geometry at hand. */

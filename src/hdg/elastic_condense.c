@@ -383,9 +383,9 @@ void elastic_finish_load(const struct hdg *h, const struct hdg_solution *s, doub
         if (h->trace.fixed[i]) F[i] = h->lift[i];
 }
 
-facet_status elastic_operator(const struct hdg *h, struct operator* A) {
+facet_status elastic_operator(const struct hdg *h, struct linear_operator *A) {
     facet_status status = FACET_OK;
-    struct operator parts[2] = {{0}, {0}};
+    struct linear_operator parts[2] = {{0}, {0}};
     TRY(trace_operator_create(&h->trace, &h->matrices, &parts[0]));
     TRY(operator_create_csr(h->device, &h->elastic->correction, &parts[1]));
     TRY(operator_create_sum(h->device, h->trace.n_free, 2, parts,

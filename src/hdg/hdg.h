@@ -278,7 +278,7 @@ void hdg_describe(const struct hdg *hdg, struct hdg_system *system);
 int64_t hdg_n_single(const struct hdg *hdg);
 /* Unknowns that a cell of a block eliminates, and those that it shares. */
 void hdg_local_sizes(const struct hdg *hdg, int block, int *N, int *n);
-facet_status hdg_operator_create(const struct hdg *hdg, struct operator* A);
+facet_status hdg_operator_create(const struct hdg *hdg, struct linear_operator *A);
 facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);

@@ -40,7 +40,7 @@ int64_t hdg_n_single(const struct hdg *h) {
     return n;
 }
 
-facet_status hdg_operator_create(const struct hdg *h, struct operator* A) {
+facet_status hdg_operator_create(const struct hdg *h, struct linear_operator *A) {
     if (h->nonsymmetric) return elastic_operator(h, A);
     return trace_operator_create(&h->trace, &h->matrices, A);
 }

@@ -93,7 +93,7 @@ done:
 /* e, in the free numbering of the host. What the steps do not reach is no failure. */
 static facet_status find_correction(const struct facet_solver *s, double *e) {
     facet_status status = FACET_OK;
-    const struct operator* M = s->judge.apply != NULL ? &s->judge : s->M.apply != NULL ? &s->M : NULL;
+    const struct linear_operator *M = s->judge.apply != NULL ? &s->judge : s->M.apply != NULL ? &s->M : NULL;
     struct solve_control control;
     struct solve_report report = {0};
     struct vector r = {0}, x = {0};

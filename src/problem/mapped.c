@@ -184,7 +184,7 @@ done:
 
 /* What estimates the error: where the preconditioner is a mere diagonal, a factor or a multigrid made for it.
  */
-static facet_status find_judge(struct facet_solver *s, const struct operator** judge) {
+static facet_status find_judge(struct facet_solver *s, const struct linear_operator **judge) {
     facet_status status = FACET_OK;
     int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
                s->preconditioner == PRECONDITIONER_BLOCK;
@@ -227,7 +227,7 @@ static int floats(const struct facet_solver *s) {
 static facet_status solve_by_petsc(struct facet_solver *s, struct solve_control *control) {
     facet_status status = FACET_OK;
     const struct solve_elsewhere *elsewhere = s->context->elsewhere;
-    struct operator rough = {0};
+    struct linear_operator rough = {0};
     TRY(elsewhere->create_rough(&s->M, &rough));
     control->rough = &rough;
     control->elsewhere = elsewhere;
@@ -241,7 +241,7 @@ done:
 
 static facet_status iterate(struct facet_solver *s, struct solve_control *control) {
     facet_status status;
-    const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
+    const struct linear_operator *M = s->M.apply != NULL ? &s->M : NULL;
     int before = 0;
     do
         status = (s->method == METHOD_MULTIGRID ? solve_multigrid
@@ -357,7 +357,7 @@ static facet_status largest_value(const struct facet_solver *s, double *value) {
 /* What the trace still lacks, inside the cells: 0 where tau holds u well, or a factor solved. */
 static facet_status find_error_inside(struct facet_solver *s, double *error) {
     facet_status status = FACET_OK;
-    const struct operator* M = s->judge.apply != NULL ? &s->judge : & s->M;
+    const struct linear_operator *M = s->judge.apply != NULL ? &s->judge : &s->M;
     struct solve_control control = {.kernel = floats(s) ? &s->kernel : NULL};
     struct vector r = {0}, lack = {0};
     double *cells = NULL;

@@ -278,9 +278,9 @@ done:
 static facet_status make_petsc(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct coarse_matrix matrix = {.name = "trace", .singular = choice_is_singular(s)};
-    struct operator own = s->M;
+    struct linear_operator own = s->M;
     const struct trace_space *space = &s->hdg->trace;
-    s->M = (struct operator){0};
+    s->M = (struct linear_operator){0};
     if (own.apply == NULL) TRY(trace_last_matrix(space, &s->hdg->matrices, "trace", &matrix));
     TRY(trace_number_faces(space, space->free_offsets, &matrix));
     matrix.csr.n = s->system.n_free;
@@ -357,9 +357,9 @@ done:
 facet_status solver_make_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
-    struct operator own = s->M;
+    struct linear_operator own = s->M;
     int hybrid = s->hdg->data.equation->by_faces && !choice_has_turns(s);
-    s->M = (struct operator){0};
+    s->M = (struct linear_operator){0};
     status = solver_make_exact_judge(s);
     if ((status != FACET_OK && status != FACET_NOT_CONVERGED) || s->judge.apply != NULL) goto done;
     status = FACET_OK;
@@ -367,7 +367,7 @@ facet_status solver_make_judge(struct facet_solver *s) {
     if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
     TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
     s->judge = s->M;
-    s->M = (struct operator){0};
+    s->M = (struct linear_operator){0};
 done:
     operator_destroy(&s->M);
     s->M = own;

@@ -13,16 +13,19 @@
 #define OPTION_TEXT(key, name, word)                  word,
 #define OPTION_LIST(key, member, api, path, phrase)   [OPTION_##key] = {key##_WORDS(OPTION_TEXT, key)},
 #define OPTION_PATH(key, member, api, path, phrase)   path,
-#define OPTION_NAME(key, member, api, path, phrase)   #member,
 #define OPTION_PHRASE(key, member, api, path, phrase) phrase,
 #define OPTION_OFFSET(key, member, api, path, phrase) offsetof(facet_options, api),
 const char *const option_words[OPTION_N_KEYS][OPTION_MAX_WORDS] = {OPTION_KEYS(OPTION_LIST)};
 const char *const option_paths[OPTION_N_KEYS] = {OPTION_KEYS(OPTION_PATH)};
-const char *const option_names[] = {OPTION_KEYS(OPTION_NAME) "smoother_degree", "coarse_unknowns", "fill",
-                                    "degree"};
+static const char *const numbers[] = {"smoother_degree", "coarse_unknowns", "fill", "degree"};
 static const char *const phrases[] = {OPTION_KEYS(OPTION_PHRASE) "a smoother_degree", "coarse_unknowns",
                                       "a fill", "a degree above 16"};
 static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
+
+const char *option_name(enum option_key key) {
+    const char *dot = key < OPTION_N_KEYS ? strrchr(option_paths[key], '.') : NULL;
+    return dot != NULL ? dot + 1 : key < OPTION_N_KEYS ? option_paths[key] : numbers[key - OPTION_N_KEYS];
+}
 
 /* ------------------------------------------------------------------------------------------ the door */
 
@@ -95,7 +98,7 @@ static facet_status refuse_word(enum option_key key, const char *word) {
     for (int i = 0; option_words[key][i] != NULL; i++)
         snprintf(valid + strlen(valid), sizeof valid - strlen(valid), "%s%s", i > 0 ? ", " : "",
                  option_words[key][i]);
-    return base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s%s", option_names[key], word, valid,
+    return base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s%s", option_name(key), word, valid,
                      options_left(option_paths[key], word));
 }
 
@@ -306,7 +309,7 @@ static void say(const struct options *o, const char *sentence, int key, int othe
         int wrote = snprintf(text + used, n - used, "%s",
                              *sentence == 'w'   ? option_words[key][o->words[key]]
                              : *sentence == 'o' ? option_words[other][o->words[other]]
-                             : *sentence == 'k' ? option_names[key]
+                             : *sentence == 'k' ? option_name(key)
                                                 : phrases[key]);
         used = used + (size_t)wrote < n ? used + (size_t)wrote : n - 1;
     }

@@ -39,10 +39,10 @@
     X(K, STRAIGHT, "straight")
 #define OVERLAP_WORDS(X, K)        X(K, REFUSE, "refuse") X(K, ALLOW, "allow")
 
-/* Key, its name and member of struct options, member of facet_options, path in a case, how to speak of it. */
+/* Key, its member of struct options, member of facet_options, path in a case, how to speak of it. */
 #define OPTION_KEYS(K)                                                                                       \
     K(DISCRETIZATION, discretization, discretization, "discretization.method", "a discretization")           \
-    K(OPERATOR, operator, operator_name, "discretization.operator", "an operator")                           \
+    K(OPERATOR, operator_kind, operator_name, "discretization.operator", "an operator")                           \
     K(FORMULATION, formulation, formulation, "discretization.formulation", "a formulation")                  \
     K(PLANE, plane, plane, "plane", "plane")                                                                 \
     K(METHOD, method, method, "solver.method", "a method")                                                   \
@@ -71,10 +71,12 @@ enum option_key {
     OPTION_HIGH_DEGREE /* above PROBLEM_MAX_DEGREE */
 };
 
-/* The words of all keys, each list ending with a NULL; where a key stands in a case, and its name. */
+/* The words of all keys, each list ending with a NULL; where a key stands in a case. */
 #define OPTION_MAX_WORDS 16
 extern const char *const option_words[OPTION_N_KEYS][OPTION_MAX_WORDS];
-extern const char *const option_paths[OPTION_N_KEYS], *const option_names[];
+extern const char *const option_paths[OPTION_N_KEYS];
+/* The last part of its path; of the keys behind those with words as well. */
+const char *option_name(enum option_key key);
 
 struct options {
     union {

@@ -293,7 +293,7 @@ struct solver_better;
 #define SOLVER_DRAWS 3
 struct facet_solver {
     const struct backend *backend;
-    enum option_operator operator_used; /* mapped or tensor */
+    enum option_operator_kind operator_used; /* mapped or tensor */
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
@@ -337,7 +337,7 @@ struct facet_solver {
 
     /* Mapped cells. */
     struct hdg *hdg;
-    struct operator A, M,
+    struct linear_operator A, M,
         judge; /* judge: what estimates errors where M is a mere diagonal; made when needed */
     struct cholesky *cholesky;
     int flexible; /* the preconditioner changes from step to step */
@@ -402,7 +402,7 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
                            hdg_rule_maker maker, struct facet_solver **solver);
 
 /* system.c: y = A x in arrays of the host, for an operator of any precision on any device. */
-facet_status problem_apply(const struct operator* A, const double *x, double *y);
+facet_status problem_apply(const struct linear_operator *A, const double *x, double *y);
 
 /* update.c: what functions of the cells give, as a number. */
 facet_status solver_digest(const struct facet_solver *solver, uint64_t *digest);

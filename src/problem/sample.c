@@ -27,7 +27,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
     if (!equation_has_field(equation, *field)) {
         const char *word = physics_elsewhere(physics, &s->options, *field, text, sizeof text);
         return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the %s %s%s", name,
-                         option_names[physics->chosen_by], word, text);
+                         option_name(physics->chosen_by), word, text);
     }
     if (*field == HDG_ACROSS && s->problem->mesh->dim == 3)
         return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to 2D; in 3D it is in the stress", name);

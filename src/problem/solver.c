@@ -124,11 +124,11 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
     facet_status status = FACET_OK;
     const struct options *o = &s->options;
     const struct options_need mapped = options_need(o, AT_MAPPED), other = options_need(o, AT_TENSOR);
-    const char *name = option_words[OPTION_OPERATOR][o->operator];
-    int any = o->operator== OPERATOR_AUTO, continuous = o->discretization == DISCRETIZATION_CONTINUOUS;
+    const char *name = option_words[OPTION_OPERATOR][o->operator_kind];
+    int any = o->operator_kind == OPERATOR_AUTO, continuous = o->discretization == DISCRETIZATION_CONTINUOUS;
     char *why = s->why_mapped;
     *box = 0;
-    if (!continuous && o->operator== OPERATOR_MAPPED) {
+    if (!continuous && o->operator_kind == OPERATOR_MAPPED) {
         if (other.what[0])
             FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor, not mapped; use operator: auto, or %s",
                  other.what, other.instead);
@@ -284,7 +284,7 @@ facet_status solver_rebuild(struct facet_solver *s) {
     struct box_data data = {0};
     struct vector trace = {0};
     double *u = NULL;
-    enum option_operator asked = s->options.operator;
+    enum option_operator_kind asked = s->options.operator_kind;
     int box;
     if (s->solved && s->options.warm_start) { /* the iteration goes on from there */
         trace = s->x;
@@ -299,9 +299,9 @@ facet_status solver_rebuild(struct facet_solver *s) {
     if (s->backend != NULL) s->backend->destroy(s);
     s->backend = NULL;
     s->why_pmg[0] = '\0';
-    s->options.operator= s->operator_used; /* points and arrays of the caller stay what they are */
+    s->options.operator_kind = s->operator_used; /* points and arrays of the caller stay what they are */
     status = choose_backend(s, s->maker, &data, &box);
-    s->options.operator= asked;
+    s->options.operator_kind = asked;
     if (status == FACET_OK) status = box ? box_create(s, &data) : mapped_create(s);
     if (status != FACET_OK && s->backend != NULL) {
         s->backend->destroy(s);

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "problem/problem.h"
 
-facet_status problem_apply(const struct operator* A, const double *x, double *y) {
+facet_status problem_apply(const struct linear_operator *A, const double *x, double *y) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
     TRY(vector_create_in(A->device, A->precision, A->n, &from));

@@ -34,8 +34,8 @@ struct builder {
 static facet_status append_level(struct builder *b, const struct amg_grid *grid) {
     facet_status status = FACET_OK;
     const struct amg_options *o = b->options;
-    const struct operator* A = b->n_levels == 0 ? o->fine : NULL;
-    struct operator own = {0}, D = {0};
+    const struct linear_operator *A = b->n_levels == 0 ? o->fine : NULL;
+    struct linear_operator own = {0}, D = {0};
     struct smoother smoother = {0};
     char name[32];
     int64_t nnz = grid->A.offsets[grid->A.n];
@@ -102,7 +102,7 @@ done:
 static facet_status end_levels(struct builder *b, const struct amg_grid *grid, int blocks_do) {
     facet_status status = FACET_OK;
     struct csr dense = {0};
-    struct operator last = {0};
+    struct linear_operator last = {0};
     int64_t whole[2] = {0, grid->A.n};
     if (blocks_do || grid->n_nodes == 0) {
         TRY(operator_create_block_jacobi(b->device, &grid->A, grid->n_nodes, grid->nodes, &last));
@@ -212,10 +212,10 @@ done:
 
 facet_status operator_create_amg(const struct device *device, const struct csr *csr, int64_t n_blocks,
                                  const int64_t *block_offsets, int n_modes, const double *modes,
-                                 const struct amg_options *options, struct operator* M) {
+                                 const struct amg_options *options, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct multigrid *mg = NULL;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(multigrid_create(&mg));
     TRY(multigrid_append_amg(mg, device, csr, n_blocks, block_offsets, n_modes, modes, options));
     TRY(multigrid_finish(mg));

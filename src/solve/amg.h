@@ -36,13 +36,14 @@ struct amg_options {
                     degree in a hierarchical basis), which must carry the modes. -1: 1, or 2 where a single
                     mode belongs to nodes of AMG_LARGE_NODE unknowns or more */
     enum polynomial polynomial;
-    double ratio;                /* of FIRST */
-    int degree;                  /* of the polynomial on the finest level, 1 .. MG_MAX_DEGREE */
-    int coarse_degree;           /* and on the coarser ones */
-    double overcorrection;       /* V and W: factor of the coarse correction */
-    int64_t coarse_size;         /* a level of this size or less is inverted */
-    int n_kernel;                /* the first n_kernel modes span the kernel of a singular matrix */
-    const struct operator* fine; /* the product on the finest level, on the same device (NULL: with a copy of
+    double ratio;          /* of FIRST */
+    int degree;            /* of the polynomial on the finest level, 1 .. MG_MAX_DEGREE */
+    int coarse_degree;     /* and on the coarser ones */
+    double overcorrection; /* V and W: factor of the coarse correction */
+    int64_t coarse_size;   /* a level of this size or less is inverted */
+    int n_kernel;          /* the first n_kernel modes span the kernel of a singular matrix */
+    const struct linear_operator
+        *fine;            /* the product on the finest level, on the same device (NULL: with a copy of
                                     the matrix); must outlive the preconditioner */
     const int32_t *kinds; /* NULL, or one per node: only nodes of one kind are gathered. Those of kind 0
                              carry the modes; of the others the first mode says what is smooth there */
@@ -55,7 +56,7 @@ void amg_options_default(struct amg_options *options);
  * NULL for the defaults. */
 facet_status operator_create_amg(const struct device *device, const struct csr *csr, int64_t n_blocks,
                                  const int64_t *block_offsets, int n_modes, const double *modes,
-                                 const struct amg_options *options, struct operator* M);
+                                 const struct amg_options *options, struct linear_operator *M);
 
 /* The same as levels of a multigrid, the finest of them first; they end the list. */
 facet_status multigrid_append_amg(struct multigrid *mg, const struct device *device, const struct csr *csr,

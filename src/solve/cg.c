@@ -46,7 +46,7 @@ void solve_work_destroy(struct solve_work **work) {
 
 /* A solve: what is given, and what the iteration carries. */
 struct cg {
-    const struct operator* A, *K, *M; /* in double precision, and of the iteration; may be NULL */
+    const struct linear_operator *A, *K, *M; /* in double precision, and of the iteration; may be NULL */
     const struct operator_steps *steps;
     struct mg_link *additive; /* of M, where z is never stored */
     const struct vector *b;
@@ -75,7 +75,7 @@ struct cg {
     double diagonal[SOLVE_LANCZOS], below[SOLVE_LANCZOS], beta, previous_alpha, least;
 };
 
-facet_status solve_fit(const struct operator* A, struct vector *v) {
+facet_status solve_fit(const struct linear_operator *A, struct vector *v) {
     if (v->n == A->n && v->device == A->device && v->precision == A->precision && v->seam == A->seam)
         return FACET_OK;
     vector_destroy(v);
@@ -91,7 +91,7 @@ static facet_status fit_like(const struct vector *model, struct vector *v) {
 static facet_status prepare(struct cg *cg) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
-    const struct operator* K = cg->K;
+    const struct linear_operator *K = cg->K;
     TRY(solve_fit(K, &w->r));
     TRY(solve_fit(K, &w->p));
     TRY(solve_fit(K, &w->q));
@@ -119,14 +119,14 @@ void solve_remove_kernel(const struct solve_control *control, enum solve_space s
         vector_axpby(-vector_dot(kernel, x), dual, 1.0, x);
 }
 
-double solve_norm(const struct operator* A, const struct vector *r) {
+double solve_norm(const struct linear_operator *A, const struct vector *r) {
     double sums[2];
     if (A->steps == NULL) return vector_norm(r);
     A->steps->reduce(A, 0.0, r, (struct vector *)r, NULL, sums);
     return sqrt(sums[1]);
 }
 
-double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
+double solve_true_residual(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                            const struct solve_control *control, struct vector *r) {
     operator_residual(A, b, x, r);
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
@@ -439,8 +439,9 @@ done:
 }
 
 /* What a solve of A with M looks like in the precision of `fast` (NULL: double). */
-static struct cg state_of(const struct operator* A, const struct operator* M, struct solve_fast *fast,
-                          const struct solve_control *control, struct solve_work *w) {
+static struct cg state_of(const struct linear_operator *A, const struct linear_operator *M,
+                          struct solve_fast *fast, const struct solve_control *control,
+                          struct solve_work *w) {
     struct cg cg = {
         .A = A, .K = fast != NULL ? fast->A : A, .M = M, .fast = fast, .control = control, .w = w};
     struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
@@ -454,8 +455,8 @@ static struct cg state_of(const struct operator* A, const struct operator* M, st
     return cg;
 }
 
-facet_status solve_judge_fast(const struct operator* A, const struct operator* M, struct vector *b,
-                              struct vector *x, int rounds, struct solve_work **work,
+facet_status solve_judge_fast(const struct linear_operator *A, const struct linear_operator *M,
+                              struct vector *b, struct vector *x, int rounds, struct solve_work **work,
                               struct solve_fast *fast) {
     facet_status status = FACET_OK;
     const struct solve_control control = {0};
@@ -487,7 +488,7 @@ const char solve_rounding_reason[] =
     "converged to rounding: the residual is as small as numbers of this size allow";
 
 /* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
-static double largest_eigenvalue(const struct operator* A, struct vector *r, struct vector *d) {
+static double largest_eigenvalue(const struct linear_operator *A, struct vector *r, struct vector *d) {
     double size = vector_norm(d), value = 0.0;
     for (int k = 0; k < 10 && size > 0.0; k++) {
         vector_axpby(1.0 / size, d, 0.0, r);
@@ -497,7 +498,7 @@ static double largest_eigenvalue(const struct operator* A, struct vector *r, str
     return value;
 }
 
-int solve_is_rounding(const struct operator* A, const struct vector *b, const struct vector *x,
+int solve_is_rounding(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                       const struct solve_control *control, double residual, struct vector *r,
                       struct vector *d) {
     if (control->rtol < ROUGH_TOLERANCE || !(residual <= LARGEST_RESIDUAL)) return 0;
@@ -530,7 +531,7 @@ static double energy_error(struct cg *cg, double unit, double least) {
 static facet_status estimate_error(struct cg *cg, double *error) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
-    const struct operator* M = cg->control->judge != NULL ? cg->control->judge : cg->M;
+    const struct linear_operator *M = cg->control->judge != NULL ? cg->control->judge : cg->M;
     end_lanczos(cg);
     double least = cg->control->judge != NULL ? 1.0 : cg->least;
     if (cg->fast == NULL && !cg->probed)
@@ -628,8 +629,9 @@ done:
     return status;
 }
 
-facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
-                      struct vector *x, const struct solve_control *control, struct solve_report *report) {
+facet_status solve_cg(const struct linear_operator *A, const struct linear_operator *M,
+                      const struct vector *b, struct vector *x, const struct solve_control *control,
+                      struct solve_report *report) {
     facet_status status = FACET_OK;
     struct solve_work *own = NULL, **work = control->work != NULL ? control->work : &own;
     struct solve_fast *fast = control->fast;

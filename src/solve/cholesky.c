@@ -402,7 +402,7 @@ static void release(void **cholesky) {
 }
 
 facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
-                                      struct operator* M) {
+                                      struct linear_operator *M) {
     struct cholesky *c = *cholesky;
     *cholesky = NULL;
     return operator_create_host(device, n, "the Cholesky factor", solve_on_host, c, release, M);

@@ -84,11 +84,11 @@ static int is_cheap(const struct coarse_options *o, double bytes, double operati
 
 /* M stays empty where the options do not allow a factor. */
 static facet_status try_factor(const struct device *device, struct coarse_matrix *m,
-                               const struct coarse_options *o, double *bytes, struct operator* M) {
+                               const struct coarse_options *o, double *bytes, struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct cholesky *cholesky = NULL;
     int64_t n = m->csr.n;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     if (o->wish == COARSE_AMG) goto done;
     int64_t few = o->locking ? LOCK_BESIDE_GPU : o->beside_gpu > 0 ? o->beside_gpu : FEW_BESIDE_GPU;
     if (o->wish == COARSE_AUTO && device_has_memory(device) && n > few) goto done;
@@ -107,7 +107,7 @@ facet_status multigrid_end_factored(struct multigrid *mg, const struct device *d
                                     struct coarse_matrix *m, const struct coarse_options *options,
                                     int *done) {
     facet_status status = FACET_OK;
-    struct operator solve;
+    struct linear_operator solve;
     int64_t entries = m->csr.offsets[m->csr.n];
     double bytes;
     *done = 0;
@@ -175,7 +175,7 @@ static struct amg_options amg_of(const struct device *device, const struct coars
 facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *device, struct coarse_matrix *m,
                                   const struct coarse_options *options) {
     facet_status status = FACET_OK;
-    struct operator solve = {0};
+    struct linear_operator solve = {0};
     int done;
     if (team_size(m->team) > 1) {
         if (options->elsewhere == NULL)
@@ -196,17 +196,17 @@ done:
     return status;
 }
 
-static void do_nothing(const struct operator* M, const struct vector *b, struct vector *x) {
+static void do_nothing(const struct linear_operator *M, const struct vector *b, struct vector *x) {
     (void)M;
     (void)b;
     (void)x;
 }
 
 facet_status operator_create_coarse(const struct device *device, struct coarse_matrix *m,
-                                    const struct coarse_options *options, struct operator* M) {
+                                    const struct coarse_options *options, struct linear_operator *M) {
     facet_status status = FACET_OK;
     double bytes;
-    *M = (struct operator){.device = device, .apply = do_nothing, .name = "no unknowns"};
+    *M = (struct linear_operator){.device = device, .apply = do_nothing, .name = "no unknowns"};
     if (m->csr.n == 0) goto done;
     TRY(try_factor(device, m, options, &bytes, M));
     if (M->apply != NULL) goto done;

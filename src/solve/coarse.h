@@ -60,6 +60,6 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
                                   struct coarse_matrix *matrix, const struct coarse_options *options);
 /* The same as an operator. Of a matrix without unknowns: one that does nothing. */
 facet_status operator_create_coarse(const struct device *device, struct coarse_matrix *matrix,
-                                    const struct coarse_options *options, struct operator* M);
+                                    const struct coarse_options *options, struct linear_operator *M);
 
 #endif

@@ -83,7 +83,7 @@ static void update(struct arnoldi *a, int n, struct vector *x) {
 }
 
 /* One step: column j, and the residual norm after it. */
-static facet_status step(const struct operator* A, const struct operator* M,
+static facet_status step(const struct linear_operator *A, const struct linear_operator *M,
                          const struct solve_control *control, int j, struct arnoldi *a, double *norm) {
     facet_status status = FACET_OK;
     double *h = a->H + (int64_t)j * (a->m + 1);
@@ -128,7 +128,7 @@ static double least_singular_value(const struct arnoldi *a) {
 
 /* From the residual in V[0], of length *norm, to the next restart or the tolerance. x is updated; *reason is
  * NULL unless there is no going on. */
-static facet_status sweep(const struct operator* A, const struct operator* M, struct vector *x,
+static facet_status sweep(const struct linear_operator *A, const struct linear_operator *M, struct vector *x,
                           const struct solve_control *control, double scale, struct arnoldi *a,
                           struct solve_report *report, double *norm, const char **reason) {
     facet_status status = FACET_OK;
@@ -176,8 +176,8 @@ static int is_hopeless(const double *norms, int n, int iterations, double goal,
     return now * pow(now / then, more) > goal;
 }
 
-facet_status solve_fgmres(const struct operator* A, const struct operator* M, const struct vector *b,
-                          struct vector *x, const struct solve_control *control,
+facet_status solve_fgmres(const struct linear_operator *A, const struct linear_operator *M,
+                          const struct vector *b, struct vector *x, const struct solve_control *control,
                           struct solve_report *report) {
     facet_status status = FACET_OK;
     struct arnoldi a = {0};
@@ -219,7 +219,7 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
         goto done;
     }
     TRY(need(&a.Z[0], &a.V[0]));
-    const struct operator* judge = control->judge != NULL ? control->judge : M;
+    const struct linear_operator *judge = control->judge != NULL ? control->judge : M;
     double error;
     TRY(solve_estimate(A, solve_apply, (void *)judge, b, x, control, &a.Z[0], &a.V[0], &error));
     if (control->judge == NULL) error /= fmin(least_singular_value(&a), 1.0);

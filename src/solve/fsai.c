@@ -438,18 +438,18 @@ done:
 }
 
 struct fsai {
-    struct operator G, transposed;
+    struct linear_operator G, transposed;
     struct vector t;
 };
 
-static void fsai_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void fsai_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     const struct fsai *f = M->data;
     struct vector t = f->t;
     operator_apply(&f->G, x, &t);
     operator_apply(&f->transposed, &t, y);
 }
 
-static void fsai_free(struct operator* M) {
+static void fsai_free(struct linear_operator *M) {
     struct fsai *f = M->data;
     if (f == NULL) return;
     operator_destroy(&f->G);
@@ -458,22 +458,22 @@ static void fsai_free(struct operator* M) {
     base_free(&M->data);
 }
 
-static facet_status fsai_to_single(const struct operator* M, struct operator* S);
+static facet_status fsai_to_single(const struct linear_operator *M, struct linear_operator *S);
 
-static facet_status begin_operator(const struct device *device, int64_t n, struct operator* M,
+static facet_status begin_operator(const struct device *device, int64_t n, struct linear_operator *M,
                                    struct fsai **f) {
-    *M = (struct operator){.n = n,
-                           .device = device,
-                           .apply = fsai_apply,
-                           .free = fsai_free,
-                           .name = "the factored approximate inverse",
-                           .to_single = fsai_to_single};
+    *M = (struct linear_operator){.n = n,
+                                  .device = device,
+                                  .apply = fsai_apply,
+                                  .free = fsai_free,
+                                  .name = "the factored approximate inverse",
+                                  .to_single = fsai_to_single};
     facet_status status = CALLOC(*f, 1);
     M->data = *f;
     return status;
 }
 
-static facet_status fsai_to_single(const struct operator* M, struct operator* S) {
+static facet_status fsai_to_single(const struct linear_operator *M, struct linear_operator *S) {
     facet_status status = FACET_OK;
     const struct fsai *from = M->data;
     struct fsai *to;
@@ -522,12 +522,12 @@ done:
 }
 
 facet_status operator_create_fsai(const struct device *device, const struct csr *csr,
-                                  const struct fsai_options *options, struct operator* M,
+                                  const struct fsai_options *options, struct linear_operator *M,
                                   struct fsai_report *report) {
     facet_status status = FACET_OK;
     struct mg_transfer G = {0}, transposed = {0};
     struct fsai *f;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(fsai_factor(csr, options, &G));
     TRY(mg_transpose(&G, &transposed));
     TRY(begin_operator(device, csr->n, M, &f));

@@ -23,7 +23,7 @@ struct fsai_report {
 facet_status fsai_factor(const struct csr *csr, const struct fsai_options *options, struct mg_transfer *G);
 /* report may be NULL. */
 facet_status operator_create_fsai(const struct device *device, const struct csr *csr,
-                                  const struct fsai_options *options, struct operator* M,
+                                  const struct fsai_options *options, struct linear_operator *M,
                                   struct fsai_report *report);
 /* The ratio for smoother_create_chebyshev (POLYNOMIAL_FIRST, two steps before and after): 4 for the pattern
  * of A, 3 for fill 1.5, 2.5 for fill 2.5. A smaller one leaves too much where

@@ -64,7 +64,8 @@ static void move(struct solve_history *h, int from, int to) {
     }
 }
 
-facet_status solve_history_add(struct solve_history *h, const struct operator* A, const struct vector *x) {
+facet_status solve_history_add(struct solve_history *h, const struct linear_operator *A,
+                               const struct vector *x) {
     facet_status status = FACET_OK;
     int last = h->n < SOLVE_HISTORY ? h->n : SOLVE_HISTORY - 1;
     if (h->x[last].n == 0) TRY(solve_vector_like(A, &h->x[last]));

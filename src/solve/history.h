@@ -21,7 +21,7 @@ void solve_history_destroy(struct solve_history *history); /* safe on a zeroed s
 void solve_history_guess(const struct solve_history *history, const struct vector *b, struct vector *x);
 /* One more. Of another A than before everything else is forgotten first: that is the caller's to know
  * (solve_history_destroy). */
-facet_status solve_history_add(struct solve_history *history, const struct operator* A,
+facet_status solve_history_add(struct solve_history *history, const struct linear_operator *A,
                                const struct vector *x);
 
 #endif

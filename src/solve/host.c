@@ -22,7 +22,7 @@ done:
     return status;
 }
 
-static void host_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void host_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     struct host_operator *o = A->data;
     facet_status status = apply_on_host(o, x, y);
     if (status == FACET_OK) return;
@@ -30,7 +30,7 @@ static void host_apply(const struct operator* A, const struct vector *x, struct 
     vector_fill(y, NAN);
 }
 
-static void host_free(struct operator* A) {
+static void host_free(struct linear_operator *A) {
     struct host_operator *o = A->data;
     if (o == NULL) return;
     if (o->release != NULL) o->release(&o->data);
@@ -41,10 +41,11 @@ static void host_free(struct operator* A) {
 
 facet_status operator_create_host(const struct device *device, int64_t n, const char *name,
                                   operator_on_host apply, void *data, void (*release)(void **data),
-                                  struct operator* A) {
+                                  struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct host_operator *o = NULL;
-    *A = (struct operator){.n = n, .device = device, .apply = host_apply, .free = host_free, .name = name};
+    *A = (struct linear_operator){
+        .n = n, .device = device, .apply = host_apply, .free = host_free, .name = name};
     status = CALLOC(o, 1);
     if (status != FACET_OK && release != NULL) release(&data);
     if (status != FACET_OK) return status;
@@ -62,11 +63,11 @@ done:
     return status;
 }
 
-void *operator_host_data(const struct operator* A) {
+void *operator_host_data(const struct linear_operator *A) {
     return ((struct host_operator *)A->data)->data;
 }
 
-facet_status operator_host_failure(const struct operator* A) {
+facet_status operator_host_failure(const struct linear_operator *A) {
     struct host_operator *o = A->data;
     facet_status status = base_collected(&o->failure);
     base_collector_init(&o->failure);

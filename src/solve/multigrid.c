@@ -144,7 +144,7 @@ struct level_at {
     int level;
 };
 
-static void apply_cycle(const struct operator* M, const struct vector *f, struct vector *x) {
+static void apply_cycle(const struct linear_operator *M, const struct vector *f, struct vector *x) {
     const struct level_at *at = M->data;
     cycle(at->mg, at->level, MG_V, f, 1, x);
 }
@@ -153,7 +153,7 @@ facet_status mg_measure_level(struct multigrid *mg, int level) {
     facet_status status = FACET_OK;
     struct mg_level *l = &mg->levels[level];
     struct level_at at = {mg, level};
-    struct operator M = {
+    struct linear_operator M = {
         .n = l->n, .device = l->device, .precision = l->precision, .apply = apply_cycle, .data = &at};
     struct vector work[4] = {{0}};
     struct vector *const vectors[4] = {&work[0], &work[1], &work[2], &work[3]};
@@ -296,7 +296,7 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
 #define SMALL_SIZE 1e-15
 #define LARGE_SIZE 1e15
 
-void multigrid_measure(const struct operator* M, const struct vector *like) {
+void multigrid_measure(const struct linear_operator *M, const struct vector *like) {
     struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
     if (mg == NULL) return;
     mg->unit = 1.0;
@@ -332,7 +332,7 @@ static void add_rounded(struct multigrid *mg, struct vector *x) {
     vector_axpby(mg->unit, &mg->divided, 1.0, x);
 }
 
-static void mg_apply(const struct operator* M, const struct vector *b, struct vector *y) {
+static void mg_apply(const struct linear_operator *M, const struct vector *b, struct vector *y) {
     struct multigrid *mg = M->data;
     struct vector x = *y;
     if (mg->n_levels == 0) return;
@@ -351,25 +351,25 @@ static void mg_apply(const struct operator* M, const struct vector *b, struct ve
     if (mg->levels[0].seam != NULL) mg_pass(mg, seam_share(mg->levels[0].seam, y));
 }
 
-static void mg_free(struct operator* M) {
+static void mg_free(struct linear_operator *M) {
     struct multigrid *mg = M->data;
     multigrid_destroy(&mg);
     M->data = NULL;
 }
 
-facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M) {
+facet_status operator_create_multigrid(struct multigrid **mg, struct linear_operator *M) {
     struct multigrid *m = *mg;
-    *M = (struct operator){.n = m->levels[0].n,
-                           .device = m->in.n > 0 ? m->outer : m->levels[0].device,
-                           .apply = mg_apply,
-                           .free = mg_free,
-                           .precision = m->keeps_precision ? m->levels[0].precision : F64,
-                           .data = m};
+    *M = (struct linear_operator){.n = m->levels[0].n,
+                                  .device = m->in.n > 0 ? m->outer : m->levels[0].device,
+                                  .apply = mg_apply,
+                                  .free = mg_free,
+                                  .precision = m->keeps_precision ? m->levels[0].precision : F64,
+                                  .data = m};
     *mg = NULL;
     return FACET_OK;
 }
 
-struct multigrid *operator_multigrid(const struct operator* M) {
+struct multigrid *operator_multigrid(const struct linear_operator *M) {
     return M->apply == mg_apply ? M->data : NULL;
 }
 
@@ -407,7 +407,8 @@ static void full_refined(struct multigrid *mg, int level, const struct vector *f
 
 /* x += one cycle for the residual r. d (room for a correction) is needed where the levels are in double
  * precision. */
-static void step(const struct operator* M, const struct vector *r, struct vector *d, struct vector *x) {
+static void step(const struct linear_operator *M, const struct vector *r, struct vector *d,
+                 struct vector *x) {
     struct multigrid *mg = M->data;
     if (mg->in.n == 0) {
         operator_apply(M, r, d);
@@ -421,9 +422,9 @@ static void step(const struct operator* M, const struct vector *r, struct vector
 }
 
 /* The first step of a solve: a full cycle for the residual r. */
-static facet_status first_step(const struct operator* A, const struct operator* M, const struct vector *b,
-                               const struct solve_control *control, int from_zero, struct vector *r,
-                               struct vector *d, struct vector *x) {
+static facet_status first_step(const struct linear_operator *A, const struct linear_operator *M,
+                               const struct vector *b, const struct solve_control *control, int from_zero,
+                               struct vector *r, struct vector *d, struct vector *x) {
     facet_status status = FACET_OK;
     struct multigrid *mg = M->data;
     struct vector more = {0};
@@ -457,9 +458,10 @@ static int is_stalled(double residual, double rate, int *growths) {
 }
 
 /* Of x, by one more cycle. d: without room where the levels have vectors of their own, which then do. */
-static facet_status estimate_error(const struct operator* A, const struct operator* M, const struct vector *b,
-                                   const struct vector *x, const struct solve_control *control,
-                                   struct vector *r, struct vector *d, double *error) {
+static facet_status estimate_error(const struct linear_operator *A, const struct linear_operator *M,
+                                   const struct vector *b, const struct vector *x,
+                                   const struct solve_control *control, struct vector *r, struct vector *d,
+                                   double *error) {
     struct multigrid *mg = M->data;
     if (d->n > 0) return solve_estimate(A, solve_apply, (void *)M, b, x, control, d, r, error);
     double size = vector_norm(x);
@@ -471,8 +473,8 @@ static facet_status estimate_error(const struct operator* A, const struct operat
     return FACET_OK;
 }
 
-facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
-                             struct vector *x, const struct solve_control *control,
+facet_status solve_multigrid(const struct linear_operator *A, const struct linear_operator *M,
+                             const struct vector *b, struct vector *x, const struct solve_control *control,
                              struct solve_report *report) {
     facet_status status = FACET_OK;
     struct multigrid *mg = operator_multigrid(M);

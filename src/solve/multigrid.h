@@ -49,7 +49,7 @@ void mg_transfer_destroy(struct mg_transfer *P); /* safe on a zeroed struct, and
 facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R);
 /* y = P x; copied to the device. */
 facet_status operator_create_transfer(const struct device *device, const struct mg_transfer *P,
-                                      struct operator* A);
+                                      struct linear_operator *A);
 
 /* The same without a matrix: a prolongation P as a pair of functions. */
 struct mg_link {
@@ -72,10 +72,10 @@ void mg_link_destroy(struct mg_link *link); /* safe on a zeroed struct, and twic
 /* What removes the rough part of the error. */
 struct smoother {
     /* A few steps on A x = f. from_zero: x is not read. Must be the same linear operation each time. */
-    void (*smooth)(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
-                   struct vector *x);
+    void (*smooth)(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
+                   int from_zero, struct vector *x);
     /* After the coarse correction; NULL: as before it. A cycle is symmetric when this is the adjoint. */
-    void (*post)(const struct smoother *s, const struct operator* A, const struct vector *f,
+    void (*post)(const struct smoother *s, const struct linear_operator *A, const struct vector *f,
                  struct vector *x);
     /* Both halves of a visit in fewer sweeps, where smoother and link are of one make; NULL: by what stands
      * above. down: x from zero, coarse = P'(f - A x). up: x += P coarse, and on as after a correction. */
@@ -84,7 +84,7 @@ struct smoother {
                struct vector *x);
     double top; /* of a polynomial: the largest eigenvalue it expects; 0: none */
     /* Looks for it again, with more steps; NULL: there is none. */
-    facet_status (*widen)(struct smoother *s, const struct operator* A);
+    facet_status (*widen)(struct smoother *s, const struct linear_operator *A);
     void (*free)(struct smoother *s);
     void *data;
 };
@@ -92,16 +92,16 @@ void smoother_destroy(struct smoother *s); /* safe on a zeroed struct, and twice
 
 /* A polynomial of solve/spectrum.h in D A, `degree` 1 .. MG_MAX_DEGREE. D, symmetric positive definite, is
  * taken over (emptied), also on failure. A is only looked at during the call, for its largest eigenvalue. */
-facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
-                                       double ratio, int degree, struct smoother *s);
+facet_status smoother_create_chebyshev(const struct linear_operator *A, struct linear_operator *D,
+                                       enum polynomial kind, double ratio, int degree, struct smoother *s);
 
 struct multigrid;
 facet_status multigrid_create(struct multigrid **mg);
 void multigrid_destroy(struct multigrid **mg);
 /* The next coarser level. The operator is borrowed (must outlive mg) or owned: one of them is NULL. The owned
  * one and the smoother are taken over (emptied), also on failure. */
-facet_status multigrid_append(struct multigrid *mg, const char *name, const struct operator* borrowed,
-                              struct operator* owned, struct smoother *smoother);
+facet_status multigrid_append(struct multigrid *mg, const char *name, const struct linear_operator *borrowed,
+                              struct linear_operator *owned, struct smoother *smoother);
 /* From the level appended next to the level appended last; copied to that level's device. */
 facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P);
 /* The same by functions, whose vectors are of that level's device and precision. Taken over (emptied), also
@@ -111,12 +111,12 @@ facet_status multigrid_link(struct multigrid *mg, struct mg_link *link);
  * Where all levels have one, the full cycle keeps right-hand sides, solutions and residuals in double
  * precision, and only the cycles on the residuals are in single: what they add is small, and so is its
  * rounding. Taken over (emptied). */
-void multigrid_refine(struct multigrid *mg, struct operator* A);
+void multigrid_refine(struct multigrid *mg, struct linear_operator *A);
 /* What the last appended level adds to the guess that a full cycle brings up from the next one: x += B f, B
  * being a solve in a complement of the coarse space. Taken over, also on failure. */
-void multigrid_complete(struct multigrid *mg, struct operator* B);
+void multigrid_complete(struct multigrid *mg, struct linear_operator *B);
 /* The coarsest level: `solve` gives x from f. Taken over, also on failure. */
-facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve);
+facet_status multigrid_end(struct multigrid *mg, const char *name, struct linear_operator *solve);
 /* How the level below the last appended one is visited (V), and the factor of its correction (1; a link
  * knows no other). */
 void multigrid_visit(struct multigrid *mg, enum mg_cycle visit, double factor);
@@ -151,19 +151,19 @@ facet_status multigrid_widen(struct multigrid *mg, int *wider);
 facet_status multigrid_watch(struct multigrid *mg, int on);
 
 /* One application as a preconditioner; mg is taken over. */
-facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M);
-struct multigrid *operator_multigrid(const struct operator* M); /* NULL when it is none */
+facet_status operator_create_multigrid(struct multigrid **mg, struct linear_operator *M);
+struct multigrid *operator_multigrid(const struct linear_operator *M); /* NULL when it is none */
 /* What M is applied to until the next call is no larger than `like`, and smaller by what a solve takes off
  * it: levels see it divided by a power of two where it would leave the range of single precision. NULL: of a
  * size near 1. M may be NULL, or something else. */
-void multigrid_measure(const struct operator* M, const struct vector *like);
+void multigrid_measure(const struct linear_operator *M, const struct vector *like);
 /* Cycles by themselves, A being the operator in double precision: x += B (b - A x) until the true residual
  * meets rtol. FULL gives the first guess by one full cycle and goes on with V-cycles; with
  * levels in single precision it is that of multigrid_refine, or its last part at least is for the residual
  * in double precision.
  * Arguments and results as for solve_cg. */
-facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
-                             struct vector *x, const struct solve_control *control,
+facet_status solve_multigrid(const struct linear_operator *A, const struct linear_operator *M,
+                             const struct vector *b, struct vector *x, const struct solve_control *control,
                              struct solve_report *report);
 
 /* What happened on a level. */

@@ -167,7 +167,7 @@ done:
     return status;
 }
 
-facet_status solve_fail(struct solve_report *report, const struct operator* M, const char *reason,
+facet_status solve_fail(struct solve_report *report, const struct linear_operator *M, const char *reason,
                         double residual) {
     struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
     const char *diagnosis = NULL;

@@ -93,7 +93,7 @@ void mg_link_destroy(struct mg_link *link) {
 }
 
 facet_status operator_create_transfer(const struct device *device, const struct mg_transfer *P,
-                                      struct operator* A) {
+                                      struct linear_operator *A) {
     struct csr csr = {.n = P->n_rows, .offsets = P->offsets, .columns = P->columns, .values = P->values};
     return operator_create_csr(device, &csr, A);
 }
@@ -129,7 +129,7 @@ void multigrid_destroy(struct multigrid **mg) {
 }
 
 /* A new level of n unknowns, as the one above it expects. */
-static facet_status begin_level(struct multigrid *mg, const char *name, const struct operator* A) {
+static facet_status begin_level(struct multigrid *mg, const char *name, const struct linear_operator *A) {
     if (mg->ended) return base_fail(FACET_ERROR_INPUT, "the multigrid already has its coarsest level");
     if (mg->n_levels == MG_MAX_LEVELS)
         return base_fail(FACET_ERROR_INPUT, "a multigrid has at most %d levels", MG_MAX_LEVELS);
@@ -148,8 +148,8 @@ static facet_status begin_level(struct multigrid *mg, const char *name, const st
     return FACET_OK;
 }
 
-facet_status multigrid_append(struct multigrid *mg, const char *name, const struct operator* borrowed,
-                              struct operator* owned, struct smoother *smoother) {
+facet_status multigrid_append(struct multigrid *mg, const char *name, const struct linear_operator *borrowed,
+                              struct linear_operator *owned, struct smoother *smoother) {
     facet_status status = FACET_OK;
     TRY(begin_level(mg, name, borrowed != NULL ? borrowed : owned));
     struct mg_level *l = &mg->levels[mg->n_levels - 1];
@@ -157,7 +157,7 @@ facet_status multigrid_append(struct multigrid *mg, const char *name, const stru
     if (borrowed == NULL) {
         l->own = *owned;
         l->A = &l->own;
-        *owned = (struct operator){0};
+        *owned = (struct linear_operator){0};
     }
     l->smoother = *smoother;
     *smoother = (struct smoother){0};
@@ -215,23 +215,23 @@ done:
     return status;
 }
 
-void multigrid_refine(struct multigrid *mg, struct operator* A) {
+void multigrid_refine(struct multigrid *mg, struct linear_operator *A) {
     mg->levels[mg->n_levels - 1].exact = *A;
-    *A = (struct operator){0};
+    *A = (struct linear_operator){0};
 }
 
-void multigrid_complete(struct multigrid *mg, struct operator* B) {
+void multigrid_complete(struct multigrid *mg, struct linear_operator *B) {
     struct mg_level *l = &mg->levels[mg->n_levels - 1];
     operator_destroy(&l->complement);
     l->complement = *B;
-    *B = (struct operator){0};
+    *B = (struct linear_operator){0};
 }
 
-facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve) {
+facet_status multigrid_end(struct multigrid *mg, const char *name, struct linear_operator *solve) {
     facet_status status = FACET_OK;
     TRY(begin_level(mg, name, solve));
     mg->last = *solve;
-    *solve = (struct operator){0};
+    *solve = (struct linear_operator){0};
     mg->ended = 1;
 done:
     operator_destroy(solve);

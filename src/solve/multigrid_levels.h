@@ -12,9 +12,9 @@ struct mg_level {
     int64_t n, entries;
     const struct seam *seam; /* of its vectors */
     double bytes;
-    const struct operator* A; /* &own, or the caller's; NULL on the last level */
-    struct operator own;
-    struct operator exact; /* in double precision, of a level in single; or empty */
+    const struct linear_operator *A; /* &own, or the caller's; NULL on the last level */
+    struct linear_operator own;
+    struct linear_operator exact; /* in double precision, of a level in single; or empty */
     struct smoother smoother;
     enum mg_cycle visit; /* of the level below: MG_K, MG_TWICE, or MG_V for what the cycle says */
     double steps[2],
@@ -22,9 +22,9 @@ struct mg_level {
     double factor;
     int64_t n_coarse;
     int sums; /* what R gives is a part of a sum over the seam of the next level, if that has one */
-    struct operator P, R;
-    struct mg_link link;        /* instead of P and R; then nothing but a K-cycle needs t */
-    struct operator complement; /* of a guess, or empty */
+    struct linear_operator P, R;
+    struct mg_link link;               /* instead of P and R; then nothing but a K-cycle needs t */
+    struct linear_operator complement; /* of a guess, or empty */
     struct vector r, t;
     struct vector rhs, x, full;     /* below the finest level: the problem there */
     struct vector f64, x64, r64;    /* the same in double, where `exact` is given */
@@ -39,7 +39,7 @@ struct mg_level {
 struct multigrid {
     int n_levels;
     struct mg_level levels[MG_MAX_LEVELS];
-    struct operator last;
+    struct linear_operator last;
     enum mg_cycle cycle;
     int watching, ended, keeps_precision;
     const struct device *outer; /* where M works, if not where the finest level does */

@@ -18,12 +18,12 @@ facet_status solve_need_symmetric(int asymmetric, const char *who) {
     return base_fail(FACET_ERROR_INPUT, "%s needs a symmetric matrix, and this one is not; use fgmres", who);
 }
 
-void operator_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+void operator_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     base_waits_look();
     A->apply(A, x, y);
 }
 
-void operator_residual(const struct operator* A, const struct vector *f, const struct vector *x,
+void operator_residual(const struct linear_operator *A, const struct vector *f, const struct vector *x,
                        struct vector *r) {
     if (A->residual != NULL) {
         A->residual(A, f, x, r);
@@ -33,22 +33,22 @@ void operator_residual(const struct operator* A, const struct vector *f, const s
     vector_axpby(1.0, f, -1.0, r);
 }
 
-double operator_product(const struct operator* A, const struct vector *p, struct vector *q) {
+double operator_product(const struct linear_operator *A, const struct vector *p, struct vector *q) {
     if (A->steps != NULL) return A->steps->advance(A, 0.0, 0.0, NULL, NULL, (struct vector *)p, NULL, q);
     operator_apply(A, p, q);
     return vector_dot(p, q);
 }
 
-void operator_destroy(struct operator* A) {
+void operator_destroy(struct linear_operator *A) {
     if (A->free != NULL) A->free(A);
     seam_release(&A->seam);
-    *A = (struct operator){0};
+    *A = (struct linear_operator){0};
 }
 
-facet_status operator_create_single(const struct operator* A, struct operator* S) {
+facet_status operator_create_single(const struct linear_operator *A, struct linear_operator *S) {
     facet_status status = FACET_OK;
     const char *name = A->name != NULL ? A->name : "the operator";
-    *S = (struct operator){0};
+    *S = (struct linear_operator){0};
     if (A->precision == F32) FAIL(FACET_ERROR_INPUT, "%s is in single precision already", name);
     if (A->to_single == NULL) FAIL(FACET_ERROR_INPUT, "%s has no single precision", name);
     TRY(A->to_single(A, S));
@@ -58,8 +58,8 @@ done:
     return status;
 }
 
-facet_status operator_round(struct operator* A) {
-    struct operator single = {0};
+facet_status operator_round(struct linear_operator *A) {
+    struct linear_operator single = {0};
     facet_status status = operator_create_single(A, &single);
     if (status != FACET_OK) return status;
     operator_destroy(A);
@@ -71,16 +71,16 @@ facet_status operator_round(struct operator* A) {
 
 struct sum {
     int n;
-    struct operator* parts;
+    struct linear_operator *parts;
     struct vector t; /* where a part after the first cannot add */
 };
 
-static void sum_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void sum_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     const struct sum *sum = A->data;
     struct vector t = sum->t;
     if (sum->n == 0) vector_fill(y, 0.0);
     for (int i = 0; i < sum->n; i++) {
-        const struct operator* part = & sum->parts[i];
+        const struct linear_operator *part = &sum->parts[i];
         if (i > 0 && part->add != NULL) {
             part->add(part, x, y);
             continue;
@@ -90,7 +90,7 @@ static void sum_apply(const struct operator* A, const struct vector *x, struct v
     }
 }
 
-static void sum_free(struct operator* A) {
+static void sum_free(struct linear_operator *A) {
     struct sum *sum = A->data;
     if (sum == NULL) return;
     for (int i = 0; i < sum->n; i++) operator_destroy(&sum->parts[i]);
@@ -99,10 +99,10 @@ static void sum_free(struct operator* A) {
     base_free(&A->data);
 }
 
-static facet_status sum_to_single(const struct operator* A, struct operator* S) {
+static facet_status sum_to_single(const struct linear_operator *A, struct linear_operator *S) {
     facet_status status = FACET_OK;
     const struct sum *sum = A->data;
-    struct operator* parts = NULL;
+    struct linear_operator *parts = NULL;
     TRY(CALLOC(parts, sum->n));
     for (int i = 0; i < sum->n; i++) TRY(operator_create_single(&sum->parts[i], &parts[i]));
     TRY(operator_create_sum(A->device, A->n, sum->n, parts, A->name, S));
@@ -113,23 +113,23 @@ done:
     return status;
 }
 
-facet_status operator_create_sum(const struct device *device, int64_t n, int n_parts, struct operator* parts,
-                                 const char *name, struct operator* A) {
+facet_status operator_create_sum(const struct device *device, int64_t n, int n_parts,
+                                 struct linear_operator *parts, const char *name, struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct sum *sum;
-    *A = (struct operator){.n = n,
-                           .device = device,
-                           .apply = sum_apply,
-                           .free = sum_free,
-                           .name = name,
-                           .to_single = sum_to_single};
+    *A = (struct linear_operator){.n = n,
+                                  .device = device,
+                                  .apply = sum_apply,
+                                  .free = sum_free,
+                                  .name = name,
+                                  .to_single = sum_to_single};
     TRY(CALLOC(sum, 1));
     A->data = sum;
     TRY(ALLOC(sum->parts, n_parts));
     for (; sum->n < n_parts; sum->n++) {
         sum->parts[sum->n] = parts[sum->n];
         A->asymmetric |= parts[sum->n].asymmetric;
-        parts[sum->n] = (struct operator){0};
+        parts[sum->n] = (struct linear_operator){0};
     }
     for (int i = 1; i < n_parts; i++)
         if (sum->parts[i].add == NULL && sum->t.n == 0) TRY(solve_vector_like(&sum->parts[i], &sum->t));
@@ -141,7 +141,7 @@ done:
 
 /* ------------------------------------------------------------------------------ matrices */
 
-static void free_matrix(struct operator* A) {
+static void free_matrix(struct linear_operator *A) {
     struct device_matrix *matrix = A->data;
     if (matrix == NULL) return;
     device_free(A->device, &matrix->offsets);
@@ -151,24 +151,25 @@ static void free_matrix(struct operator* A) {
     base_free(&A->data);
 }
 
-static facet_status matrix_to_single(const struct operator* A, struct operator* S);
+static facet_status matrix_to_single(const struct linear_operator *A, struct linear_operator *S);
 
 static facet_status begin(const struct device *device, int64_t n, const char *name,
-                          void (*apply)(const struct operator*, const struct vector *, struct vector *),
-                          struct operator* A, struct device_matrix **matrix) {
-    *A = (struct operator){.n = n,
-                           .device = device,
-                           .apply = apply,
-                           .free = free_matrix,
-                           .name = name,
-                           .to_single = matrix_to_single};
+                          void (*apply)(const struct linear_operator *, const struct vector *,
+                                        struct vector *),
+                          struct linear_operator *A, struct device_matrix **matrix) {
+    *A = (struct linear_operator){.n = n,
+                                  .device = device,
+                                  .apply = apply,
+                                  .free = free_matrix,
+                                  .name = name,
+                                  .to_single = matrix_to_single};
     facet_status status = CALLOC(*matrix, 1);
     A->data = *matrix;
     return status;
 }
 
 /* Rounds the numbers and copies the structure on the device. */
-static facet_status matrix_to_single(const struct operator* A, struct operator* S) {
+static facet_status matrix_to_single(const struct linear_operator *A, struct linear_operator *S) {
     facet_status status = FACET_OK;
     const struct device_matrix *from = A->data;
     const struct device *device = A->device;
@@ -191,13 +192,14 @@ done:
     return status;
 }
 
-static void csr_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void csr_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = A->data;
     device_csr_apply(A->device, A->precision, A->n, m->offsets, m->columns, m->values, x->numbers,
                      y->numbers);
 }
 
-facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A) {
+facet_status operator_create_csr(const struct device *device, const struct csr *csr,
+                                 struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     size_t nnz = (size_t)csr->offsets[csr->n];
@@ -212,13 +214,13 @@ done:
     return status;
 }
 
-static void jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void jacobi_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
     device_multiply(M->device, M->precision, M->n, m->values, x->numbers, y->numbers);
 }
 
 facet_status operator_create_diagonal(const struct device *device, int64_t n, const double *d,
-                                      struct operator* M) {
+                                      struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     TRY(begin(device, n, "the Jacobi preconditioner", jacobi_apply, M, &m));
@@ -229,10 +231,11 @@ done:
     return status;
 }
 
-facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M) {
+facet_status operator_create_jacobi(const struct device *device, const struct csr *csr,
+                                    struct linear_operator *M) {
     facet_status status = FACET_OK;
     double *inverse = NULL;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(CALLOC(inverse, csr->n));
     for (int64_t i = 0; i < csr->n; i++) {
         for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++)
@@ -248,7 +251,7 @@ done:
     return status;
 }
 
-static void block_jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void block_jacobi_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
     if (m->m > 0)
         device_lane_smooth(M->device, M->precision, device_lanes(M->device), m->n_blocks, m->m, m->values,
@@ -258,8 +261,9 @@ static void block_jacobi_apply(const struct operator* M, const struct vector *x,
                            y->numbers);
 }
 
-int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
-                          const struct vector *t, struct vector *r, struct vector *d, struct vector *x) {
+int operator_block_smooth(const struct linear_operator *D, double a, double b, double c,
+                          const struct vector *f, const struct vector *t, struct vector *r, struct vector *d,
+                          struct vector *x) {
     const struct device_matrix *m = D->data;
     const void *tn = t != NULL ? t->numbers : NULL;
     if (D->apply != block_jacobi_apply) return 0;
@@ -351,7 +355,7 @@ facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offset
 }
 
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
-                                    const int64_t *block_offsets, double **all, struct operator* M) {
+                                    const int64_t *block_offsets, double **all, struct linear_operator *M) {
     facet_status status = FACET_OK;
     double *blocks = *all;
     struct device_matrix *m;
@@ -388,7 +392,7 @@ done:
 }
 
 facet_status operator_create_lane_blocks(const struct device *device, int64_t n_blocks, int m,
-                                         double **blocks, struct operator* M) {
+                                         double **blocks, struct linear_operator *M) {
     facet_status status = FACET_OK;
     const int lanes = device_lanes(device);
     struct device_matrix *matrix;
@@ -409,11 +413,11 @@ done:
 
 facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
                                           int64_t n_blocks, const int64_t *block_offsets,
-                                          struct operator* M) {
+                                          struct linear_operator *M) {
     facet_status status = FACET_OK;
     double *blocks = NULL;
     int64_t *starts = NULL;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(solve_need_symmetric(csr->asymmetric, "the block Jacobi preconditioner"));
     TRY(operator_block_starts(n_blocks, block_offsets, &starts));
     TRY(ALLOC(blocks, starts[n_blocks]));
@@ -427,7 +431,7 @@ done:
     return status;
 }
 
-facet_status solve_vector_like(const struct operator* A, struct vector *v) {
+facet_status solve_vector_like(const struct linear_operator *A, struct vector *v) {
     facet_status status = vector_create_in(A->device, A->precision, A->n, v);
     v->seam = A->seam;
     return status;

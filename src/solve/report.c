@@ -71,15 +71,15 @@ facet_status solve_record(const struct solve_control *control, struct solve_repo
 }
 
 struct refinement {
-    const struct operator* A;
+    const struct linear_operator *A;
     solve_correction *correct;
     void *data;
     const struct vector *b;
     struct vector *x;
     const struct solve_control *control;
     struct solve_report *report;
-    const struct operator* inverse; /* of control->elsewhere, or NULL, */
-    int before;                     /* and the iterations that it had made */
+    const struct linear_operator *inverse; /* of control->elsewhere, or NULL, */
+    int before;                            /* and the iterations that it had made */
     int steps;
     int sharp;  /* A x is more accurate than a correction */
     int probed; /* r is SOLVE_PROBE (b - A x), with its rounding */
@@ -143,7 +143,7 @@ done:
 }
 
 static facet_status estimate(struct refinement *s, double *error) {
-    const struct operator* rough = s->control->rough;
+    const struct linear_operator *rough = s->control->rough;
     return solve_weigh(s->A, rough != NULL ? solve_apply : s->correct,
                        rough != NULL ? (void *)rough : s->data, s->x, s->control, s->d, s->r, error);
 }
@@ -207,7 +207,7 @@ done:
     return status;
 }
 
-facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
+facet_status solve_direct(const struct linear_operator *A, struct cholesky *cholesky, const struct vector *b,
                           struct vector *x, const struct solve_control *control,
                           struct solve_report *report) {
     struct cholesky_correction c = {.cholesky = cholesky};
@@ -225,8 +225,8 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
     return status;
 }
 
-facet_status solve_refined(const struct operator* A, struct operator* inverse, const struct vector *b,
-                           struct vector *x, const struct solve_control *control,
+facet_status solve_refined(const struct linear_operator *A, struct linear_operator *inverse,
+                           const struct vector *b, struct vector *x, const struct solve_control *control,
                            struct solve_report *report) {
     const struct solve_elsewhere *elsewhere = control->elsewhere;
     struct refinement s = {.A = A,

@@ -8,7 +8,7 @@
 #define LANCZOS_STEPS 10
 
 struct chebyshev {
-    struct operator D;
+    struct linear_operator D;
     enum polynomial kind;
     double ratio;
     int degree;
@@ -43,8 +43,8 @@ static void step(const struct chebyshev *c, int k, const struct vector *f, const
     vector_axpby(1.0, &d, from_zero ? 0.0 : 1.0, x);
 }
 
-static void chebyshev_smooth(const struct smoother *s, const struct operator* A, const struct vector *f,
-                             int from_zero, struct vector *x) {
+static void chebyshev_smooth(const struct smoother *s, const struct linear_operator *A,
+                             const struct vector *f, int from_zero, struct vector *x) {
     const struct chebyshev *c = s->data;
     struct vector t = c->t;
     for (int k = 0; k < c->degree; k++) {
@@ -56,7 +56,7 @@ static void chebyshev_smooth(const struct smoother *s, const struct operator* A,
 
 /* To begin with, in r: noise as D sees it is nearly all where A is small, and A times noise where A is large.
  * Of both as much, lest a largest eigenvalue elsewhere is missed. t, d: scratch. */
-static void balance_noise(const struct operator* A, const struct operator* D, struct vector *r,
+static void balance_noise(const struct linear_operator *A, const struct linear_operator *D, struct vector *r,
                           struct vector *d, struct vector *t) {
     operator_apply(D, r, d);
     double noise = sqrt(vector_dot(r, d));
@@ -67,7 +67,7 @@ static void balance_noise(const struct operator* A, const struct operator* D, st
 }
 
 /* top: the largest eigenvalue of D A, by so many steps. */
-static facet_status find_top(const struct operator* A, struct chebyshev *c, int steps, double *top) {
+static facet_status find_top(const struct linear_operator *A, struct chebyshev *c, int steps, double *top) {
     facet_status status = FACET_OK;
     struct vector p = {0};
     struct vector *const vectors[] = {&c->r, &c->d, &c->t, &p};
@@ -80,7 +80,7 @@ done:
     return status;
 }
 
-static facet_status chebyshev_widen(struct smoother *s, const struct operator* A) {
+static facet_status chebyshev_widen(struct smoother *s, const struct linear_operator *A) {
     struct chebyshev *c = s->data;
     double top = s->top;
     facet_status status = find_top(A, c, LANCZOS_ROOM, &top);
@@ -90,8 +90,8 @@ static facet_status chebyshev_widen(struct smoother *s, const struct operator* A
     return FACET_OK;
 }
 
-facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
-                                       double ratio, int degree, struct smoother *s) {
+facet_status smoother_create_chebyshev(const struct linear_operator *A, struct linear_operator *D,
+                                       enum polynomial kind, double ratio, int degree, struct smoother *s) {
     facet_status status = FACET_OK;
     struct chebyshev *c = NULL;
     *s = (struct smoother){.smooth = chebyshev_smooth, .widen = chebyshev_widen, .free = chebyshev_free};
@@ -100,7 +100,7 @@ facet_status smoother_create_chebyshev(const struct operator* A, struct operator
     TRY(CALLOC(c, 1));
     s->data = c;
     c->D = *D;
-    *D = (struct operator){0};
+    *D = (struct linear_operator){0};
     c->kind = kind;
     c->ratio = ratio;
     c->degree = degree;

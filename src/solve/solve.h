@@ -3,7 +3,7 @@
  * An Operator computes y = A x on a device. A preconditioner is an operator too. Solvers never print: they
  * report each iteration to the monitor and, at the end, why they stopped.
  *
- * Start here for a method of your own: fill a struct operator with an apply function, hand it to solve_cg.
+ * Start here for a method of your own: fill a struct linear_operator with an apply function, hand it to solve_cg.
  */
 #ifndef FACET_SOLVE_SOLVE_H
 #define FACET_SOLVE_SOLVE_H
@@ -46,78 +46,81 @@ facet_status csr_from_elements(const struct csr_elements *elements, struct csr *
  * do that. They measure |r| as the operator likes it, and have the inverse D of its diagonal built in, so
  * that z = B r is never stored: B is D, or D + P C P' with the coarse space of an additive multigrid, which
  * makes coefficients of P C P'r from what the second pass leaves of r, its moments. */
-struct operator;
+struct linear_operator;
 struct operator_recurrence {
     double a[2], b[2], alpha, c;
 };
 struct operator_steps {
     /* x += alpha p (alpha 0: not), p = B r + beta p (r NULL: p stays; beta 0: p is not read), q = A p
      * (q NULL: not); returns p . q. e: the coefficients, or NULL. */
-    double (*advance)(const struct operator* A, double alpha, double beta, const struct vector *r,
+    double (*advance)(const struct linear_operator *A, double alpha, double beta, const struct vector *r,
                       const struct vector *e, struct vector *p, struct vector *x, struct vector *q);
     /* r -= alpha q; moments of it, or NULL; sums: r . D r and |r|^2. */
-    void (*reduce)(const struct operator* A, double alpha, const struct vector *q, struct vector *r,
+    void (*reduce)(const struct linear_operator *A, double alpha, const struct vector *q, struct vector *r,
                    struct vector *moments, double sums[2]);
     /* |x| of unknowns, which may be scaled differently from residuals. */
-    double (*size)(const struct operator* A, const struct vector *x);
+    double (*size)(const struct linear_operator *A, const struct vector *x);
     /* The same by three terms, fewer vectors moved; NULL: not. form: q = A B r; returns r . B q. recur: s,
      * the residual of the step before r, becomes r - alpha q + c (r - s), moments and sums as of reduce. With
      * x (or NULL), for the two steps of s and r: p = B s + b[0] p, x += a[0] p, p = B r + b[1] p, x += a[1]
      * p. */
-    double (*form)(const struct operator* A, const struct vector *r, const struct vector *e,
+    double (*form)(const struct linear_operator *A, const struct vector *r, const struct vector *e,
                    struct vector *q);
-    void (*recur)(const struct operator* A, const struct operator_recurrence *by, const struct vector *q,
-                  const struct vector *r, const struct vector *e_r, struct vector *s,
+    void (*recur)(const struct linear_operator *A, const struct operator_recurrence *by,
+                  const struct vector *q, const struct vector *r, const struct vector *e_r, struct vector *s,
                   const struct vector *e_s, struct vector *p, struct vector *x, struct vector *moments,
                   double sums[2]);
 };
 
-struct operator{
+struct linear_operator {
     int64_t n;
     const struct device *device;
-    void (*apply)(const struct operator* A, const struct vector *x, struct vector *y); /* y = A x */
-    void (*free)(struct operator* A); /* releases data; NULL: nothing to release */
+    void (*apply)(const struct linear_operator *A, const struct vector *x, struct vector *y); /* y = A x */
+    void (*free)(struct linear_operator *A); /* releases data; NULL: nothing to release */
     void *data;
     const char *name;         /* what it is, for messages; NULL: nameless */
     int asymmetric;           /* A' is not A: conjugate gradients refuse it */
     enum precision precision; /* of its vectors */
     struct seam *seam;        /* theirs, held; NULL: none */
     /* Fills a zeroed operator of single precision; NULL: there is none. */
-    facet_status (*to_single)(const struct operator* A, struct operator* single);
+    facet_status (*to_single)(const struct linear_operator *A, struct linear_operator *single);
     /* r = f - A x in one pass; NULL: by apply. */
-    void (*residual)(const struct operator* A, const struct vector *f, const struct vector *x,
+    void (*residual)(const struct linear_operator *A, const struct vector *f, const struct vector *x,
                      struct vector *r);
     /* y += A x; NULL: by apply. */
-    void (*add)(const struct operator* A, const struct vector *x, struct vector *y);
+    void (*add)(const struct linear_operator *A, const struct vector *x, struct vector *y);
     const struct operator_steps *steps; /* NULL: none */
 };
-void operator_apply(const struct operator* A, const struct vector *x, struct vector *y);
+void operator_apply(const struct linear_operator *A, const struct vector *x, struct vector *y);
 /* r = f - A x; r is neither of them. */
-void operator_residual(const struct operator* A, const struct vector *f, const struct vector *x,
+void operator_residual(const struct linear_operator *A, const struct vector *f, const struct vector *x,
                        struct vector *r);
 /* q = A p; returns p . q. */
-double operator_product(const struct operator* A, const struct vector *p, struct vector *q);
-void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice */
+double operator_product(const struct linear_operator *A, const struct vector *p, struct vector *q);
+void operator_destroy(struct linear_operator *A); /* safe on a zeroed struct, and twice */
 /* The same operator, rounded to single precision, on the same device. It owns all its data: A may go. An
  * operator that has no single precision, or is in it already, is refused by name. */
-facet_status operator_create_single(const struct operator* A, struct operator* S);
-facet_status operator_round(struct operator* A); /* *A becomes that, or stays as it is on failure */
+facet_status operator_create_single(const struct linear_operator *A, struct linear_operator *S);
+facet_status operator_round(struct linear_operator *A); /* *A becomes that, or stays as it is on failure */
 
 /* The sum of operators of n unknowns each. The parts are taken over (emptied), also on failure. */
-facet_status operator_create_sum(const struct device *device, int64_t n, int n_parts, struct operator* parts,
-                                 const char *name, struct operator* A);
+facet_status operator_create_sum(const struct device *device, int64_t n, int n_parts,
+                                 struct linear_operator *parts, const char *name, struct linear_operator *A);
 
 /* Copies the matrix to the device. */
-facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A);
+facet_status operator_create_csr(const struct device *device, const struct csr *csr,
+                                 struct linear_operator *A);
 /* y = d x entry by entry, d (n, on the host) being copied. */
 facet_status operator_create_diagonal(const struct device *device, int64_t n, const double *d,
-                                      struct operator* M);
+                                      struct linear_operator *M);
 /* Preconditioners made from the matrix: its inverse diagonal; the inverses of its diagonal blocks, block b
  * being the unknowns block_offsets[b] .. block_offsets[b+1]-1. A block that is not positive definite is an
  * error. */
-facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M);
+facet_status operator_create_jacobi(const struct device *device, const struct csr *csr,
+                                    struct linear_operator *M);
 facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
-                                          int64_t n_blocks, const int64_t *block_offsets, struct operator* M);
+                                          int64_t n_blocks, const int64_t *block_offsets,
+                                          struct linear_operator *M);
 
 /* B, symmetric and positive definite, n x n, becomes its inverse. 0: it is not positive definite. */
 int solve_invert(int64_t n, double *B);
@@ -126,11 +129,11 @@ facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offset
 /* The same from the blocks themselves, which stand there and become their inverses. *blocks is taken over,
  * and then NULL, where the device is the host. */
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
-                                    const int64_t *block_offsets, double **blocks, struct operator* M);
+                                    const int64_t *block_offsets, double **blocks, struct linear_operator *M);
 /* The same from n_blocks blocks of m unknowns that stand in lanes on the device (the kernel lane_smooth),
  * which are taken over. */
 facet_status operator_create_lane_blocks(const struct device *device, int64_t n_blocks, int m,
-                                         double **blocks, struct operator* M);
+                                         double **blocks, struct linear_operator *M);
 /* That m, where all blocks have one size and the device likes them in lanes; else 0. */
 int operator_equal_blocks(const struct device *device, int64_t n_blocks, const int64_t *block_offsets);
 
@@ -141,13 +144,13 @@ int operator_equal_blocks(const struct device *device, int64_t n_blocks, const i
 typedef facet_status (*operator_on_host)(void *data, const double *x, double *y);
 facet_status operator_create_host(const struct device *device, int64_t n, const char *name,
                                   operator_on_host apply, void *data, void (*release)(void **data),
-                                  struct operator* A);
-facet_status operator_host_failure(const struct operator* A);
-void *operator_host_data(const struct operator* A); /* that of the function */
+                                  struct linear_operator *A);
+facet_status operator_host_failure(const struct linear_operator *A);
+void *operator_host_data(const struct linear_operator *A); /* that of the function */
 
 /* Conjugate gradients in single precision, with the solution and the true residual in double. */
 struct solve_fast {
-    const struct operator* A; /* rounded; the preconditioner is of its precision */
+    const struct linear_operator *A; /* rounded; the preconditioner is of its precision */
     /* Where the two scale their unknowns differently: residuals on their way to single precision are
      * multiplied by it, and unknowns on their way back. NULL: they do not. */
     const struct vector *ratio;
@@ -155,7 +158,7 @@ struct solve_fast {
                      A^-1 (the preconditioner standing for it) and A; by solve_judge_fast */
     int given_up; /* single precision is not enough: now and for all later solves */
     /* The preconditioner in double precision, to go on with; made when it is first asked for. */
-    facet_status (*exact)(void *data, const struct operator** M);
+    facet_status (*exact)(void *data, const struct linear_operator **M);
     void *data;
 };
 
@@ -178,7 +181,7 @@ struct solve_control {
      * size. */
     int light;
     /* What estimates the error instead of M, where M is far from the inverse of A. Or NULL. */
-    const struct operator* judge;
+    const struct linear_operator *judge;
     /* r: what rounding in the entries of A may have done to A x, where that is more than rounding in
      * products. Its signs are drawn: draw 0, 1, .. are different ones. Or NULL. */
     facet_status (*roughen)(void *data, int draw, const struct vector *x, struct vector *r);
@@ -191,7 +194,7 @@ struct solve_control {
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */
     struct solve_fast *fast; /* solve_cg: NULL: in double precision */
     /* solve_refined: the inverse to a few digits, for the estimate of the error. NULL: the inverse itself. */
-    const struct operator* rough;
+    const struct linear_operator *rough;
     /* solve_refined: of whom the inverse is (elsewhere.h), whose iterations count. NULL: its steps do. */
     const struct solve_elsewhere *elsewhere;
     struct solve_work **work; /* NULL: made and freed; *work NULL: made */
@@ -244,10 +247,10 @@ int solve_again(double target, struct solve_control *control, struct solve_repor
 /* Whether the error of a solve that converged is what was asked for. */
 facet_status solve_reached(double target, struct solve_report *report);
 /* After a solve that converged with x: its error once more, by the control's judge. */
-facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
+facet_status solve_judge(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                          const struct solve_control *control, struct solve_report *report);
 /* After a solve that converged with x: what x lacks, by one correction with M. r is overwritten. */
-void solve_find_lack(const struct operator* A, const struct operator* M, const struct vector *b,
+void solve_find_lack(const struct linear_operator *A, const struct linear_operator *M, const struct vector *b,
                      const struct vector *x, const struct solve_control *control, struct vector *r,
                      struct vector *lack);
 /* After a solve that converged, of which something else has that relative error as well. */
@@ -258,22 +261,24 @@ double solve_largest(int64_t n, const double *x); /* |x_i| */
 
 /* Preconditioned conjugate gradients; M may be NULL. x: initial guess and solution. Returns FACET_OK when it
  * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */
-facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
-                      struct vector *x, const struct solve_control *control, struct solve_report *report);
+facet_status solve_cg(const struct linear_operator *A, const struct linear_operator *M,
+                      const struct vector *b, struct vector *x, const struct solve_control *control,
+                      struct solve_report *report);
 
 /* What `mixed` means for conjugate gradients whose operator has a single precision: fast->error and
  * ->given_up by a few products with M, of the precision of `fast`. b: a residual of double precision to begin
  * with, rich in low modes; b and x are overwritten. Otherwise `mixed` is a preconditioner in single
  * precision. */
-facet_status solve_judge_fast(const struct operator* A, const struct operator* M, struct vector *b,
-                              struct vector *x, int rounds, struct solve_work **work,
+facet_status solve_judge_fast(const struct linear_operator *A, const struct linear_operator *M,
+                              struct vector *b, struct vector *x, int rounds, struct solve_work **work,
                               struct solve_fast *fast);
 
 /* Flexible GMRES for any regular A and any M (NULL: none), which may change from step to step: preconditioned
  * from the right, restarted. Needs 2 * restart vectors. Arguments and results as for solve_cg; the kernel of
  * a singular A must also be orthogonal to its range. */
-facet_status solve_fgmres(const struct operator* A, const struct operator* M, const struct vector *b,
-                          struct vector *x, const struct solve_control *control, struct solve_report *report);
+facet_status solve_fgmres(const struct linear_operator *A, const struct linear_operator *M,
+                          const struct vector *b, struct vector *x, const struct solve_control *control,
+                          struct solve_report *report);
 
 /* Sparse Cholesky factorisation (CHOLMOD; a banded one of LAPACK without it). The ordering is found on the
  * graph of the blocks, which must cover the unknowns. A singular matrix is made regular by holding one
@@ -294,18 +299,18 @@ void cholesky_destroy(struct cholesky **cholesky);
 /* The factored matrix as an operator: vectors of the device travel to the host and back. The factor is taken
  * over, also on failure. */
 facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
-                                      struct operator* M);
+                                      struct linear_operator *M);
 /* Beyond so many unknowns another method is the better choice, whatever the memory (the banded factor).
  */
 int64_t cholesky_reasonable_size(void);
 const char *cholesky_library(void); /* "CHOLMOD 3.0.14" or "LAPACK (banded)" */
 
 /* Direct solve with iterative refinement until the true residual meets rtol. */
-facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
+facet_status solve_direct(const struct linear_operator *A, struct cholesky *cholesky, const struct vector *b,
                           struct vector *x, const struct solve_control *control, struct solve_report *report);
 /* The same where the direct solve is an operator, the inverse of A up to rounding. */
-facet_status solve_refined(const struct operator* A, struct operator* inverse, const struct vector *b,
-                           struct vector *x, const struct solve_control *control,
+facet_status solve_refined(const struct linear_operator *A, struct linear_operator *inverse,
+                           const struct vector *b, struct vector *x, const struct solve_control *control,
                            struct solve_report *report);
 
 #endif

@@ -60,8 +60,8 @@ done:
 }
 
 /* r -= alpha q, z = D r; returns r'Dr. */
-static double reduce(const struct operator* A, const struct operator* D, double alpha, const struct vector *q,
-                     struct vector *r, struct vector *z) {
+static double reduce(const struct linear_operator *A, const struct linear_operator *D, double alpha,
+                     const struct vector *q, struct vector *r, struct vector *z) {
     double sums[2];
     if (D == NULL) {
         A->steps->reduce(A, alpha, q, r, NULL, sums);
@@ -73,14 +73,14 @@ static double reduce(const struct operator* A, const struct operator* D, double 
 }
 
 /* p = z + beta p, q = A p; returns p . q. */
-static double advance(const struct operator* A, const struct operator* D, double beta, const struct vector *r,
-                      const struct vector *z, struct vector *p, struct vector *q) {
+static double advance(const struct linear_operator *A, const struct linear_operator *D, double beta,
+                      const struct vector *r, const struct vector *z, struct vector *p, struct vector *q) {
     if (D == NULL) return A->steps->advance(A, 0.0, beta, r, NULL, p, NULL, q);
     vector_axpby(1.0, z, beta, p);
     return operator_product(A, p, q);
 }
 
-void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
+void solve_eigenvalue_bounds(const struct linear_operator *A, const struct linear_operator *D, int steps,
                              struct vector *const work[4], double *least, double *top) {
     struct vector *r = work[0], *z = work[1], *q = work[2], *p = work[3];
     double diagonal[LANCZOS_ROOM], below[LANCZOS_ROOM], beta = 0.0, previous = 1.0;

@@ -16,7 +16,7 @@ facet_status solve_fill_noise(struct vector *x);
  * the first one to begin with; the second is for D alone. */
 #define LANCZOS_MAX  12
 #define LANCZOS_ROOM 40
-void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
+void solve_eigenvalue_bounds(const struct linear_operator *A, const struct linear_operator *D, int steps,
                              struct vector *const work[4], double *least, double *top);
 
 /* The least eigenvalue of a symmetric tridiagonal matrix, such as that of Lanczos, of at most SOLVE_LANCZOS

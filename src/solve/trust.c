@@ -27,7 +27,7 @@ facet_status solve_apply(void *M, const struct vector *r, struct vector *d) {
     return FACET_OK;
 }
 
-void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
+void solve_probe(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r) {
     vector_axpby(SOLVE_PROBE, x, 0.0, t);
     operator_apply(A, t, r);
@@ -35,12 +35,12 @@ void solve_probe(const struct operator* A, const struct vector *b, const struct 
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
 }
 
-double solve_size(const struct operator* A, const struct vector *x) {
+double solve_size(const struct linear_operator *A, const struct vector *x) {
     return A->steps != NULL ? A->steps->size(A, x) : vector_norm(x);
 }
 
 /* d = what r makes of the unknowns, relative to x. */
-static facet_status measure(const struct operator* A, solve_correction *correct, void *data,
+static facet_status measure(const struct linear_operator *A, solve_correction *correct, void *data,
                             const struct solve_control *control, const struct vector *x,
                             const struct vector *r, struct vector *d, double *error) {
     facet_status status = FACET_OK;
@@ -57,7 +57,7 @@ done:
 /* Of a judge nobody knows how good it is: its second step tells what all of them would make of r. */
 #define SLOWEST 0.99
 
-static facet_status add_later_steps(const struct operator* A, const struct solve_control *control,
+static facet_status add_later_steps(const struct linear_operator *A, const struct solve_control *control,
                                     const struct vector *x, const struct vector *d, struct vector *r,
                                     double *error) {
     facet_status status = FACET_OK;
@@ -74,7 +74,7 @@ done:
     return status;
 }
 
-facet_status solve_weigh(const struct operator* A, solve_correction *correct, void *data,
+facet_status solve_weigh(const struct linear_operator *A, solve_correction *correct, void *data,
                          const struct vector *x, const struct solve_control *control, struct vector *d,
                          struct vector *r, double *error) {
     facet_status status = FACET_OK;
@@ -106,7 +106,7 @@ done:
 #define MORE_DRAWS 3
 #define WORTH      1e-8
 
-facet_status solve_draw_again(const struct operator* A, solve_correction *correct, void *data,
+facet_status solve_draw_again(const struct linear_operator *A, solve_correction *correct, void *data,
                               const struct vector *x, const struct solve_control *control, struct vector *d,
                               struct vector *r, double *error) {
     facet_status status = FACET_OK;
@@ -123,7 +123,7 @@ done:
     return status;
 }
 
-void solve_find_lack(const struct operator* A, const struct operator* M, const struct vector *b,
+void solve_find_lack(const struct linear_operator *A, const struct linear_operator *M, const struct vector *b,
                      const struct vector *x, const struct solve_control *control, struct vector *r,
                      struct vector *lack) {
     solve_probe(A, b, x, control, lack, r);
@@ -132,7 +132,7 @@ void solve_find_lack(const struct operator* A, const struct operator* M, const s
     solve_remove_kernel(control, SOLVE_UNKNOWNS, lack);
 }
 
-facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
+facet_status solve_estimate(const struct linear_operator *A, solve_correction *correct, void *data,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error) {
@@ -183,7 +183,7 @@ facet_status solve_accept(const struct solve_control *control, const char *reaso
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
 }
 
-facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
+facet_status solve_judge(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                          const struct solve_control *control, struct solve_report *report) {
     facet_status status = FACET_OK;
     struct vector d = {0}, r = {0};

@@ -90,8 +90,8 @@ done:
 }
 
 /* The blocks of single faces, with the row modes on the finest level. */
-static facet_status make_faces(const struct builder *b, const struct stage *s, struct operator* D) {
-    struct operator blocks = {0};
+static facet_status make_faces(const struct builder *b, const struct stage *s, struct linear_operator *D) {
+    struct linear_operator blocks = {0};
     int rows = b->o.smoother == GMG_ROWS && s->space == b->finest;
     facet_status status = trace_block_inverse(s->space, s->matrices, rows ? &blocks : D);
     if (status != FACET_OK || !rows) return status;
@@ -108,7 +108,7 @@ static facet_status make_smoother(const struct builder *b, const struct stage *s
 }
 
 /* Appends the stage. A: the product, borrowed; NULL: made here. */
-static facet_status append(struct builder *b, struct stage *s, const struct operator* A) {
+static facet_status append(struct builder *b, struct stage *s, const struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct base_memory before, after;
     struct trace_level level = {
@@ -202,7 +202,7 @@ static facet_status descend_mesh(struct builder *b, struct stage *s, const struc
     facet_status status = FACET_OK;
     struct stage next = {0};
     struct mg_transfer P = {0};
-    struct operator inner = {0};
+    struct linear_operator inner = {0};
     int inherit = b->o.rediscretize == NULL;
     TRY(trace_nested_space(s->space, nesting, &next.own_space));
     snprintf(next.name, sizeof next.name, "k=%d, %d cells", s->space->degree, (int)nesting->coarse->n_cells);
@@ -340,7 +340,7 @@ static int has_coarser(const struct trace_space *space, const struct mesh_hierar
     return team_reduce_counts(mesh_team(space->mesh), TEAM_MAX, 1, &found) == FACET_OK && found;
 }
 
-static facet_status make_levels(struct builder *b, struct stage *s, const struct operator* A,
+static facet_status make_levels(struct builder *b, struct stage *s, const struct linear_operator *A,
                                 const struct mesh_hierarchy *hierarchy) {
     facet_status status = FACET_OK;
     int done = 0;
@@ -369,7 +369,7 @@ done:
 }
 
 facet_status trace_gmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                              const struct operator* A, const struct mesh_hierarchy *hierarchy,
+                              const struct linear_operator *A, const struct mesh_hierarchy *hierarchy,
                               const struct gmg_options *options, struct multigrid **mg) {
     facet_status status = FACET_OK;
     struct builder b = {.o = *options, .device = matrices->device, .finest = space};

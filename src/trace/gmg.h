@@ -51,7 +51,7 @@ struct gmg_options {
 /* A: the product with K in double precision; it and the matrices must outlive the multigrid, the meshes need
  * not. The hierarchy has at least one nesting, whose fine mesh is that of the space. */
 facet_status trace_gmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                              const struct operator* A, const struct mesh_hierarchy *hierarchy,
+                              const struct linear_operator *A, const struct mesh_hierarchy *hierarchy,
                               const struct gmg_options *options, struct multigrid **mg);
 
 #endif

@@ -131,7 +131,7 @@ done:
 }
 
 facet_status trace_half_rest(const struct trace_space *space, const struct trace_matrices *matrices,
-                             uint8_t *const *held, struct operator* rest) {
+                             uint8_t *const *held, struct linear_operator *rest) {
     facet_status status = FACET_OK;
     int32_t *entities[MESH_MAX_BLOCKS] = {NULL};
     struct trace_slots slots = {.n_entities = space->n_faces, .first = space->face_free};

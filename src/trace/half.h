@@ -21,13 +21,13 @@ facet_status trace_half_held(const struct trace_space *space, const struct trace
                              int block, uint8_t **held, int64_t *count);
 /* The product with these batches in single precision; it owns all its data. */
 facet_status trace_half_rest(const struct trace_space *space, const struct trace_matrices *matrices,
-                             uint8_t *const *held, struct operator* rest);
+                             uint8_t *const *held, struct linear_operator *rest);
 
 /* *S = A, an operator of trace_operator_create with these matrices, with its matrices in 16 bits and its
  * vectors in single precision; it owns all its data. Empty where they are not exact enough or bring nothing.
  */
 facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
-                                  const struct operator* A, struct operator* S);
+                                  const struct linear_operator *A, struct linear_operator *S);
 /* *error becomes at least the largest |(v, (H - K) v)| / (v, K v) of a sample of the cells of a block, H
  * being the matrices in 16 bits of the plan; cells without (all of whose numbers are zero) do not count. */
 facet_status trace_half_error(const struct facet_mesh *mesh, const struct trace_matrices *matrices, int block,

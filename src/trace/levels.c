@@ -69,7 +69,7 @@ facet_status trace_extra_work(const struct trace_space *space, const struct trac
 }
 
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 struct operator* D) {
+                                 struct linear_operator *D) {
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
     double *blocks = NULL, *lanes = NULL;
@@ -124,7 +124,7 @@ void trace_level_destroy(struct trace_level *l) {
 
 facet_status trace_level_append(struct multigrid *mg, struct trace_level *l) {
     facet_status status = FACET_OK;
-    struct operator half = {0};
+    struct linear_operator half = {0};
     if (l->single && l->D.apply != NULL) TRY(operator_round(&l->D));
     if (l->single) TRY(trace_operator_halve(l->space, l->matrices, l->A != NULL ? l->A : &l->own, &half));
     if (half.apply != NULL) {

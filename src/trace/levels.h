@@ -30,19 +30,19 @@ facet_status trace_extra_work(const struct trace_space *space, const struct trac
                               double *factor);
 /* The inverted blocks of single faces, in double precision. */
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 struct operator* D);
+                                 struct linear_operator *D);
 int trace_has_tensor_cells(const struct facet_mesh *mesh); /* quads or hexes, in some part of it */
 
 /* A level on its way into the list. */
 struct trace_level {
     const char *name;
     int single;
-    const struct operator* A; /* the product, borrowed; NULL: own */
-    struct operator own;
+    const struct linear_operator *A; /* the product, borrowed; NULL: own */
+    struct linear_operator own;
     const struct trace_space *space; /* of the product */
     const struct trace_matrices *matrices;
     struct smoother smoother; /* ready, or (empty) a Chebyshev polynomial over D: */
-    struct operator D;
+    struct linear_operator D;
     enum polynomial kind;
     double ratio;
     int degree;

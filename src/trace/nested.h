@@ -44,6 +44,6 @@ void nested_side(const struct nested_faces *faces, const struct mesh_nesting *ne
 facet_status trace_nested_create(const struct trace_space *fine, const struct trace_matrices *matrices,
                                  const struct mesh_nesting *nesting, const struct trace_space *coarse,
                                  const struct device *device, struct mg_transfer *P,
-                                 struct trace_matrices *coarse_matrices, struct operator* inner);
+                                 struct trace_matrices *coarse_matrices, struct linear_operator *inner);
 
 #endif

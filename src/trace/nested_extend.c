@@ -397,7 +397,7 @@ done:
 }
 
 static facet_status inner_operator(const struct extension *e, const struct device *device,
-                                   const struct inner *inner, struct operator* A) {
+                                   const struct inner *inner, struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct trace_matrices matrices = {0};
     struct trace_slots slots = {.n_entities = (int64_t)e->fine->mesh->n_faces + 1};
@@ -427,7 +427,7 @@ done:
 facet_status trace_nested_create(const struct trace_space *fine, const struct trace_matrices *matrices,
                                  const struct mesh_nesting *nesting, const struct trace_space *coarse,
                                  const struct device *device, struct mg_transfer *P,
-                                 struct trace_matrices *coarse_matrices, struct operator* inner) {
+                                 struct trace_matrices *coarse_matrices, struct linear_operator *inner) {
     facet_status status = FACET_OK;
     struct nested_faces faces = {0};
     struct trace_view view = {.matrices = matrices};

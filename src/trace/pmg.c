@@ -164,8 +164,8 @@ done:
 }
 
 /* Appends the stage. A: the product, borrowed; NULL: own, which is taken over. */
-static facet_status append(struct builder *b, const struct stage *s, const struct operator* A,
-                           struct operator* own) {
+static facet_status append(struct builder *b, const struct stage *s, const struct linear_operator *A,
+                           struct linear_operator *own) {
     facet_status status = FACET_OK;
     struct base_memory before, after;
     char name[32];
@@ -179,7 +179,7 @@ static facet_status append(struct builder *b, const struct stage *s, const struc
                                 .degree = b->o.degree};
     if (A == NULL) {
         level.own = *own;
-        *own = (struct operator){0};
+        *own = (struct linear_operator){0};
     }
     base_memory_read(&before);
     TRY(b->o.smoother.make != NULL ? b->o.smoother.make(b->o.smoother.data, s->space, s->matrices, &level)
@@ -198,7 +198,7 @@ static facet_status descend_to_linear(struct builder *b, struct stage *s, struct
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct mg_link link = {0};
-    struct operator A = {0};
+    struct linear_operator A = {0};
     TRY(trace_lower_space(s->space, 1, &s->own_space));
     TRY(trace_inject_parts(s->space, &s->own_space, &link));
     if (link.prolong != NULL) {
@@ -253,7 +253,7 @@ done:
 }
 
 static facet_status create(const struct trace_space *space, const struct trace_matrices *matrices,
-                           const struct operator* A, const struct pmg_options *options,
+                           const struct linear_operator *A, const struct pmg_options *options,
                            struct multigrid **mg) {
     facet_status status = FACET_OK;
     struct builder b = {.o = *options};
@@ -299,7 +299,7 @@ done:
 /* With k = 1 and no Dirichlet face, linear functions and row modes are not independent (a chessboard of
  * vertices). What is then not positive definite gives way to the plain choice, unless the caller insists. */
 facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                              const struct operator* A, const struct pmg_options *options,
+                              const struct linear_operator *A, const struct pmg_options *options,
                               struct multigrid **mg) {
     struct pmg_options plain = *options;
     facet_status status = create(space, matrices, A, options, mg);

@@ -65,7 +65,7 @@ void pmg_options_default(struct pmg_options *options);
 
 /* A: the product with K in double precision; it and the matrices must outlive the multigrid. */
 facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                              const struct operator* A, const struct pmg_options *options,
+                              const struct linear_operator *A, const struct pmg_options *options,
                               struct multigrid **mg);
 
 /* The largest over the smallest mean diagonal entry of an element matrix: how much the coefficient varies. */

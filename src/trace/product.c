@@ -23,10 +23,10 @@ struct product {
     struct cell_plan cells[MESH_MAX_BLOCKS];
     int n_early[MESH_MAX_BLOCKS]; /* of their colours: those whose batches lie at a seam, which come first */
     struct trace_matrices owned;
-    struct operator rest; /* of half: batches that are in single precision; or empty */
+    struct linear_operator rest; /* of half: batches that are in single precision; or empty */
 };
 
-static void product_free(struct operator* A) {
+static void product_free(struct linear_operator *A) {
     struct product *p = A->data;
     if (p == NULL) return;
     for (int b = 0; b < p->n_blocks; b++) {
@@ -49,7 +49,7 @@ static void product_free(struct operator* A) {
 /* y += K x, by the first colours (those at a seam), by the others, or by all; fresh: y = K x. */
 enum part { EARLY = 1, LATE = 2, ALL = EARLY | LATE };
 
-static void multiply(const struct operator* A, enum part part, int fresh, const struct vector *x,
+static void multiply(const struct linear_operator *A, enum part part, int fresh, const struct vector *x,
                      struct vector *y) {
     const struct product *p = A->data;
     if (fresh && (p->n_blocks == 0 || p->cells[0].parts == NULL)) vector_fill(y, 0.0);
@@ -72,12 +72,12 @@ static void multiply(const struct operator* A, enum part part, int fresh, const 
     if (p->rest.apply != NULL && part & EARLY) p->rest.add(&p->rest, x, y);
 }
 
-static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
+static void product_add(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     multiply(A, ALL, 0, x, y);
 }
 
 /* Cells at the seam first, then the others while the messages are on their way. */
-static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+static void product_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     if (A->seam == NULL) {
         multiply(A, ALL, 1, x, y);
         return;
@@ -89,17 +89,17 @@ static void product_apply(const struct operator* A, const struct vector *x, stru
 }
 
 /* A sum of partial sums at the seam would count what stood there twice: products are added whole. */
-static void take_seam(struct operator* A, const struct seam *seam) {
+static void take_seam(struct linear_operator *A, const struct seam *seam) {
     A->seam = seam_hold(seam);
     if (seam != NULL) A->add = NULL;
 }
 
-void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
+void trace_operator_own(struct linear_operator *A, struct trace_matrices *matrices) {
     ((struct product *)A->data)->owned = *matrices;
     *matrices = (struct trace_matrices){0};
 }
 
-double trace_operator_bytes(const struct operator* A) {
+double trace_operator_bytes(const struct linear_operator *A) {
     return ((const struct product *)A->data)->bytes;
 }
 
@@ -353,21 +353,21 @@ done:
 
 /* ---------------------------------------------------------------------------------------------- operators */
 
-static facet_status product_to_single(const struct operator* A, struct operator* S);
+static facet_status product_to_single(const struct linear_operator *A, struct linear_operator *S);
 
 /* An operator without its plan yet. */
-static facet_status begin_operator(int64_t n, const struct device *device, int full, struct operator* A,
-                                   struct product **p) {
+static facet_status begin_operator(int64_t n, const struct device *device, int full,
+                                   struct linear_operator *A, struct product **p) {
     static const char *const kernels[] = {"cell_apply_full", NULL};
     facet_status status = FACET_OK;
-    *A = (struct operator){.n = n,
-                           .device = device,
-                           .apply = product_apply,
-                           .add = product_add,
-                           .free = product_free,
-                           .name = "the element-wise trace product",
-                           .asymmetric = full,
-                           .to_single = product_to_single};
+    *A = (struct linear_operator){.n = n,
+                                  .device = device,
+                                  .apply = product_apply,
+                                  .add = product_add,
+                                  .free = product_free,
+                                  .name = "the element-wise trace product",
+                                  .asymmetric = full,
+                                  .to_single = product_to_single};
     if (full) TRY(device_require(device, "products with element matrices that are not symmetric", kernels));
     TRY(CALLOC(*p, 1));
     (*p)->full = full;
@@ -474,7 +474,7 @@ done:
     return status;
 }
 
-static facet_status product_to_single(const struct operator* A, struct operator* S) {
+static facet_status product_to_single(const struct linear_operator *A, struct linear_operator *S) {
     facet_status status = FACET_OK;
     const struct product *from = A->data;
     struct product *to;
@@ -492,7 +492,7 @@ done:
 
 /* 16 bits are for symmetric matrices of one unknown function, or of displacements, on the faces of a mesh, on
  * devices that have the kernels and gain by them. */
-static int may_be_half(const struct trace_space *space, const struct operator* A) {
+static int may_be_half(const struct trace_space *space, const struct linear_operator *A) {
     static const char *const kernels[] = {"cell_apply_half", "cell_halve", "cell_half_pays"};
     const struct product *p = A->data;
     const int nc = space->n_components;
@@ -530,8 +530,8 @@ done:
 
 /* *S with the net flux of cells apart or not; it stays empty where its rounding is too large. */
 static facet_status try_half(const struct trace_space *space, const struct trace_matrices *matrices,
-                             const struct operator* A, uint8_t *const *held, int64_t n_held, int apart,
-                             struct operator* S) {
+                             const struct linear_operator *A, uint8_t *const *held, int64_t n_held, int apart,
+                             struct linear_operator *S) {
     facet_status status = FACET_OK;
     const struct product *from = A->data;
     struct product *to;
@@ -560,12 +560,12 @@ done:
 
 /* Where lambda is large the net flux of cells drowns the rest of their matrices, unless it is apart. */
 facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
-                                  const struct operator* A, struct operator* S) {
+                                  const struct linear_operator *A, struct linear_operator *S) {
     facet_status status = FACET_OK;
     uint8_t *held[MESH_MAX_BLOCKS] = {NULL};
     int64_t n_held = 0;
     int few = 1;
-    *S = (struct operator){0};
+    *S = (struct linear_operator){0};
     if (!may_be_half(space, A)) return FACET_OK;
     if (space->n_components > 1) TRY(find_held(space, matrices, held, &n_held, &few));
     if (!few) goto done;
@@ -579,7 +579,7 @@ done:
 }
 
 facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                  int64_t n, struct operator* A) {
+                                  int64_t n, struct linear_operator *A) {
     facet_status status = FACET_OK;
     struct product *p;
     TRY(begin_operator(n, matrices->device, matrices->full, A, &p));
@@ -601,7 +601,7 @@ static void face_slots(const struct trace_space *space, const int64_t *first, st
 }
 
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   struct operator* A) {
+                                   struct linear_operator *A) {
     facet_status status = FACET_OK;
     const struct seam *seam = trace_is_shared(space) ? space->seam : NULL;
     struct trace_slots slots;
@@ -633,7 +633,7 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
                         const double *eliminated, double *lift) {
     facet_status status = FACET_OK;
     struct trace_slots slots;
-    struct operator A = {0};
+    struct linear_operator A = {0};
     struct vector in = {0}, out = {0};
     struct product *p;
     double *full = NULL;

@@ -36,9 +36,9 @@ struct cut {
 
 /* The longest rows come first. */
 struct rows {
-    struct operator D;    /* the rest of the smoother */
-    struct row_plan plan; /* its arrays are owned, on the device */
-    struct cut *cut;      /* NULL: all rows are here */
+    struct linear_operator D; /* the rest of the smoother */
+    struct row_plan plan;     /* its arrays are owned, on the device */
+    struct cut *cut;          /* NULL: all rows are here */
 };
 
 static void plan_free(const struct device *device, struct row_plan *plan) {
@@ -64,7 +64,7 @@ static void cut_free(struct cut **cut) {
     base_free(cut);
 }
 
-static void rows_free(struct operator* M) {
+static void rows_free(struct linear_operator *M) {
     struct rows *r = M->data;
     if (r == NULL) return;
     operator_destroy(&r->D);
@@ -85,7 +85,7 @@ static void add(struct vector *v, int64_t i, double value) {
 }
 
 /* y += R' T^-1 R x, up to what was said above. */
-static void cut_apply(const struct operator* M, const struct row_plan *plan, struct cut *c,
+static void cut_apply(const struct linear_operator *M, const struct row_plan *plan, struct cut *c,
                       const struct vector *x, struct vector *y) {
     vector_fill(&c->inner, 0.0);
     device_row_solve(M->device, M->precision, plan, x->numbers, c->inner.numbers);
@@ -104,7 +104,7 @@ static void cut_apply(const struct operator* M, const struct row_plan *plan, str
             add(y, c->unknowns[k], -c->shared.data[c->ends[e].face] * c->values[k]);
 }
 
-static void rows_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void rows_apply(const struct linear_operator *M, const struct vector *x, struct vector *y) {
     const struct rows *r = M->data;
     operator_apply(&r->D, x, y);
     if (r->cut != NULL)
@@ -144,17 +144,17 @@ done:
     return status;
 }
 
-static facet_status rows_to_single(const struct operator* M, struct operator* single) {
+static facet_status rows_to_single(const struct linear_operator *M, struct linear_operator *single) {
     facet_status status = FACET_OK;
     const struct rows *from = M->data;
     struct rows *to;
     size_t n = (size_t)(from->plan.n_steps * from->plan.lanes);
-    *single = (struct operator){.n = M->n,
-                                .device = M->device,
-                                .apply = rows_apply,
-                                .free = rows_free,
-                                .name = M->name,
-                                .precision = F32};
+    *single = (struct linear_operator){.n = M->n,
+                                       .device = M->device,
+                                       .apply = rows_apply,
+                                       .free = rows_free,
+                                       .name = M->name,
+                                       .precision = F32};
     TRY(CALLOC(to, 1));
     single->data = to;
     to->plan.lanes = from->plan.lanes;
@@ -488,28 +488,28 @@ done:
 }
 
 facet_status operator_create_rows(const struct trace_space *space, const struct trace_matrices *matrices,
-                                  struct operator* D, struct operator* M) {
+                                  struct linear_operator *D, struct linear_operator *M) {
     static const char *const kernels[] = {"row_solve", NULL};
     facet_status status = FACET_OK;
     struct chains c = {0};
     struct rows *r = NULL;
     int64_t *sorted = NULL;
-    *M = (struct operator){0};
+    *M = (struct linear_operator){0};
     TRY(device_require(D->device, "the smoother rows", kernels));
     TRY(CALLOC(r, 1));
-    *M = (struct operator){.n = D->n,
-                           .device = D->device,
-                           .apply = rows_apply,
-                           .free = rows_free,
-                           .data = r,
-                           .name = "rows of cells",
-                           .to_single = rows_to_single};
+    *M = (struct linear_operator){.n = D->n,
+                                  .device = D->device,
+                                  .apply = rows_apply,
+                                  .free = rows_free,
+                                  .data = r,
+                                  .name = "rows of cells",
+                                  .to_single = rows_to_single};
     TRY(chains_create(space, matrices, &c));
     TRY(sort_chains(&c, &sorted));
     TRY(make_plan(D->device, space, &c, sorted, &r->plan));
     if (space->seam != NULL && space->seam->team->size > 1) TRY(make_cut(D->device, space, &c, &r->cut));
     r->D = *D;
-    *D = (struct operator){0};
+    *D = (struct linear_operator){0};
 done:
     chains_destroy(&c);
     base_free(&sorted);

@@ -15,6 +15,6 @@
 /* Over the parts of a mesh rows are cut at seams, on the host alone (rows.c). D, symmetric positive definite
  * and in double precision, is taken over (emptied), also on failure. For one component. */
 facet_status operator_create_rows(const struct trace_space *space, const struct trace_matrices *matrices,
-                                  struct operator* D, struct operator* M);
+                                  struct linear_operator *D, struct linear_operator *M);
 
 #endif

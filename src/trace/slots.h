@@ -21,6 +21,6 @@ struct trace_slots {
 
 /* The operator of n unknowns; it refers to the matrices, but not to the slots. */
 facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                  int64_t n, struct operator* A);
+                                  int64_t n, struct linear_operator *A);
 
 #endif

@@ -153,11 +153,11 @@ int64_t trace_n_batches(const struct device *device, const struct facet_mesh *me
  * (`facet bench fabien2017-roofline` compares it with other forms). It refers to the matrices, which must
  * outlive it; operator_create_single copies what it needs. */
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   struct operator* A);
+                                   struct linear_operator *A);
 /* The operator takes the matrices over which it was made. */
-void trace_operator_own(struct operator* A, struct trace_matrices *matrices);
+void trace_operator_own(struct linear_operator *A, struct trace_matrices *matrices);
 /* Bytes of matrix data one product must read. */
-double trace_operator_bytes(const struct operator* A);
+double trace_operator_bytes(const struct linear_operator *A);
 
 /* lift (n_free, host) = -K_{free, eliminated} values. eliminated: full numbering, 0 where a face is free. */
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,

@@ -203,7 +203,7 @@ static void random_vector(int64_t n, double *x) {
 
 static void apply_form(const struct box_condensed *h, enum box_condensed_form form,
                        enum box_condensed_unknowns basis, const double *x, double *y) {
-    struct operator A;
+    struct linear_operator A;
     struct vector in, out;
     ok(box_condensed_operator(h, cpu(), form, basis, &A));
     ok(vector_create(cpu(), h->n_trace, &in));
@@ -270,7 +270,7 @@ static void nodes_need_the_collocated_mass(void **state) {
     (void)state;
     struct test_box b;
     struct box_condensed *h;
-    struct operator A;
+    struct linear_operator A;
     const struct device *debug;
     double x[1000] = {0};
     make_box(2, 2, 2, 1, 1, &b);
@@ -361,7 +361,7 @@ static void check_preconditioners(int dim, int variant, enum box_mass mass) {
         x[i] = 0;
     }
     for (int which = mass == BOX_MASS_COLLOCATED ? 0 : 2; which < 4; which++) {
-        struct operator M;
+        struct linear_operator M;
         struct vector u, v, Mu, Mv;
         ok(box_condensed_preconditioner(h, cpu(), (enum box_condensed_preconditioner)which, &M));
         ok(vector_create(cpu(), h->n_trace, &u));

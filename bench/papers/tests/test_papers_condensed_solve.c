@@ -118,7 +118,7 @@ static facet_status try_box(struct box_setup *s, const double *f, struct box_con
                             const struct box_condensed_sides *sides, struct box_solved *out) {
     facet_status status = FACET_OK;
     enum box_condensed_unknowns basis = box_condensed_basis(s->form, BOX_NODES);
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     struct vector F = {0}, x = {0}, kernel = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = s->rtol, .max_iterations = 20000};

@@ -134,7 +134,7 @@ static struct vector put(const struct device *device, enum precision precision, 
     return v;
 }
 
-static void apply(const struct operator* D, const double *x, double *y) {
+static void apply(const struct linear_operator *D, const double *x, double *y) {
     struct vector in = put(D->device, D->precision, D->n, x), out = put(D->device, D->precision, D->n, x);
     operator_apply(D, &in, &out);
     ok(vector_download(&out, y));
@@ -245,7 +245,7 @@ static void sums_are_their_definition(void **state) {
         for (int kind = 0; kind < kinds_of(&wishes[k]); kind++) {
             struct made s;
             struct patch_set set;
-            struct operator D, single;
+            struct linear_operator D, single;
             make(&wishes[k], k % 2 ? "debug" : "cpu", &s);
             ok(patch_set_create(&s.space, (enum trace_patch)kind, &set));
             ok(operator_create_patches(&s.space, &s.matrices, (enum trace_patch)kind, &D));
@@ -370,7 +370,7 @@ static void one_patch_solves_at_once(void **state) {
     for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++) {
         struct made s;
         struct smoother smoother;
-        struct operator D;
+        struct linear_operator D;
         make(&whole[k].w, "cpu", &s);
         size_t n = (size_t)s.K.n;
         double *x = malloc(3 * n * sizeof *x), *f = x + n, *y = f + n;
@@ -394,7 +394,7 @@ static void one_patch_solves_at_once(void **state) {
 static void what_is_wrong_is_said(void **state) {
     (void)state;
     struct made s;
-    struct operator D;
+    struct linear_operator D;
     struct smoother smoother;
     int64_t before = live_blocks();
     make(&wishes[0], "cpu", &s);
@@ -418,7 +418,7 @@ static void allocation_faults(void **state) {
             make(&wishes[3], "cpu", &s);
             int64_t before = live_blocks();
             for (int64_t k = 1;; k++) {
-                struct operator D = {0}, single = {0};
+                struct linear_operator D = {0}, single = {0};
                 struct smoother smoother = {0};
                 base_memory_fail_at(k);
                 facet_status status =

@@ -103,7 +103,7 @@ static void two_level_is_symmetric(void **state) {
     (void)state;
     for (int b = 0; b < N_BOXES; b++) {
         struct boxhdg *h;
-        struct operator M;
+        struct linear_operator M;
         struct vector x[2], y[2];
         ok(plain_create(&boxes[b], &h));
         ok(box_two_level_create(cpu(), h, 0, &M));
@@ -131,7 +131,7 @@ static void two_level_is_symmetric(void **state) {
 /* Iterations of conjugate gradients to 1e-10. */
 static int count(const struct plain_box *b, int single) {
     struct boxhdg *h;
-    struct operator A, M;
+    struct linear_operator A, M;
     struct vector f, x, kernel;
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-10, .max_iterations = 60};
@@ -241,7 +241,7 @@ static void smoother_makes_the_same_cycle(void **state) {
     struct boxhdg *h;
     struct box_stars *stars;
     struct box_coarse c;
-    struct operator A, M, N, solve;
+    struct linear_operator A, M, N, solve;
     struct smoother smoother;
     struct multigrid *mg;
     struct mg_transfer P;
@@ -284,7 +284,7 @@ static facet_status make_all(const struct boxhdg *h, int single) {
     facet_status status = FACET_OK;
     struct box_stars *stars = NULL;
     struct smoother smoother = {0};
-    struct operator A = {0}, M = {0};
+    struct linear_operator A = {0}, M = {0};
     TRY(box_stars_create(h, single, &stars));
     TRY(smoother_create_box_stars(&stars, &smoother));
     TRY(operator_create_box_plain(cpu(), h, &A));
@@ -321,7 +321,7 @@ static void survives_faults(void **state) {
 static void refuses_walls(void **state) {
     (void)state;
     struct boxhdg *h;
-    struct operator M;
+    struct linear_operator M;
     const struct device *device;
     ok(device_find("debug", &device));
     ok(plain_create(&boxes[2], &h));

@@ -10,7 +10,7 @@ static const struct device *cpu(void) {
     return device;
 }
 
-static void apply(const struct operator* A, const double *x, double *y) {
+static void apply(const struct linear_operator *A, const double *x, double *y) {
     struct vector vx = {.device = A->device, .n = A->n, .data = (double *)(uintptr_t)x};
     struct vector vy = {.device = A->device, .n = A->n, .data = y};
     operator_apply(A, &vx, &vy);
@@ -148,7 +148,7 @@ static void check_operators(const struct box_kind *kind) {
     double *w = malloc(bytes);
     for (int b = 0; b < 3; b++) {
         struct box_straight *s;
-        struct operator tp, tpt;
+        struct linear_operator tp, tpt;
         ok(box_straight_create(h, bases[b], &s));
         ok(box_straight_operator(cpu(), s, BOX_TP, &tp));
         ok(box_straight_operator(cpu(), s, BOX_TPT, &tpt));
@@ -205,7 +205,7 @@ static void test_preconditioners(void **state) {
         for (int b = 0; b < 3; b++)
             for (int algorithm = 0; algorithm < 2; algorithm++) {
                 struct box_straight *s;
-                struct operator K, M[2];
+                struct linear_operator K, M[2];
                 ok(box_straight_create(h, bases[b], &s));
                 ok(box_straight_operator(cpu(), s, algorithm, &K));
                 for (int i = 0; i < 2; i++)
@@ -253,7 +253,7 @@ static void test_solves(void **state) {
     ok(vector_create(cpu(), h->n_trace, &x));
     for (int way = 0; way < 4; way++) { /* unprec, diag, block, trans */
         enum box_algorithm algorithm = way == 3 ? BOX_TPT : BOX_TP;
-        struct operator K, M = {0};
+        struct linear_operator K, M = {0};
         struct solve_control control = {.rtol = 1e-12, .max_iterations = 2000};
         struct solve_report report = {0};
         ok(box_straight_operator(cpu(), s, algorithm, &K));
@@ -314,7 +314,7 @@ static void test_faults(void **state) {
     struct boxhdg *h = make_box(&kind);
     struct box_straight *s;
     const struct device *debug;
-    struct operator M;
+    struct linear_operator M;
     int64_t before = live_blocks();
     for (int64_t k = 1;; k++) {
         base_memory_fail_at(k);
