@@ -201,6 +201,20 @@ values: [{{name: left, field: traction, component: y, take: integral, on: xmin}}
             self.assertLess(abs(out["values"]["left"] - 0.5), out["bars"]["left"]["error"], text)
             self.assertLess(out["bars"]["left"]["error"], 1e-3, text)
 
+    def test_a_spring_that_takes_what_is_given(self):
+        """A body that a traction moves against its own spring: no force passes anywhere, and each of them is zero."""
+        for shape, degree in (("triangle", 1), ("triangle", 3), ("quad", 2)):
+            status, out, text = self.run_case(f"""mesh: {{box: {{lower: [0, 0], upper: [1, 1], cells: [3, 5], shape: {shape}}}}}
+equation: elasticity
+material: {{mu: 1.7, lambda: 3.1}}
+boundary: [{{on: xmin, spring: {{normal: 0.187}}, traction: [0.374, 0]}}, {{on: xmax, displacement: [2, null]}},
+  {{on: ymin, symmetry: true}}, {{on: ymax, roller: y}}]
+discretization: {{degree: {degree}}}
+values: [{{name: left, field: traction, component: x, take: integral, on: xmin}},
+  {{name: right, field: traction, component: x, take: integral, on: xmax}}]
+""")
+            self.assertEqual((status, out["values"]), (0, {"left": 0, "right": 0}), text)
+
     def test_zeros(self):
         """Beside other fluxes, and where there are none at all."""
         case = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8], shape: %s}}

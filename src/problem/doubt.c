@@ -466,9 +466,10 @@ done:
     return status;
 }
 
-/* Whether a condition says what goes through its part. */
+/* Whether a condition says what goes through its part: a spring adds what nobody knows before. */
 static int gives_flux(const struct problem_condition *c) {
     if (c->kind != HDG_MECHANICAL) return c->kind == HDG_NEUMANN || c->total != NULL;
+    if (c->spring != NULL) return 0;
     return c->pressure != NULL || c->force != NULL || c->gives_t[0] || c->gives_t[1] || c->gives_t[2];
 }
 
