@@ -23,6 +23,7 @@ static const char *const phrases[] = {OPTION_KEYS(OPTION_PHRASE) "a smoother_deg
 static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 
 const char *option_name(enum option_key key) {
+    if (key == OPTION_DISCRETIZATION) return "discretization"; /* "method" alone means that of the solver */
     const char *dot = key < OPTION_N_KEYS ? strrchr(option_paths[key], '.') : NULL;
     return dot != NULL ? dot + 1 : key < OPTION_N_KEYS ? option_paths[key] : numbers[key - OPTION_N_KEYS];
 }
