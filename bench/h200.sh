@@ -60,8 +60,8 @@ if [ "${CHECKS-yes}" ]; then
     for test in test_device test_gpu test_resident test_patch_kernels test_box_points test_threads; do
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
-    check parity-test_gpu_cells test_gpu_cells env FACET_PROGRAM="$build/facet" python3 tests/test_gpu_cells.py
-    check parity-test_keys test_keys env FACET_PROGRAM="$build/facet" python3 tests/test_keys.py
+    check parity-test_gpu_cells test_gpu_cells env FACET_PROGRAM="$build/facet" python3 tests/program/test_gpu_cells.py
+    check parity-test_keys test_keys env FACET_PROGRAM="$build/facet" python3 tests/program/test_keys.py
     if [ -x "$sanitizer" ]; then
         count=0
         cat > "$work/small.yaml" <<CASE

@@ -119,7 +119,7 @@ if(FACET_PROGRAM AND FACET_PROGRAM_SOURCES)
     list(APPEND FACET_MPI_PROGRAM_SOURCES app/${name}.c)
   endforeach()
   list(FILTER FACET_MPI_PROGRAM_SOURCES EXCLUDE REGEX app/mpi/main.c)
-  add_library(facet_mpi_app OBJECT ${FACET_MPI_PROGRAM_SOURCES}) # for the program, and for tests/mpi/serve.c
+  add_library(facet_mpi_app OBJECT ${FACET_MPI_PROGRAM_SOURCES}) # for the program, and for tests/dist/serve.c
   target_link_libraries(facet_mpi_app PRIVATE facet_dist_private facet_libraries)
   add_executable(facet_mpi_program app/mpi/main.c $<TARGET_OBJECTS:facet_mpi_app>)
   set_target_properties(facet_mpi_program PROPERTIES OUTPUT_NAME facet-mpi)

@@ -1,5 +1,5 @@
 /* Elementary functions for one number, without branches, so that a loop over them becomes vector
- * instructions; kernels/expression_block.h has the loops. At most 2 ulp (tests/test_functions.c), special
+ * instructions; kernels/expression_block.h has the loops. At most 2 ulp (tests/expr/test_functions.c), special
  * values as in C.
  *
  * The same bits come out of every compiler, instruction set and GPU with fused multiply-adds: all of them

@@ -31,7 +31,7 @@ add_library(facet_sanitized STATIC $<TARGET_OBJECTS:sanitized_rooms> $<TARGET_OB
 target_link_libraries(facet_sanitized PUBLIC facet_settings)
 
 foreach(name ${sanitized})
-  set(files ${name}.c)
+  set(files ${source_${name}})
   set(arguments "")
   if(name STREQUAL random_api)
     set(files fuzz/fuzz_api.c fuzz/random.c)
@@ -61,7 +61,7 @@ if(FACET_SETS)
   add_library(sanitized_choose OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/kernels/choose.c)
   target_link_libraries(sanitized_choose PRIVATE facet_settings facet_libraries)
   target_compile_definitions(sanitized_choose PRIVATE FACET_SET_${set})
-  add_executable(sanitized_test_device EXCLUDE_FROM_ALL test_device.c)
+  add_executable(sanitized_test_device EXCLUDE_FROM_ALL ${source_test_device})
   target_include_directories(sanitized_test_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_include_directories(sanitized_test_device SYSTEM PRIVATE ${CMOCKA_INCLUDE})
   target_sources(sanitized_test_device PRIVATE $<TARGET_OBJECTS:sanitized_kernels> $<TARGET_OBJECTS:sanitized_choose>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes python/facet/_declarations.py, which is facet.h in the words of ctypes, from the header. With --check it only
-says whether the file is what the header gives. tests/test_python.py compares the result with the compiled header.
+says whether the file is what the header gives. tests/python/test_python.py compares the result with the compiled header.
 
 The header is written in one way throughout, so a few patterns read it: enums, structs whose members are declared one
 after the other, types of functions, functions. What fits none of them is an error, not left out."""

@@ -1,4 +1,4 @@
-/* Runs command lines of `facet-mpi` on all ranks: the program runs one, tests/mpi/serve.c as many as it is
+/* Runs command lines of `facet-mpi` on all ranks: the program runs one, tests/dist/serve.c as many as it is
  * asked for. */
 #ifndef FACET_APP_MPI_LAUNCH_H
 #define FACET_APP_MPI_LAUNCH_H
