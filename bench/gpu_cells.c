@@ -9,7 +9,7 @@
 #include "bench/subject.h"
 #include "hdg/batch.h"
 #include "solve/internal.h"
-#include "trace/half.h"
+#include "trace/half_precision.h"
 #include "trace/levels.h"
 
 #define REPEATS 5

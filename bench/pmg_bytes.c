@@ -6,7 +6,7 @@
 
 #include "bench/trial.h"
 #include "trace/coarse.h"
-#include "trace/half.h"
+#include "trace/half_precision.h"
 #include "trace/levels.h"
 
 #define STEPS 4 /* of the polynomial, before and after the coarse correction */

@@ -414,7 +414,7 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, 
     solved = boxhdg_solver_solve_lanes(solver, guess, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
     TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
-    if (solved == FACET_OK) TRY(boxhdg_solver_find_doubt(solver));
+    if (solved == FACET_OK) TRY(boxhdg_solver_find_uncertainty(solver));
     status = solved;
 done:
     return status;

@@ -30,7 +30,7 @@ enum box_side { BOX_DIRICHLET, BOX_NEUMANN, BOX_PERIODIC, BOX_SEAM };
 /* What a block knows of the others. */
 struct box_part {
     const struct facet_mesh *mesh; /* the block, with its part (mesh/part.h) */
-    const struct solve_elsewhere *elsewhere;
+    const struct solve_external *external;
     struct base_team *team;
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "boxhdg/whole.h"
+#include "boxhdg/shared_vertices.h"
 #include "mesh/part.h"
 #include "solve/coarse.h"
 #include "solve/jumps.h"
@@ -348,7 +348,7 @@ static facet_status end_assembled(struct boxhdg_coarse *c, struct multigrid *mg)
         matrix.n_owned = c->n_owned;
         matrix.numbers = c->global;
         c->global = NULL;
-        options.elsewhere = g->part->elsewhere;
+        options.external = g->part->external;
     }
     TRY(multigrid_end_coarse(mg, c->device, &matrix, &options));
 done:
@@ -363,7 +363,7 @@ static facet_status end_whole(struct boxhdg_coarse *c, struct multigrid *mg) {
     struct linear_operator solve = {0};
     double mean[8];
     mean_coefficients(c, mean);
-    TRY(operator_create_whole(c->lanes, mean, c->size, c->numbers, c->total, &solve));
+    TRY(operator_create_shared_vertices(c->lanes, mean, c->size, c->numbers, c->total, &solve));
     TRY(multigrid_end(mg, "vertices", &solve));
 done:
     return status;
@@ -670,7 +670,7 @@ facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     struct linear_operator solve;
     const struct box_grid *g = &c->lanes->hdg->grid;
     int pays = 0;
-    if (g->part != NULL && g->separable && !c->faces) TRY(boxhdg_whole_pays(c->lanes, &pays));
+    if (g->part != NULL && g->separable && !c->faces) TRY(boxhdg_shared_vertices_pay(c->lanes, &pays));
     if (pays) return end_whole(c, mg);
     if (c->diagonal == NULL) return end_assembled(c, mg);
     operator_create_diagonal_solve(c->diagonal, &solve);

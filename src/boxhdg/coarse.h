@@ -8,7 +8,7 @@
  * solved by the eigenvectors of these 1D matrices: exactly where cells are equal, and with averaged energies
  * on graded boxes. Otherwise it is assembled, and solved by Cholesky or, when large, by a cycle of algebraic
  * multigrid. Of a block the right-hand side is a part of a sum, in which a face counts where it is owned, and
- * the sum of the matrices of all blocks is solved elsewhere (solve/elsewhere.h). */
+ * the sum of the matrices of all blocks is solved elsewhere (solve/external.h). */
 #ifndef FACET_BOXHDG_COARSE_H
 #define FACET_BOXHDG_COARSE_H
 

@@ -280,7 +280,7 @@ void boxhdg_resident_adopt(struct boxhdg_resident *r, const struct boxhdg_reside
 facet_status boxhdg_resident_solve(struct boxhdg_resident *r, enum boxhdg_guess guess,
                                    const struct solve_control *control, struct solve_report *report) {
     facet_status status = boxhdg_solver_solve_lanes(r->solver, guess, control, report);
-    return status == FACET_OK ? boxhdg_solver_find_doubt(r->solver) : status;
+    return status == FACET_OK ? boxhdg_solver_find_uncertainty(r->solver) : status;
 }
 
 facet_status boxhdg_resident_recover(struct boxhdg_resident *r) {

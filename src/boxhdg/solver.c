@@ -26,7 +26,7 @@ struct boxhdg_solver {
     struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
     double kernel_square;              /* what the kernel was divided by */
     struct solve_history history;      /* of remembered solutions */
-    double doubt;                      /* of the last solve */
+    double uncertainty;                /* of the last solve */
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
@@ -298,7 +298,7 @@ static double test_cell(const struct boxhdg *h, int64_t cell, const double *one,
 }
 
 /* The error that jumps of k let pass (box/contrast.c). */
-static facet_status find_doubt(struct boxhdg_solver *s, const double *uhat) {
+static facet_status find_uncertainty(struct boxhdg_solver *s, const double *uhat) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = s->lanes->hdg;
     double *residual = NULL, *one = NULL, *cells = NULL, square = 0.0, ones = 0.0;
@@ -314,7 +314,7 @@ static facet_status find_doubt(struct boxhdg_solver *s, const double *uhat) {
         ones += one[i] * one[i];
     }
     TRY(box_contrast_error(&h->grid, h->degree, h->grid.singular || s->options.loose, sqrt(square / ones),
-                           cells, &s->doubt));
+                           cells, &s->uncertainty));
 done:
     base_free(&residual);
     base_free(&one);
@@ -322,21 +322,21 @@ done:
     return status;
 }
 
-facet_status boxhdg_solver_find_doubt(struct boxhdg_solver *s) {
+facet_status boxhdg_solver_find_uncertainty(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
     double *uhat = NULL;
-    s->doubt = 0.0;
+    s->uncertainty = 0.0;
     if (!box_is_contrasting(&s->lanes->hdg->grid)) return FACET_OK;
     TRY(CALLOC(uhat, s->lanes->hdg->n_trace));
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
-    TRY(find_doubt(s, uhat));
+    TRY(find_uncertainty(s, uhat));
 done:
     base_free(&uhat);
     return status;
 }
 
-double boxhdg_solver_doubt(const struct boxhdg_solver *s) {
-    return s->doubt;
+double boxhdg_solver_uncertainty(const struct boxhdg_solver *s) {
+    return s->uncertainty;
 }
 
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r, double *z) {

@@ -51,11 +51,11 @@ enum boxhdg_guess { BOXHDG_FROM_ZERO, BOXHDG_FROM_GIVEN, BOXHDG_FROM_BEFORE };
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *solver, const double *r, double *z);
 
 /* The error of u that jumps of k let pass in the last solve, absolute; 0: none is known. */
-double boxhdg_solver_doubt(const struct boxhdg_solver *solver);
+double boxhdg_solver_uncertainty(const struct boxhdg_solver *solver);
 
 /* The same in lanes: from F and the first guess to the solution, where boxhdg_solver_lanes says they are; the
- * doubt is looked for by boxhdg_solver_find_doubt then. */
-facet_status boxhdg_solver_find_doubt(struct boxhdg_solver *solver);
+ * doubt is looked for by boxhdg_solver_find_uncertainty then. */
+facet_status boxhdg_solver_find_uncertainty(struct boxhdg_solver *solver);
 const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *solver, struct vector **F,
                                                struct vector **solution);
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *solver, enum boxhdg_guess guess,

@@ -369,8 +369,8 @@ static facet_status shift(struct boxsem *c, const struct solve_control *control,
     TRY(boxsem_mean(c, &mean));
     const double root = sqrt((double)c->n_whole);
     vector_axpby((c->mean - mean) * root, &c->kernel, 1.0, &c->u);
-    if (c->loose && c->doubt > 0.0)
-        TRY(solve_accept_more(control->rtol, c->doubt * root / vector_norm(&c->u), report));
+    if (c->loose && c->uncertainty > 0.0)
+        TRY(solve_accept_more(control->rtol, c->uncertainty * root / vector_norm(&c->u), report));
 done:
     return status;
 }

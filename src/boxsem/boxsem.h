@@ -130,7 +130,7 @@ struct boxsem {
     double mean; /* what the mean of a singular or loose solution is made: of the first that of the exact
                     one, or 0; of the other what its loads say */
     double imbalance[2]; /* of a singular one: what its loads sum to, and their moduli */
-    double doubt;        /* of the mean of a loose one: rounding in the loads, over the reaction */
+    double uncertainty;  /* of the mean of a loose one: rounding in the loads, over the reaction */
     double rounding; /* of the constant of others that a reaction alone holds, relative: an error at least */
 };
 

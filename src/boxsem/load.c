@@ -302,12 +302,12 @@ done:
 static facet_status find_mean(struct boxsem *c, const struct box_given *data, const double *nodes) {
     facet_status status = FACET_OK;
     double sums[2];
-    c->doubt = 0.0;
+    c->uncertainty = 0.0;
     if (box_given_is_exact(data))
         return box_field_mean(&c->grid, c->n + BOX_EXTRA_POINTS, data->exact, &c->mean);
     TRY(add_up(c, nodes, sums));
     c->mean = sums[0] / (c->grid.reaction[0] * c->volume);
-    c->doubt = DBL_EPSILON * sums[1] / (c->grid.reaction[0] * c->volume);
+    c->uncertainty = DBL_EPSILON * sums[1] / (c->grid.reaction[0] * c->volume);
 done:
     return status;
 }

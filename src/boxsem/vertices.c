@@ -27,7 +27,7 @@ static facet_status number_rows(const struct boxsem_level *l, int64_t n, struct 
     TRY(ALLOC(last->numbers, n));
     boxsem_blocks_number(&l->blocks, 1, n, last->numbers, &last->first, &last->n_owned);
     last->team = l->blocks.team;
-    options->elsewhere = l->grid.part->elsewhere;
+    options->external = l->grid.part->external;
 done:
     return status;
 }

@@ -31,11 +31,11 @@ struct run_value {
     int n_components;          /* 1: a scalar */
     double *numbers;           /* (n_points or 1) x n_components */
     struct sample_place place; /* of an extreme */
-    struct sample_doubt found; /* as it was taken; of a line the largest, and with it the worst scale */
+    struct error_bar found;    /* as it was taken; of a line the largest, and with it the worst scale */
     double measure;            /* of the cells or faces of an integral, else 1 */
     /* Of one that is not exact: */
     enum run_trust trust;
-    double doubt;      /* what may be the error of u; of a zero a bound of it, in the numbers' units */
+    double bar;        /* what may be the error of u; of a zero a bound of it, in the numbers' units */
     double scale;      /* of a zero: what it is nothing of, */
     int against_drive; /* which is what u could drive through there, not the largest flux */
     /* Of values at points: */
@@ -157,7 +157,7 @@ enum run_note {
     RUN_NOTE_BROKEN,     /* or what is inside of the mesh does */
     RUN_NOTE_HIDDEN,     /* parameters have the names of the time or of the normal */
     RUN_NOTE_UNUSED,     /* parameters are used by no expression */
-    RUN_NOTE_SHARE,      /* a group of cells has a larger error than the whole */
+    RUN_NOTE_GROUP,      /* a group of cells has a larger error than the whole */
     RUN_NOTE_MOVED,      /* points were moved to the boundary */
     RUN_NOTE_OUTSIDE,    /* points of a line lie outside the mesh */
     RUN_NOTE_BETWEEN,    /* points lie between cells whose values differ */

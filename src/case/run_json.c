@@ -106,7 +106,7 @@ static void write_bars(struct json *json, const struct run *run) {
     int n = 0;
     for (int i = 0; i < run->n_values; i++) {
         const struct run_value *value = &run->values[i];
-        if (run_value_note(run, value, note)) write_bar(json, value->wanted->name, value->doubt, note, &n);
+        if (run_value_note(run, value, note)) write_bar(json, value->wanted->name, value->bar, note, &n);
     }
     for (int i = 0; run->solver != NULL && run->report.converged && i < run->solver->own.n_conditions; i++)
         write_potential_bar(json, run, i, &n);
@@ -221,7 +221,7 @@ static void write_notes(struct json *json, const struct run *run) {
     }
     for (int i = 0; i < run->n_values; i++) {
         if (!run_is_told(&run->values[i]) || run->values[i].found.scale > 0.0)
-            continue; /* u: RUN_NOTE_SHARE */
+            continue; /* u: RUN_NOTE_GROUP */
         run_value_note(run, &run->values[i], note);
         if (n++ == 0) json_array_begin(json, "notes");
         json_string(json, NULL, note);

@@ -49,12 +49,12 @@ static const char *kind_of(const struct run *run) {
 const char *run_value_mark(const struct run *run, const struct run_value *value, char text[RUN_NOTE_BYTES]) {
     if (!run_is_told(value)) return NULL;
     if (value->trust == RUN_ZERO)
-        snprintf(text, RUN_NOTE_BYTES, "below %.1g of %s%s", value->doubt / value->scale,
+        snprintf(text, RUN_NOTE_BYTES, "below %.1g of %s%s", value->bar / value->scale,
                  value->against_drive ? "what u could drive" : "the largest ",
                  value->against_drive ? "" : kind_of(run));
     else
         snprintf(text, RUN_NOTE_BYTES, "%sby the solve alone it may be off by %.1g",
-                 value->trust == RUN_ROUGH ? "" : "not trusted: ", value->doubt);
+                 value->trust == RUN_ROUGH ? "" : "not trusted: ", value->bar);
     return text;
 }
 
@@ -69,13 +69,13 @@ const char *run_value_note(const struct run *run, const struct run_value *value,
         snprintf(text, RUN_NOTE_BYTES,
                  "the value '%.64s' may be off by %.1g: so much the relative algebraic error of u, %.1g, may "
                  "change %.32s there",
-                 name, value->doubt, run->report.error, value->wanted->field);
+                 name, value->bar, run->report.error, value->wanted->field);
     else
         snprintf(text, RUN_NOTE_BYTES,
                  "the %s '%.64s' %s %.2g and may be off by %.1g: so much the relative algebraic error of u, "
                  "%.1g, may change what goes through the part",
                  kind, name, value->trust == RUN_UNTRUSTED ? "cannot be trusted: it is" : "is",
-                 value->numbers[0], value->doubt, run->report.error);
+                 value->numbers[0], value->bar, run->report.error);
     return text;
 }
 
@@ -158,7 +158,7 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
         [RUN_NOTE_PETSC] = SOLVER_NOTE_PETSC,           [RUN_NOTE_PIECES] = SOLVER_NOTE_PIECES,
         [RUN_NOTE_CONFLICT] = SOLVER_NOTE_CONFLICT,     [RUN_NOTE_JOINED] = SOLVER_NOTE_JOINED,
         [RUN_NOTE_UNRESOLVED] = SOLVER_NOTE_UNRESOLVED, [RUN_NOTE_BALANCE] = SOLVER_NOTE_BALANCE,
-        [RUN_NOTE_SHARE] = SOLVER_NOTE_SHARE,
+        [RUN_NOTE_GROUP] = SOLVER_NOTE_GROUP,
     };
     if (which == RUN_NOTE_MOVED || which == RUN_NOTE_OUTSIDE || which == RUN_NOTE_BETWEEN)
         return points_note(run, which, text);

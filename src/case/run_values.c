@@ -21,11 +21,11 @@ static int component_of(const struct facet_solver *solver, const struct case_val
 static void tell_points(int64_t n, const struct sample_point *points, struct run_value *value) {
     double most = 0.0;
     for (int64_t i = 0; i < n; i++) {
-        const struct sample_doubt *doubt = &points[i].doubt;
+        const struct error_bar *bar = &points[i].bar;
         if (points[i].n_cells == 0) continue;
         value->size = fmax(value->size, points[i].size);
-        value->found.error = fmax(value->found.error, doubt->error);
-        if (doubt->scale > 0.0) most = fmax(most, doubt->error / doubt->scale);
+        value->found.error = fmax(value->found.error, bar->error);
+        if (bar->scale > 0.0) most = fmax(most, bar->error / bar->scale);
     }
     if (most > 0.0) value->found.scale = value->found.error / most;
     for (int64_t i = 0; i < n; i++) {
@@ -91,7 +91,7 @@ static facet_status measure_taken(const struct facet_solver *solver, struct run_
     TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
     TRY(sample_take_with(solver, wanted->field, component_of(solver, wanted), take, wanted->n_on, wanted->on,
                          value->numbers, &value->n_components, &about));
-    value->found = about.doubt;
+    value->found = about.bar;
     value->place = about.place;
     value->measure = about.measure;
     value->size = modulus_of(value) / about.measure;
@@ -133,13 +133,13 @@ static void judge_flux(const struct run *run, double largest, double given, stru
     const double little = fmin(fmax(NOTHING, loose), FEW);
     const double modulus = modulus_of(value);
     value->trust = RUN_UNTRUSTED;
-    value->doubt = error;
+    value->bar = error;
     value->against_drive = error > little * largest;
     value->scale = value->against_drive ? value->found.drive : largest;
     const int loaded = value->against_drive && given > GIVEN * value->found.drive;
     if (!loaded && modulus <= DIGIT * error && error <= little * value->scale) {
         value->trust = RUN_ZERO;
-        value->doubt += modulus;
+        value->bar += modulus;
         for (int c = 0; c < value->n_components; c++) value->numbers[c] = 0.0;
     } else if (error <= fmax(little * scale, fmax(FEW, loose) * modulus)) {
         value->trust = RUN_ROUGH;
@@ -169,17 +169,17 @@ static int is_taken(const struct run_value *value) {
 static facet_status judge_field(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
     const char *field = value->wanted->field;
-    const double error = value->doubt / value->measure;
-    int doubtful = 1;
+    const double error = value->bar / value->measure;
+    int uncertain = 1;
     if (value->found.scale > 0.0) {
-        if (value->doubt > fmax(ENOUGH, WORSE * run->report.error) * value->found.scale)
+        if (value->bar > fmax(ENOUGH, WORSE * run->report.error) * value->found.scale)
             value->trust = RUN_ROUGH;
         goto done;
     }
     if (is_taken(value) && error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
     if (error <= fmax(ENOUGH * value->size, LITTLE * run_largest_of(run, field))) goto done;
-    TRY(sample_is_doubtful(run->solver, field, error, &doubtful));
-    if (doubtful) value->trust = RUN_ROUGH;
+    TRY(sample_is_uncertain(run->solver, field, error, &uncertain));
+    if (uncertain) value->trust = RUN_ROUGH;
 done:
     return status;
 }
@@ -189,14 +189,14 @@ done:
 static facet_status judge_rough_flux(const struct run *run, double largest[2], struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
-    struct sample_about whole = {.doubt = value->found};
+    struct sample_about whole = {.bar = value->found};
     double numbers[SAMPLE_MAX_COMPONENTS];
     int n;
     if (largest[0] < 0.0) TRY(sample_largest_flux(run->solver, &largest[0], &largest[1]));
     if (wanted->take == CASE_MEAN)
         TRY(sample_take_with(run->solver, wanted->field, -1, SAMPLE_INTEGRAL, wanted->n_on, wanted->on,
                              numbers, &n, &whole));
-    const double share = value->found.error / whole.doubt.error;
+    const double share = value->found.error / whole.bar.error;
     judge_flux(run, largest[0] * share, largest[1] * share, value);
 done:
     return status;
@@ -217,12 +217,12 @@ static facet_status judge_values(struct run *run) {
         struct run_value *value = &run->values[i];
         const double size = value->measure * value->size, scale = value->found.scale;
         if (run_is_flux(run, value)) add_imbalance(run, value);
-        value->doubt = value->found.error;
-        if (value->doubt <= CLOSE * (scale > 0.0 ? scale : size)) continue;
+        value->bar = value->found.error;
+        if (value->bar <= CLOSE * (scale > 0.0 ? scale : size)) continue;
         value->trust = RUN_CLOSE;
         if (!run_is_flux(run, value))
             TRY(judge_field(run, value));
-        else if (value->doubt > ENOUGH * size)
+        else if (value->bar > ENOUGH * size)
             TRY(judge_rough_flux(run, largest, value));
     }
 done:

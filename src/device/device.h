@@ -160,10 +160,10 @@ struct context_meshes {
 };
 
 /* What the program around the library chose: the public handle. */
-struct solve_elsewhere;
+struct solve_external;
 struct facet_context {
     const struct device *device;
-    const struct solve_elsewhere *elsewhere; /* solve/elsewhere.h, of contexts of a team; else NULL */
+    const struct solve_external *external; /* solve/external.h, of contexts of a team; else NULL */
     struct base_monitor monitor;
     struct base_owner owner;
     struct base_team *team;              /* of all who share the work; NULL: nobody does */

@@ -100,7 +100,7 @@ facet_status dist_context_create(struct dist_comm *comm, const char *device, fac
     }
     (*context)->team = (*context)->at_work = &comm->team;
     (*context)->meshes = &meshes;
-    (*context)->elsewhere = &dist_elsewhere;
+    (*context)->external = &dist_external;
     return dist_petsc_begin(comm->user);
 }
 

@@ -196,11 +196,11 @@ done:
     return status;
 }
 
-const struct solve_elsewhere dist_elsewhere = {.options = dist_petsc_options,
-                                               .unused = dist_petsc_unused,
-                                               .create_coarse = dist_create_coarse,
-                                               .create_inverse = dist_create_inverse,
-                                               .iterations = dist_inverse_iterations,
-                                               .ending = dist_inverse_ending,
-                                               .preconditioner = dist_inverse_preconditioner,
-                                               .create_rough = dist_create_rough};
+const struct solve_external dist_external = {.options = dist_petsc_options,
+                                             .unused = dist_petsc_unused,
+                                             .create_coarse = dist_create_coarse,
+                                             .create_inverse = dist_create_inverse,
+                                             .iterations = dist_inverse_iterations,
+                                             .ending = dist_inverse_ending,
+                                             .preconditioner = dist_inverse_preconditioner,
+                                             .create_rough = dist_create_rough};

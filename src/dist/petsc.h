@@ -17,7 +17,7 @@
 #include <petscksp.h>
 
 #include "dist/comm.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 
 /* Initializes PETSc over comm, unless somebody did; then MPI_Finalize finalizes it. Collective. */
 facet_status dist_petsc_begin(MPI_Comm comm);
@@ -32,7 +32,7 @@ facet_status dist_petsc_check(PetscErrorCode code, const char *call);
 /* A number of an unknown as PETSc counts. */
 facet_status dist_petsc_number(int64_t number, PetscInt *to);
 
-/* coarse.c, inverse.c: the members of struct solve_elsewhere. */
+/* coarse.c, inverse.c: the members of struct solve_external. */
 facet_status dist_create_coarse(const struct device *device, const struct coarse_matrix *matrix,
                                 struct linear_operator *M);
 facet_status dist_create_inverse(const struct linear_operator *A, struct linear_operator *M,
@@ -42,7 +42,7 @@ int dist_inverse_iterations(const struct linear_operator *inverse);
 const char *dist_inverse_ending(const struct linear_operator *inverse);
 const char *dist_inverse_preconditioner(const struct linear_operator *inverse);
 facet_status dist_create_rough(const struct linear_operator *inverse, struct linear_operator *rough);
-extern const struct solve_elsewhere dist_elsewhere;
+extern const struct solve_external dist_external;
 
 /* A vector of all ranks, that of this one with the unknowns of others that it has, and the way between them.
  */

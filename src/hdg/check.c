@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/adrift.h"
+#include "hdg/free_motions.h"
 
 struct check_job {
     double *totals[MESH_MAX_BLOCKS]; /* see local_check_balance */
@@ -233,7 +233,7 @@ facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) 
     int64_t holds = job.has_reaction || !has_no_hold(h);
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &holds));
     if (!holds && mismatch->part == NULL) TRY(local_check_balance(h, job.totals, sums));
-    if (mismatch->part == NULL) TRY(adrift_balance(h, NULL, NULL, sums));
+    if (mismatch->part == NULL) TRY(free_motions_balance(h, NULL, NULL, sums));
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);
     return status;

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/adrift.h"
 #include "hdg/contact.h"
 #include "hdg/elastic.h"
+#include "hdg/free_motions.h"
 #include "hdg/resident.h"
 
 #define FAST_BATCHES    256       /* of one call of the affine kernel, at least; */
@@ -33,7 +33,7 @@ void hdg_destroy(struct hdg **hdg) {
     }
     hdg_resident_destroy(h);
     contact_destroy(h);
-    adrift_destroy(h);
+    free_motions_destroy(h);
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
     base_free(&h->lift);
@@ -41,7 +41,7 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->held);
     base_free(&h->moved);
     base_free(&h->unheld);
-    hdg_weak_destroy(&h->weak);
+    hdg_weak_constants_destroy(&h->weak);
     trace_space_destroy(&h->trace);
     if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
     hdg_space_destroy(&h->space);
@@ -120,7 +120,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         if (hdg_is_on_axis(data, f)) h->n_on_axis += h->trace.face_first[f + 1] - h->trace.face_first[f];
     TRY(contact_create(h, eliminated));
     TRY(equation->boundary(h));
-    TRY(adrift_create(h));
+    TRY(free_motions_create(h));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);
@@ -583,7 +583,7 @@ static int is_held(const struct hdg *h) {
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    struct rough_samples samples = {0};
+    struct rounding_samples samples = {0};
     double volume = h->volume, held;
     h->volume = h->largest_robin = 0.0;
     if (!only) h->largest_reaction = 0.0;
@@ -607,13 +607,13 @@ static facet_status condense(struct hdg *h, int only) {
     h->singular =
         h->data.equation->floats && held == 0.0 && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(contact_check(h));
-    TRY(hdg_weak_find(h, &h->weak));
+    TRY(hdg_weak_constants_find(h, &h->weak));
     hdg_resident_decide(h);
     TRY(mark_loose(h));
     TRY(make_lift(h));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:
-    rough_samples_destroy(&samples);
+    rounding_samples_destroy(&samples);
     return status;
 }
 

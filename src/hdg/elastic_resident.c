@@ -9,7 +9,7 @@
 
 /* Heat and pieces that nothing holds load every cell in ways of their own. */
 int elastic_stays(const struct hdg *h) {
-    return h->adrift == NULL && h->data.expansion == NULL && !h->nonsymmetric && !h->space.revolved;
+    return h->free_pieces == NULL && h->data.expansion == NULL && !h->nonsymmetric && !h->space.revolved;
 }
 
 facet_status elastic_put_coefficients(struct hdg *h, int block) {

@@ -69,7 +69,7 @@ struct equation {
     int n_flux[4];       /* by dim: unknowns of the flux for each of its functions */
     unsigned fields;     /* bits of enum hdg_field */
     unsigned conditions; /* bits of enum hdg_kind */
-    int drifts;          /* pieces that nothing holds are solved up to their motions (adrift.h) */
+    int drifts;          /* pieces that nothing holds are solved up to their motions (free_motions.h) */
     unsigned asymmetric; /* those of them that make K nonsymmetric, unless they fix all components */
     int one_mu;          /* the material has the same mu everywhere */
     int on_boxes;        /* the rooms of boxes have it */

@@ -68,7 +68,7 @@ struct hdg_contact {
 /* Elasticity: a piece of the body that nothing holds, solved up to its rigid motions, which are combinations
  * of translations and of rotations about the axes through the centre, with coordinates relative to the size.
  */
-struct hdg_adrift {
+struct hdg_free_piece {
     int alone;      /* it is the whole mesh */
     char place[96]; /* where it lies, for messages */
     double center[3], size;
@@ -111,9 +111,9 @@ struct hdg_data {
     const int32_t *face_contact; /* n_faces: index, or -1; NULL: there are none */
     const struct field *jump;    /* numbers, components x dim: u of the second side of a face that lies s away
                                     from    the first is larger by jump s; NULL: nowhere */
-    int n_adrift;
-    const struct hdg_adrift *adrift;
-    const int32_t *cell_adrift; /* n_cells: which of these, or -1; NULL: there are none */
+    int n_free_pieces;
+    const struct hdg_free_piece *free_pieces;
+    const int32_t *cell_free_piece; /* n_cells: which of these, or -1; NULL: there are none */
     struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
                                    z, but its components, as `fixed` counts them, those of the unknowns */
 };
@@ -127,8 +127,9 @@ static inline int hdg_is_on_axis(const struct hdg_data *data, int64_t face) {
            data->face_condition[face] < 0;
 }
 
-/* weak.c: pieces of the mesh of which K holds the constant so weakly that rounding decides about it. */
-struct hdg_weak {
+/* weak_constants.c: pieces of the mesh of which K holds the constant so weakly that rounding decides about
+ * it. */
+struct hdg_weak_constants {
     int n;
     int32_t *cell_piece, *face_piece; /* n_cells; faces of the trace: the piece, or -1; NULL: n is 0 */
     double *hold;                     /* n: the integrals of the reaction and of Robin's a; */
@@ -146,13 +147,13 @@ struct hdg {
     struct hdg_data data;
     struct hdg_space space;
     struct hdg_functions functions[MESH_MAX_BLOCKS];
-    int n_eliminated[MESH_MAX_BLOCKS]; /* unknowns that a cell eliminates */
-    struct trace_space trace;          /* equation_condensed: of vertices, edges and faces */
-    int64_t n_on_axis;                 /* its unknowns that are none: eliminated, and zero */
-    struct hdg_condensed *condensed;   /* equation_condensed only */
-    struct hdg_elastic *elastic;       /* elasticity only */
-    struct hdg_contacts *contacts;     /* contact.h; NULL: none */
-    struct hdg_pieces_adrift *adrift;  /* adrift.h; NULL: none */
+    int n_eliminated[MESH_MAX_BLOCKS];    /* unknowns that a cell eliminates */
+    struct trace_space trace;             /* equation_condensed: of vertices, edges and faces */
+    int64_t n_on_axis;                    /* its unknowns that are none: eliminated, and zero */
+    struct hdg_condensed *condensed;      /* equation_condensed only */
+    struct hdg_elastic *elastic;          /* elasticity only */
+    struct hdg_contacts *contacts;        /* contact.h; NULL: none */
+    struct hdg_free_motions *free_pieces; /* free_motions.h; NULL: none */
     const struct base_monitor *monitor;
     hdg_rule_maker maker;
     struct trace_matrices matrices; /* K_e */
@@ -167,7 +168,7 @@ struct hdg {
     double *boundary;                       /* n_free: <g, mu> of Neumann and Robin parts */
     double largest_reaction, largest_robin; /* after hdg_condense */
     int singular;     /* constants are in the kernel of K; after hdg_condense. 0 for elasticity, where pieces
-                         that can move are held (adrift.h) */
+                         that can move are held (free_motions.h) */
     int nonsymmetric; /* known after hdg_create: K = (symmetric element matrices) + a correction in the rows
                          of faces with tractions in equation_gradient. hdg_operator_create and hdg_assemble
                          contain it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for
@@ -178,7 +179,7 @@ struct hdg {
     double uneven;             /* the largest diagonal entry of a K_e over its smallest, from the sample */
     double contrast;           /* the largest diagonal entry of a K_e over that of another, from the sample */
     double heaviest, lightest; /* tau h / K, from the sample */
-    struct hdg_weak weak;
+    struct hdg_weak_constants weak;
     struct hdg_resident *resident; /* resident.h, or NULL */
     int has_robin;                 /* some face has a condition of that kind */
     double *unheld; /* of cells with Robin's a or springs on a face: the largest diagonal entry of K_e without
@@ -285,9 +286,9 @@ void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solutio
 void hdg_free_constant(const struct hdg *hdg, double *free); /* the function 1 in the free numbering */
 /* The largest diagonal entry of K_e (n x n) of a cell, or without Robin's a and springs, if it has these. */
 double hdg_stiffest(const struct hdg *hdg, int block, int32_t cell, int n, const double *K);
-/* rough.c: whether K_e is rounded much more than products are; and r = what that may do to K x, by cells
+/* rounding.c: whether K_e is rounded much more than products are; and r = what that may do to K x, by cells
  * (data of a solve_control: the hdg). */
-int hdg_is_rough(const struct hdg *hdg);
+int hdg_rounding_matters(const struct hdg *hdg);
 /* recover.c: what an error of the trace (n_free) is as a solution that has no data; made here. */
 facet_status hdg_recover_error(const struct hdg *hdg, const double *error, struct hdg_solution *solution);
 /* Whether tau is so small that an error of the trace may be far larger inside the cells; and what an error
@@ -295,9 +296,9 @@ facet_status hdg_recover_error(const struct hdg *hdg, const double *error, struc
 int hdg_is_light(const struct hdg *hdg);
 facet_status hdg_error_inside(const struct hdg *hdg, const struct hdg_solution *solution, const double *error,
                               double *cells, double *relative);
-double
-hdg_doubt(const struct hdg *hdg); /* what rounding in the local problems does to u at least, relative */
-facet_status hdg_roughen(void *hdg, int draw, const struct vector *x, struct vector *r);
+double hdg_rounding_error(
+    const struct hdg *hdg); /* what rounding in the local problems does to u at least, relative */
+facet_status hdg_draw_rounding(void *hdg, int draw, const struct vector *x, struct vector *r);
 /* The rigid motions as traces in the free numbering, one after the other, zero at unknowns that are fixed
  * (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in 2D, about x,
  * y, z in 3D. modes: (3 or 6) x n_free. 0 of an equation whose near-null space is the constant. */
@@ -315,7 +316,7 @@ facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_so
 /* The loads alone. */
 facet_status hdg_load_cells(const struct hdg *hdg, const double *source, struct hdg_solution *solution);
 /* Takes the constants of weak pieces out of a vector in the free numbering: hdg_recover finds them anew. */
-facet_status hdg_weak_forget(const struct hdg *hdg, double *free);
+facet_status hdg_weak_constants_forget(const struct hdg *hdg, double *free);
 /* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
  * solution, or to mean zero. */
 facet_status hdg_recover(const struct hdg *hdg, struct hdg_solution *solution);

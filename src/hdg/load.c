@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/adrift.h"
 #include "hdg/condensed.h"
 #include "hdg/contact.h"
+#include "hdg/free_motions.h"
 #include "hdg/general.h"
 
 /* What is left of data, by this part, is rounding. */
@@ -61,7 +61,7 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
 struct load_job {
     const double *source;
     double shift;
-    double *motions; /* adrift.h; NULL: none */
+    double *motions; /* free_motions.h; NULL: none */
     struct hdg_solution *solution;
     double
         *direct[MESH_MAX_BLOCKS]; /* loads of the shared unknowns, where they have any: batch x n x LANES */
@@ -94,7 +94,7 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(lanes, cell, N) : 0);
     facet_status status =
         local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
-    if (status == FACET_OK && job->motions != NULL) adrift_shift_load(l, job->motions, load);
+    if (status == FACET_OK && job->motions != NULL) free_motions_shift_load(l, job->motions, load);
     if (status == FACET_OK && l->hdg->data.expansion != NULL)
         return load_initial(l, block, cell, load, lane, job->direct[block] + local_lane(lanes, cell, n));
     if (status != FACET_OK) return status;
@@ -193,9 +193,9 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
             TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
-    if (h->adrift != NULL) {
-        TRY(ALLOC(job.motions, h->data.n_adrift * ADRIFT_MOTIONS));
-        TRY(adrift_balance(h, source, job.motions, s->imbalance));
+    if (h->free_pieces != NULL) {
+        TRY(ALLOC(job.motions, h->data.n_free_pieces * FREE_MOTIONS));
+        TRY(free_motions_balance(h, source, job.motions, s->imbalance));
     }
     TRY(load_cells(h, &job));
     if (h->singular) {
@@ -203,7 +203,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         job.shift = s->shift = s->imbalance[0] / h->volume; /* balances what quadrature leaves */
         TRY(load_cells(h, &job));
     }
-    TRY(hdg_weak_supply(h, source, job.totals, s));
+    TRY(hdg_weak_constants_supply(h, source, job.totals, s));
     if (h->condensed != NULL) TRY(condensed_keep_loads(h, job.direct, s));
     if (s->offset_source != 0.0) {
         double before = sum_of_moduli(h, job.totals);

@@ -120,35 +120,35 @@ facet_status local_sum_balance(const struct hdg *h, const double *cells, const d
                                struct solve_balance *balance);
 /* The integral of reaction u over the cell at hand. */
 facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken);
-/* through.c: where a condition or a contact says what goes through a face of the cell at hand, the integrals
- * (one a component) of the flux out of it (diffusion) or of the traction upon it become that. */
+/* condition_flux.c: where a condition or a contact says what goes through a face of the cell at hand, the
+ * integrals (one a component) of the flux out of it (diffusion) or of the traction upon it become that. */
 facet_status local_told_flux(struct local *l, const struct hdg_solution *s, int face, double *flux);
-/* rough.c, before hdg_condense. */
+/* rounding.c, before hdg_condense. */
 /* On devices other than the host a few of these matrices are kept, for hdg_compare_samples: after
  * condensation they must be those of the device. */
 #define ROUGH_KEPT 4
-struct rough_samples {
+struct rounding_samples {
     int n;
-    struct rough_sample {
+    struct rounding_sample {
         int block, n;
         int32_t cell;
         double *K; /* n x n */
     } of[ROUGH_KEPT * MESH_MAX_BLOCKS];
 };
-facet_status hdg_measure_rounding(struct hdg *hdg, struct rough_samples *samples);
-facet_status hdg_compare_samples(const struct hdg *hdg, struct rough_samples *samples);
-void rough_samples_destroy(struct rough_samples *samples);
+facet_status hdg_measure_rounding(struct hdg *hdg, struct rounding_samples *samples);
+facet_status hdg_compare_samples(const struct hdg *hdg, struct rounding_samples *samples);
+void rounding_samples_destroy(struct rounding_samples *samples);
 /* recover.c: adds to u and the trace a constant by piece (-1: none); without pieces the first to all. */
 void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const int32_t *face_piece,
                          const double *constants, struct hdg_solution *s);
-/* weak.c. Finds weak pieces, after condensation; refuses a piece that nothing holds. */
-facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak);
-void hdg_weak_destroy(struct hdg_weak *weak); /* safe on a zeroed struct, and twice */
+/* weak_constants.c. Finds weak pieces, after condensation; refuses a piece that nothing holds. */
+facet_status hdg_weak_constants_find(const struct hdg *h, struct hdg_weak_constants *weak);
+void hdg_weak_constants_destroy(struct hdg_weak_constants *weak); /* safe on a zeroed struct, and twice */
 /* Keeps what their balance needs of a load (totals as of local_check_balance; source as of hdg_load). */
-facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *const totals[MESH_MAX_BLOCKS],
-                             struct hdg_solution *s);
+facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source,
+                                       double *const totals[MESH_MAX_BLOCKS], struct hdg_solution *s);
 /* Their constants, in u and the trace. */
-facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s);
+facet_status hdg_weak_constants_fix(const struct hdg *h, struct hdg_solution *s);
 facet_status local_reaction(const struct hdg_data *data, int32_t region, int n, const double *x,
                             double *values);
 /* 1 when the reaction is a number on the region (everywhere with region -1: the same one), which *value (or

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/adrift.h"
 #include "hdg/contact.h"
+#include "hdg/free_motions.h"
 #include "hdg/general.h"
 
 /* n numbers; what a device brings is written before it is read, as far as it is wanted: often of a few cells
@@ -146,14 +146,14 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     s->consistent.known = 0;
     contact_recover(h, 1, s);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
-    if (h->adrift != NULL) {
-        TRY(adrift_fix(h, s));
+    if (h->free_pieces != NULL) {
+        TRY(free_motions_fix(h, s));
         contact_recover(h, 1, s);
         for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
     }
     if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
     if (h->singular) TRY(fix_mean(h, s));
-    TRY(hdg_weak_fix(h, s));
+    TRY(hdg_weak_constants_fix(h, s));
 done:
     return status;
 }

@@ -190,7 +190,7 @@ done:
 
 /* Rounding in the matrices of cells: a tau that is far from k / h, either way. A large one hides the residual
  * of smooth functions, too, as far as that is above rounding. By measurement. */
-static double matrix_doubt(const struct boxhdg *h, double residual) {
+static double matrix_uncertainty(const struct boxhdg *h, double residual) {
     const double rough = fmax(4.0 * DBL_EPSILON, 0.01 * fmin(residual, 1e-12)), fine = 1e-3 * DBL_EPSILON;
     double most = 0.0;
     for (int i = 0; i < h->n_lines; i++)
@@ -202,16 +202,16 @@ static double matrix_doubt(const struct boxhdg *h, double residual) {
  * a constant that is kept apart beside u, whose mean is zero. */
 static facet_status judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
-    double doubt = fmax(b->apart ? b->doubt : 0.0, box_method_doubt(s));
+    double uncertainty = fmax(b->apart ? b->uncertainty : 0.0, box_method_uncertainty(s));
     facet_status status =
-        solve_accept_more(s->options.rtol, matrix_doubt(b->hdg, s->report.residual), &s->report);
-    if (status != FACET_OK || fmax(doubt, b->dropped) == 0.0) return status;
+        solve_accept_more(s->options.rtol, matrix_uncertainty(b->hdg, s->report.residual), &s->report);
+    if (status != FACET_OK || fmax(uncertainty, b->dropped) == 0.0) return status;
     double cells = box_all(&b->hdg->grid, TEAM_SUM, /* functions have the square 1 on [-1, 1] */
                            (double)(b->hdg->grid.n_cells << b->hdg->grid.dim));
     double size = boxhdg_resident_norm(b->resident) / sqrt(cells);
     if (size + fabs(b->constant) == 0.0) return FACET_OK;
-    return solve_accept_more(s->options.rtol, fmax(doubt, b->dropped * size) / (fabs(b->constant) + size),
-                             &s->report);
+    return solve_accept_more(s->options.rtol,
+                             fmax(uncertainty, b->dropped * size) / (fabs(b->constant) + size), &s->report);
 }
 
 /* u of a singular problem is known up to a constant: the mean of the exact solution, or zero. */

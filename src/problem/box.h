@@ -24,7 +24,7 @@ struct box_backend {
     int wants_q, wants_star;         /* of these */
     int apart;                       /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
-    double doubt;        /* of the constant: rounding in the loads, over the reaction */
+    double uncertainty;  /* of the constant: rounding in the loads, over the reaction */
     double dropped;      /* lambda length^2 / k of a reaction that the matrix does not have; 0: it has it */
     int delicate;        /* the reaction is so weak that preconditioners need double precision */
     int all_is_constant; /* nothing is left to solve for */
@@ -58,7 +58,7 @@ facet_status box_method_apply(const struct facet_solver *s, const double *x, dou
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat);
 struct boxhdg_solver *box_method_solver(const struct box_method *method);
-double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
+double box_method_uncertainty(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 
 /* box_points.c: those of struct backend that need the box alone. */

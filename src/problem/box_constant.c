@@ -78,7 +78,7 @@ facet_status box_constant_take(struct box_backend *b, const struct field *exact,
     const double shift = sums[0] / all, scale = fmax(size, sums[1]) / all;
     int own = fabs(shift) > ROUNDING * scale && (h->grid.singular || !whole);
     b->constant = mean + (own ? shift / b->reaction : 0.0);
-    b->doubt = own ? DBL_EPSILON * scale / b->reaction : 0.0;
+    b->uncertainty = own ? DBL_EPSILON * scale / b->reaction : 0.0;
     if (!isfinite(b->constant))
         FAIL(FACET_ERROR_INPUT, "with the reaction %g the mean of u, %g / %g, is beyond double precision",
              b->reaction, shift, b->reaction);

@@ -372,7 +372,7 @@ static facet_status make_part(const struct facet_context *context, const struct 
                               struct box_data *data) {
     facet_status status = FACET_OK;
     TRY(CALLOC(data->part, 1));
-    *data->part = (struct box_part){.mesh = mesh, .elsewhere = context->elsewhere, .team = mesh_team(mesh)};
+    *data->part = (struct box_part){.mesh = mesh, .external = context->external, .team = mesh_team(mesh)};
     data->grid.part = data->part;
 done:
     return status;

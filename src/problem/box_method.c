@@ -122,9 +122,9 @@ done:
 
 /* ------------------------------------------------------------------------------ solve */
 
-double box_method_doubt(const struct facet_solver *s) {
+double box_method_uncertainty(const struct facet_solver *s) {
     const struct box_method *m = s->box->method;
-    return boxhdg_solver_doubt(m->solver);
+    return boxhdg_solver_uncertainty(m->solver);
 }
 
 /* tau h / k. */

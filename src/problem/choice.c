@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "mesh/part.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 #include "trace/gmg.h"
 #include "trace/levels.h"
 
@@ -277,7 +277,7 @@ facet_status solver_check_method(const struct facet_solver *s) {
     unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
                      (nonsymmetric ? AT_NONSYMMETRIC : 0) | (lacks_rows(s) ? AT_NO_ROWS : 0) |
                      (choice_has_turns(s) ? AT_TURNED : 0) | (choice_has_axis(s) ? AT_AXIS : 0) |
-                     (s->context->elsewhere == NULL ? AT_ALONE : 0);
+                     (s->context->external == NULL ? AT_ALONE : 0);
     choose(s, find_facts(s, nonsymmetric, 0, 0) & ~(unsigned)(ASKED_PETSC | SEVERAL), &c);
     o.preconditioner = c.preconditioner;
     return options_check_place(&o, place);
@@ -315,7 +315,7 @@ static facet_status check_part(const struct facet_solver *s) {
         {o->method == METHOD_PETSC && choice_is_singular(s),
          "the method petsc where nothing holds the constant"},
         {!equation_is_symmetric(data), "the gradient formulation with tractions"},
-        {data->located && !problem_carried_is_here(s->problem->carried, mesh),
+        {data->located && !problem_field_data_is_here(s->problem->carried, mesh),
          "a temperature from a case with another mesh"},
         {there && (turned || (data->equation->is_vector && mesh->part->is_turned)),
          "a wall of symmetry or a rotation that turns the unknowns of faces, on this device,"},

@@ -24,7 +24,7 @@
  * of u and psi, |e'K d| <= |e|_K |d|_K with the energies that the estimates of the solves have seen. It goes
  * into that of the solution, and times |psi| into that of every group of cells. Where that bound is large
  * after an iteration (tau is small, K jumps), the product is what a correction of u changes in the totals
- * (lack.c), which have it then. */
+ * (correction.c), which have it then. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -127,7 +127,7 @@ done:
 
 /* What goes in through the electrodes of each psi, and how well that is known. */
 struct totals {
-    double *Q, *doubt; /* n each */
+    double *Q, *bar; /* n each */
 };
 
 /* The fluxes of continuous elements, which rounding in u disturbs by that of K u / h. */
@@ -135,7 +135,7 @@ static facet_status sample_totals(const struct facet_solver *s, struct totals *t
     facet_status status = FACET_OK;
     const char **parts = NULL;
     TRY(ALLOC(parts, s->own.n_conditions));
-    t->Q[0] = t->doubt[0] = 0.0;
+    t->Q[0] = t->bar[0] = 0.0;
     for (int e = 0; e < s->own.n_electrodes; e++) {
         int n = 0, found;
         double Q = 0.0;
@@ -144,10 +144,10 @@ static facet_status sample_totals(const struct facet_solver *s, struct totals *t
             if (s->own.conditions[i].electrode == e + 1) parts[n++] = s->own.conditions[i].part;
         if (n > 0) TRY(sample_take_with(s, "flux", -1, SAMPLE_INTEGRAL, n, parts, &Q, &found, &about));
         t->Q[0] -= Q; /* in, where q.n is out */
-        t->doubt[0] += about.doubt.error;
+        t->bar[0] += about.bar.error;
         if (e == 0) continue;
         t->Q[e] = -Q;
-        t->doubt[e] = about.doubt.error;
+        t->bar[e] = about.bar.error;
     }
 done:
     base_free(&parts);
@@ -157,7 +157,7 @@ done:
 /* What is left of the equations, relative to their terms: the residual. Where the matrices themselves are
  * rough it does not tell; there the error is known alone. */
 static double find_rest(const struct facet_solver *s) {
-    if (s->hdg != NULL && hdg_is_rough(s->hdg)) return s->report.error;
+    if (s->hdg != NULL && hdg_rounding_matters(s->hdg)) return s->report.error;
     return fmin(s->report.error, fmax(s->report.residual, LEAST_REST));
 }
 
@@ -180,8 +180,8 @@ static facet_status find_totals(const struct facet_solver *s, struct totals *t) 
     double *squares = NULL;
     if (!weighs(s)) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
-    TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->doubt, squares));
-    for (int k = 0; k < e->n; k++) t->doubt[k] += find_product(s, k, sqrt(squares[e->n]));
+    TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->bar, squares));
+    for (int k = 0; k < e->n; k++) t->bar[k] += find_product(s, k, sqrt(squares[e->n]));
 done:
     base_free(&squares);
     return status;
@@ -278,12 +278,12 @@ static facet_status add_samples(struct facet_solver *s, const double *before, co
     struct totals t = {0};
     TRY(take_trace(s, trace, step, &e->psi[k]));
     TRY(ALLOC(t.Q, e->n));
-    TRY(ALLOC(t.doubt, e->n));
+    TRY(ALLOC(t.bar, e->n));
     TRY(sample_totals(s, &t));
     for (int i = 0; i < e->n; i++) e->C[i * e->n + k] = (t.Q[i] - before[i]) / step;
 done:
     base_free(&t.Q);
-    base_free(&t.doubt);
+    base_free(&t.bar);
     return status;
 }
 
@@ -451,8 +451,8 @@ static double find_wanted(const struct facet_solver *s, double *wanted) {
 /* What U lacks, and how well that is known: relative to u. */
 struct correction {
     double *change; /* n: dU */
-    double *doubts; /* n: of dV, in the unit of u, with what it still changes */
-    double move, doubt;
+    double *bars;   /* n: of dV, in the unit of u, with what it still changes */
+    double move, bar;
 };
 
 /* ground: the first electrode keeps its potential. */
@@ -463,26 +463,26 @@ static facet_status find_correction(const struct facet_solver *s, int ground, co
     double *inverse = NULL, rest = ground ? fabs(wanted[0] - t->Q[0]) : 0.0;
     TRY(ALLOC(inverse, m * m + 1));
     TRY(invert(n, s->electrodes->C, ground, inverse));
-    double common = 0.0, doubt = 0.0;
-    c->move = c->doubt = 0.0;
+    double common = 0.0, bar = 0.0;
+    c->move = c->bar = 0.0;
     for (int k = 0; k < n; k++) {
         double change = 0.0, uncertain = 0.0;
         for (int l = ground; k >= ground && l < n; l++) {
             double entry = inverse[(k - ground) * m + l - ground];
             change += entry * (wanted[l] - t->Q[l]);
-            uncertain += fabs(entry) * (t->doubt[l] + rest);
+            uncertain += fabs(entry) * (t->bar[l] + rest);
         }
         if (k == 0) {
             common = change;
-            doubt = uncertain;
+            bar = uncertain;
         }
         c->change[k] = k == 0 ? common : common + change;
-        c->doubts[k] = uncertain + fabs(change);
+        c->bars[k] = uncertain + fabs(change);
         c->move = fmax(c->move, fabs(c->change[k]));
-        c->doubt = fmax(c->doubt, k == 0 ? doubt : doubt + uncertain);
+        c->bar = fmax(c->bar, k == 0 ? bar : bar + uncertain);
     }
     if (c->move > 0.0) c->move /= size;
-    if (c->doubt > 0.0) c->doubt /= size;
+    if (c->bar > 0.0) c->bar /= size;
 done:
     base_free(&inverse);
     return status;
@@ -504,7 +504,7 @@ static facet_status complete_totals(const struct facet_solver *s, double largest
     TRY(s->backend->totals(better, 1, e->n, (const double *const *)e->psi, numbers, numbers + e->n,
                            numbers + 2 * e->n));
     for (int k = 0; k < e->n; k++) {
-        t->doubt[k] = numbers[e->n + k] + fabs(numbers[k] - t->Q[k]);
+        t->bar[k] = numbers[e->n + k] + fabs(numbers[k] - t->Q[k]);
         t->Q[k] = numbers[k];
     }
 done:
@@ -515,8 +515,8 @@ done:
 /* The norm of errors tells no energy where tau is small; elsewhere what it makes of their product is an
  * estimate of it, and is enough where that is small. */
 #define WORTH 1e-8
-static int is_doubtful(const struct facet_solver *s, const struct correction *c) {
-    return c->doubt > WORTH || (s->hdg != NULL && hdg_is_light(s->hdg));
+static int is_uncertain(const struct facet_solver *s, const struct correction *c) {
+    return c->bar > WORTH || (s->hdg != NULL && hdg_is_light(s->hdg));
 }
 
 /* The largest |u|, potentials included. */
@@ -561,11 +561,11 @@ static facet_status tell_errors(struct facet_solver *s, const struct correction 
     facet_status status = FACET_OK;
     struct solver_electrodes *e = s->electrodes;
     const double before = s->report.error;
-    for (int k = 0; k < e->n; k++) e->errors[k] = c->doubts[0] + (k > 0 ? c->doubts[k] : 0.0);
-    TRY(solver_shares_add(s, e->n, c->doubts, (const double *const *)e->psi));
+    for (int k = 0; k < e->n; k++) e->errors[k] = c->bars[0] + (k > 0 ? c->bars[k] : 0.0);
+    TRY(solver_group_errors_add(s, e->n, c->bars, (const double *const *)e->psi));
     TRY(find_sizes(s, U));
-    status = solve_accept_more(s->options.rtol, c->move + c->doubt, &s->report);
-    s->shares.judged += s->report.error - before; /* no group has that beside its own */
+    status = solve_accept_more(s->options.rtol, c->move + c->bar, &s->report);
+    s->group_errors.judged += s->report.error - before; /* no group has that beside its own */
 done:
     return status;
 }
@@ -587,9 +587,9 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
     TRY(CALLOC(U, n));
     TRY(CALLOC(wanted, n));
     TRY(CALLOC(t.Q, n));
-    TRY(CALLOC(t.doubt, n));
+    TRY(CALLOC(t.bar, n));
     TRY(CALLOC(c.change, n));
-    TRY(CALLOC(c.doubts, n));
+    TRY(CALLOC(c.bars, n));
     const double largest = find_wanted(s, wanted);
     for (int i = 0; i < s->own.n_conditions; i++)
         if (s->own.conditions[i].electrode > 0)
@@ -600,9 +600,9 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
         const int fresh = s->electrodes == NULL;
         TRY(find_size(s, U, &size));
         TRY(fresh ? find_response(s, once, source, there, size, U, &t) : find_totals(s, &t));
-        if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.doubt[0] / BALANCE)));
+        if (ground) TRY(check_balance(wanted[0] - t.Q[0], fmax(largest, t.bar[0] / BALANCE)));
         TRY(find_correction(s, ground, wanted, &t, size, &c));
-        if (!fresh && is_doubtful(s, &c)) { /* else the last solve was that of psi */
+        if (!fresh && is_uncertain(s, &c)) { /* else the last solve was that of psi */
             TRY(complete_totals(s, largest, &t));
             TRY(find_correction(s, ground, wanted, &t, size, &c));
         }
@@ -615,9 +615,9 @@ done:
     base_free(&U);
     base_free(&wanted);
     base_free(&t.Q);
-    base_free(&t.doubt);
+    base_free(&t.bar);
     base_free(&c.change);
-    base_free(&c.doubts);
+    base_free(&c.bars);
     return status;
 }
 

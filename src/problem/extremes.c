@@ -49,7 +49,7 @@ struct search {
     int squares;                 /* what counts is a root, of a square that is smooth */
     int degree, fit, order, dim; /* of the field; of polynomials for it; of samples; of a region */
     struct lattice lattices[SHAPE_COUNT];
-    const struct sample_where *where;
+    const struct sample_domain *where;
     int64_t n;  /* regions */
     int shared; /* samples of a cell are those of several cells */
     int quick;  /* peaks need no proof */
@@ -668,7 +668,7 @@ static facet_status conclude(struct search *w, int64_t n, const struct found *fo
                              struct sample_about *about) {
     facet_status status = FACET_OK;
     struct sample_place unread, *place = about != NULL ? &about->place : &unread;
-    struct sample_doubt doubt = {0};
+    struct error_bar bar = {0};
     struct base_team *team = mesh_team(w->s->problem->mesh);
     const struct found *known = NULL;
     double all = -INFINITY;
@@ -683,20 +683,20 @@ static facet_status conclude(struct search *w, int64_t n, const struct found *fo
     if (place->cell == INT64_MAX) FAIL(FACET_ERROR_INPUT, "there is nothing there to take an extreme of");
     if (chosen >= 0 && cell_number(w, chosen) == place->cell) {
         TRY(find_place(w, chosen, known, place->at));
-        TRY(sample_cell_doubt(w->s, w->field, region_at(w, chosen).cell, &doubt));
+        TRY(sample_cell_bar(w->s, w->field, region_at(w, chosen).cell, &bar));
         /* It is sought where the error is largest; a polynomial may be p + 1 times its mean in a corner. */
-        if (doubt.scale > 0.0) doubt.error *= w->degree + 1;
+        if (bar.scale > 0.0) bar.error *= w->degree + 1;
     }
     TRY(team_reduce(team, TEAM_SUM, 3, place->at));
-    TRY(team_reduce(team, TEAM_MAX, 1, &doubt.error));
-    TRY(team_reduce(team, TEAM_MAX, 1, &doubt.scale));
-    if (about != NULL) about->doubt = doubt;
+    TRY(team_reduce(team, TEAM_MAX, 1, &bar.error));
+    TRY(team_reduce(team, TEAM_MAX, 1, &bar.scale));
+    if (about != NULL) about->bar = bar;
 done:
     return status;
 }
 
 facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, int components, int component,
-                            const struct sample_where *where, int greatest, double *value,
+                            const struct sample_domain *where, int greatest, double *value,
                             struct sample_about *about) {
     facet_status status = FACET_OK;
     const int split = field == HDG_VON_MISES && s->problem->mesh->dim == 3; /* evaluate */

@@ -9,7 +9,7 @@
 #include "hdg/resident.h"
 #include "mesh/part.h"
 #include "problem/problem.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 #include "solve/multigrid.h"
 
 /* ------------------------------------------------------------------------------ set-up */
@@ -96,14 +96,14 @@ facet_status mapped_create(struct facet_solver *s) {
     vector_fill(&s->x, 0.0);
     TRY(make_system(s));
     if (s->hdg->resident == NULL) TRY(hdg_solution_create(s->hdg, &s->solution));
-    TRY(solver_shares_create(s));
+    TRY(solver_group_errors_create(s));
 done:
     return status;
 }
 
 static void destroy(struct facet_solver *s) {
     hdg_solution_destroy(&s->solution);
-    solver_shares_destroy(&s->shares);
+    solver_group_errors_destroy(&s->group_errors);
     vector_destroy(&s->b);
     vector_destroy(&s->x);
     base_free(&s->F);
@@ -176,7 +176,7 @@ static facet_status forget(void *data, struct vector *error) {
     facet_status status = FACET_OK;
     struct facet_solver *s = data;
     TRY(vector_download(error, s->F));
-    TRY(hdg_weak_forget(s->hdg, s->F));
+    TRY(hdg_weak_constants_forget(s->hdg, s->F));
     TRY(vector_upload(error, s->F));
 done:
     return status;
@@ -226,15 +226,15 @@ static int floats(const struct facet_solver *s) {
 /* M is the inverse, as good as its tolerance: a step or two, with residuals of our own. */
 static facet_status solve_by_petsc(struct facet_solver *s, struct solve_control *control) {
     facet_status status = FACET_OK;
-    const struct solve_elsewhere *elsewhere = s->context->elsewhere;
+    const struct solve_external *external = s->context->external;
     struct linear_operator rough = {0};
-    TRY(elsewhere->create_rough(&s->M, &rough));
+    TRY(external->create_rough(&s->M, &rough));
     control->rough = &rough;
-    control->elsewhere = elsewhere;
+    control->external = external;
     status = solve_refined(&s->A, &s->M, &s->b, &s->x, control, &s->report);
 done:
     control->rough = NULL;
-    control->elsewhere = NULL;
+    control->external = NULL;
     operator_destroy(&rough);
     return status;
 }
@@ -301,8 +301,8 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .kernel = floats(s) ? &s->kernel : NULL,
                                     .forget = s->hdg->weak.n > 0 ? forget : NULL,
                                     .forget_data = s,
-                                    .roughen = hdg_is_rough(s->hdg) ? hdg_roughen : NULL,
-                                    .roughen_data = s->hdg,
+                                    .draw_rounding = hdg_rounding_matters(s->hdg) ? hdg_draw_rounding : NULL,
+                                    .draw_rounding_data = s->hdg,
                                     .regard = solver_regard,
                                     .regard_data = s,
                                     .flexible = s->flexible};
@@ -366,11 +366,11 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
         return FACET_OK;
     TRY(vector_create_like(&s->x, &r));
     TRY(vector_create_like(&s->x, &lack));
-    solve_find_lack(&s->A, M, &s->b, &s->x, &control, &r, &lack);
+    solve_find_correction(&s->A, M, &s->b, &s->x, &control, &r, &lack);
     TRY(vector_download(&lack, s->F));
     TRY(ALLOC(cells, s->problem->mesh->n_cells));
     TRY(hdg_error_inside(s->hdg, &s->solution, s->F, cells, error));
-    TRY(solver_shares_raise(s, cells));
+    TRY(solver_group_errors_raise(s, cells));
 done:
     base_free(&cells);
     vector_destroy(&r);
@@ -393,9 +393,9 @@ static facet_status recover(struct facet_solver *s) {
     }
     TRY(solve_check_size(largest, &s->report));
     if (s->hdg->weak.n > 0) weak = s->solution.uncertainty;
-    TRY(solver_shares_judge(s, s->report.error, weak));
+    TRY(solver_group_errors_judge(s, s->report.error, weak));
     TRY(find_error_inside(s, &inside));
-    TRY(solve_accept_more(s->options.rtol, fmax(inside, fmax(weak, hdg_doubt(s->hdg))), &s->report));
+    TRY(solve_accept_more(s->options.rtol, fmax(inside, fmax(weak, hdg_rounding_error(s->hdg))), &s->report));
     TRY(solve_reached(s->options.error, &s->report));
 done:
     return status;

@@ -136,7 +136,7 @@ facet_status facet_problem_set_material_function(facet_problem *problem, const c
     TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
     TRY(wrap_group(find_pair(which, &young), group));
     if (function == facet_field_function)
-        TRY(wrap_group(problem_check_carried(user, problem->data.mesh->dim, 2), group));
+        TRY(wrap_group(problem_check_field_data(user, problem->data.mesh->dim, 2), group));
     for (int i = 0; i < 2; i++) {
         TRY(ALLOC(region.moduli[i], 1));
         *region.moduli[i] = (struct problem_moduli){function, user, young, i};

@@ -10,7 +10,7 @@
 #include "problem/choice.h"
 #include "problem/problem.h"
 #include "solve/amg.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 #include "trace/gmg.h"
 #include "trace/levels.h"
 
@@ -200,7 +200,7 @@ static facet_status make_pmg(struct facet_solver *s) {
     options.fill_modes = fill_modes;
     options.modes_data = s->hdg;
     options.precision = precision_of(s);
-    options.elsewhere = s->context->elsewhere;
+    options.external = s->context->external;
     options.degree = s->options.smoother_degree;
     TRY(find_coarse_device(s, &options.coarse_device));
     TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
@@ -221,7 +221,7 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
                                     .steps = o->smoother_degree,
                                     .fill = o->fill,
                                     .coarse_unknowns = o->coarse_unknowns,
-                                    .elsewhere = s->context->elsewhere};
+                                    .external = s->context->external};
     options->n_modes = hdg_n_rigid_modes(s->hdg);
     /* A full cycle has to be as accurate on every level as the next one needs it. */
     if (full && o->degrees == DEGREES_AUTO) options->degrees = GMG_ARITHMETIC;
@@ -281,7 +281,7 @@ static facet_status make_petsc(struct facet_solver *s) {
     struct linear_operator own = s->M;
     const struct trace_space *space = &s->hdg->trace;
     s->M = (struct linear_operator){0};
-    if (own.apply == NULL) TRY(trace_last_matrix(space, &s->hdg->matrices, "trace", &matrix));
+    if (own.apply == NULL) TRY(trace_last_level_matrix(space, &s->hdg->matrices, "trace", &matrix));
     TRY(trace_number_faces(space, space->free_offsets, &matrix));
     matrix.csr.n = s->system.n_free;
     matrix.n_modes = hdg_n_rigid_modes(s->hdg);
@@ -290,8 +290,8 @@ static facet_status make_petsc(struct facet_solver *s) {
         TRY(ALLOC(matrix.modes, matrix.n_modes * s->system.n_free));
         TRY(hdg_rigid_modes(s->hdg, matrix.modes));
     }
-    TRY(s->context->elsewhere->create_inverse(&s->A, &own, &matrix, s->options.rtol,
-                                              s->options.max_iterations, &s->M));
+    TRY(s->context->external->create_inverse(&s->A, &own, &matrix, s->options.rtol, s->options.max_iterations,
+                                             &s->M));
 done:
     operator_destroy(&own);
     coarse_matrix_destroy(&matrix);

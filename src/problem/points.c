@@ -283,25 +283,25 @@ done:
 
 /* The error of the field at points, in the worst of the cells of all parts. Neighbours on a line are often in
  * one cell. */
-static facet_status find_doubts(const struct sample_field *f, int64_t n, const struct found *found,
-                                struct sample_point *points) {
+static facet_status find_bars(const struct sample_field *f, int64_t n, const struct found *found,
+                              struct sample_point *points) {
     facet_status status = FACET_OK;
     int32_t before = -1;
-    struct sample_doubt here = {0};
-    double *doubts = NULL; /* errors, then scales */
-    TRY(CALLOC(doubts, 2 * n));
+    struct error_bar here = {0};
+    double *bars = NULL; /* errors, then scales */
+    TRY(CALLOC(bars, 2 * n));
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = found->starts[i]; k < found->starts[i + 1]; k++) {
-            if (found->cells[k] != before) TRY(sample_cell_doubt(f->from, f->field, found->cells[k], &here));
+            if (found->cells[k] != before) TRY(sample_cell_bar(f->from, f->field, found->cells[k], &here));
             before = found->cells[k];
-            doubts[i] = fmax(doubts[i], here.error);
-            doubts[n + i] = fmax(doubts[n + i], here.scale);
+            bars[i] = fmax(bars[i], here.error);
+            bars[n + i] = fmax(bars[n + i], here.scale);
         }
-    TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_MAX, (int)(2 * n), doubts));
+    TRY(team_reduce(mesh_team(f->from->problem->mesh), TEAM_MAX, (int)(2 * n), bars));
     for (int64_t i = 0; i < n; i++)
-        points[i].doubt = (struct sample_doubt){.error = doubts[i], .scale = doubts[n + i]};
+        points[i].bar = (struct error_bar){.error = bars[i], .scale = bars[n + i]};
 done:
-    base_free(&doubts);
+    base_free(&bars);
     return status;
 }
 
@@ -371,7 +371,7 @@ static facet_status evaluate_together(const struct sample_field *f, int64_t n, c
     TRY(ALLOC(all, found.n * f->components));
     TRY(evaluate_all(f, &found, all));
     TRY(add_up(f, n, &found, elsewhere, all, values, manner->points));
-    if (manner->points != NULL) TRY(find_doubts(f, n, &found, manner->points));
+    if (manner->points != NULL) TRY(find_bars(f, n, &found, manner->points));
     TRY(team_reduce(mesh_team(mesh), TEAM_SUM, (int)n * f->components, values));
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] == 0 && !manner->may_leave) TRY(mesh_fail_outside(mesh, x + i * mesh->dim, NULL));

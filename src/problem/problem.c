@@ -120,7 +120,7 @@ facet_status problem_create_function(const struct problem *p, int n, facet_funct
     facet_status status = FACET_OK;
     int carried = function == facet_field_function;
     *field = NULL;
-    if (carried) TRY(problem_check_carried(user, p->mesh->dim, n));
+    if (carried) TRY(problem_check_field_data(user, p->mesh->dim, n));
     TRY(field_create_function(n, function, user, field));
     if (carried) field_answers_status(*field);
 done:
@@ -437,7 +437,7 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
     for (int i = 0; problem_slot(copy, i, &to) && problem_slot((struct problem *)from, i, &of); i++)
         TRY(field_copy(*of.field, copy->n_parameters, copy->parameters, copy->t, to.group, to.field));
     for (int i = 0; i < copy->n_regions; i++) TRY(problem_copy_moduli(&from->regions[i], &copy->regions[i]));
-    TRY(problem_copy_carried(from, copy));
+    TRY(problem_copy_field_data(from, copy));
 done:
     if (status != FACET_OK) problem_clear(copy);
     return status;

@@ -111,13 +111,13 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
 
-/* carry.c: whether the field of a solver has so many components and dimensions; one that is carried over goes
- * with its copy. */
+/* field_data.c: whether the field of a solver has so many components and dimensions; one that is carried over
+ * goes with its copy. */
 /* Whether points of cells of this part of a mesh lie in those of the part that the solver has. */
-int problem_carried_is_here(const struct facet_field *field, const struct facet_mesh *mesh);
-int problem_carried_is_revolved(const struct facet_field *carried); /* its body is one of revolution */
-facet_status problem_check_carried(const struct facet_field *carried, int dim, int components);
-facet_status problem_copy_carried(const struct problem *from, struct problem *copy);
+int problem_field_data_is_here(const struct facet_field *field, const struct facet_mesh *mesh);
+int problem_field_data_is_revolved(const struct facet_field *carried); /* its body is one of revolution */
+facet_status problem_check_field_data(const struct facet_field *carried, int dim, int components);
+facet_status problem_copy_field_data(const struct problem *from, struct problem *copy);
 
 /* material.c: the function that both moduli of a region are made of goes with its copy. */
 facet_status problem_copy_moduli(const struct problem_region *from, struct problem_region *copy);
@@ -148,9 +148,9 @@ struct problem_resolved {
     uint8_t *on_axis; /* of a body of revolution: flags of faces, which have no condition; NULL: none */
     struct hdg_contact *contacts;
     int32_t *face_contact; /* NULL: there are none */
-    int n_adrift;          /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
-    struct hdg_adrift *adrift;
-    int32_t *cell_adrift;
+    int n_free_pieces;     /* pieces that nothing holds, and by cell which, or -1; NULL: there are none */
+    struct hdg_free_piece *free_pieces;
+    int32_t *cell_free_piece;
     int is_turned; /* some unknowns are, in whatever part */
     int n_turns;   /* of oblique planes of symmetry: dim x dim each, and by face which, or -1; NULL: none */
     double *turns;
@@ -226,9 +226,9 @@ facet_status problem_resolve_lists(const struct problem *problem, struct problem
 facet_status problem_check_rigid(const struct problem *problem, struct problem_resolved *resolved,
                                  struct text *errors);
 
-/* hold.c: the softest of springs, Robin sides and contacts, as a sentence; "": none is soft. */
-facet_status problem_hold_text(const struct problem *problem, const struct problem_resolved *resolved,
-                               char *text, size_t bytes);
+/* softest_support.c: the softest of springs, Robin sides and contacts, as a sentence; "": none is soft. */
+facet_status problem_softest_support(const struct problem *problem, const struct problem_resolved *resolved,
+                                     char *text, size_t bytes);
 
 struct box_backend; /* box.c */
 #define PROBLEM_WHY_BYTES 384
@@ -273,8 +273,8 @@ facet_status solver_find_fluxes(const struct facet_solver *s, double *left);
         if ((mesh)->context != NULL) (status) = context_call_end((mesh)->context, &call_, (status));         \
     } while (0)
 
-/* shares.c: the error by groups of cells, or by pieces of a mesh without groups. */
-struct solver_shares {
+/* group_errors.c: the error by groups of cells, or by pieces of a mesh without groups. */
+struct solver_group_errors {
     int n, n_used, by_groups; /* n = 0: there are not two of them */
     int32_t *cell_share;      /* the group (of the mesh) or piece of every cell, -1: none */
     double *squares;          /* n_cells: of the errors of the last estimate */
@@ -298,7 +298,7 @@ struct facet_solver {
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     char why_factor[PROBLEM_WHY_BYTES]; /* why `auto` could not make the factor that it wanted; else "" */
-    struct solver_shares shares;
+    struct solver_group_errors group_errors;
     double energy; /* e'K e of the error e of the last estimate, where there are electrodes */
     char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
     char unresolved[PROBLEM_WHY_BYTES]; /* of data finer than the mesh; else "" */
@@ -345,7 +345,7 @@ struct facet_solver {
     struct vector b, x, kernel;
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
-    struct solver_better *better; /* lack.c; NULL: nobody asked */
+    struct solver_better *better; /* correction.c; NULL: nobody asked */
     struct solver_better *drawn[SOLVER_DRAWS];
     double size;            /* the largest |u|, */
     unsigned size_n_solves; /* after so many solves; 0: not known */
@@ -353,10 +353,10 @@ struct facet_solver {
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 
-/* lack.c: a solver that is s but for its solution, which has what that of s is found to lack, so that values
- * of both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution, and a
- * factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives until
- * the next call after a solve. */
+/* correction.c: a solver that is s but for its solution, which has what that of s is found to lack, so that
+ * values of both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution,
+ * and a factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives
+ * until the next call after a solve. */
 facet_status solver_find_better(const struct facet_solver *solver, double little,
                                 const struct facet_solver **better);
 void solver_forget_better(struct facet_solver *solver);
@@ -393,7 +393,7 @@ enum solver_note {
     SOLVER_NOTE_CONFLICT,
     SOLVER_NOTE_UNRESOLVED,
     SOLVER_NOTE_BALANCE,
-    SOLVER_NOTE_SHARE,
+    SOLVER_NOTE_GROUP,
     SOLVER_N_NOTES
 };
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
@@ -419,18 +419,18 @@ facet_status mapped_create(struct facet_solver *solver);
 facet_status mapped_count_unknowns(struct facet_solver *solver);
 /* Where it works: the device of the context, or the host where that one has to. */
 const struct device *mapped_device(const struct facet_solver *solver);
-/* shares.c, of solvers on mapped cells: who the groups are; what an estimate sees (a solver; as
+/* group_errors.c, of solvers on mapped cells: who the groups are; what an estimate sees (a solver; as
  * solve_control.regard); which of them is to be told when the whole has this error, and one of a constant
  * besides; the note. */
-facet_status solver_shares_create(struct facet_solver *solver);
-void solver_shares_destroy(struct solver_shares *shares);
+facet_status solver_group_errors_create(struct facet_solver *solver);
+void solver_group_errors_destroy(struct solver_group_errors *shares);
 facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error);
-facet_status solver_shares_judge(struct facet_solver *solver, double error, double constant);
+facet_status solver_group_errors_judge(struct facet_solver *solver, double error, double constant);
 /* More errors of u: in every cell, of which q sees nothing; and n of them, each of so much times a trace. */
-facet_status solver_shares_raise(struct facet_solver *solver, const double *cells);
-facet_status solver_shares_add(struct facet_solver *solver, int n, const double *errors,
-                               const double *const *traces);
-const char *solver_shares_note(const struct facet_solver *solver, char *text, size_t bytes);
+facet_status solver_group_errors_raise(struct facet_solver *solver, const double *cells);
+facet_status solver_group_errors_add(struct facet_solver *solver, int n, const double *errors,
+                                     const double *const *traces);
+const char *solver_group_errors_note(const struct facet_solver *solver, char *text, size_t bytes);
 /* The algebraic error of u around a cell, in the unit of u, and the size of u there: of its share, or of all
  * cells where there are no shares. of_change: without what is constant in the cell, which fluxes do not see.
  */
@@ -499,7 +499,7 @@ facet_status sample_field_here(const struct sample_field *f, int64_t n, const do
 facet_status sample_field_evaluate(const struct sample_field *f, const char *call, int64_t n_points,
                                    const double *x, double *values);
 /* How well a number is known. */
-struct sample_doubt {
+struct error_bar {
     double error; /* what of it may be the algebraic error of u, by the estimate of that */
     double scale; /* of u: the size of u there; 0: of other fields */
     double drive; /* of a flux or traction through a part: what the largest u there is could drive through the
@@ -508,10 +508,10 @@ struct sample_doubt {
 };
 /* What is to be told of a point: how far it was moved to the surface (NaN: it lies outside the mesh, and has
  * no value), how many cells it touches, how far their values are apart, and the largest of these; doubt: the
- * worst of these cells (sample_cell_doubt). */
+ * worst of these cells (sample_cell_bar). */
 struct sample_point {
     double away, apart, size;
-    struct sample_doubt doubt;
+    struct error_bar bar;
     int64_t n_cells;
 };
 /* facet_solver_evaluate for points that are those of all processes. may_leave: values are NaN at those
@@ -532,7 +532,7 @@ struct sample_place {
 };
 /* What a number brings with it: how well it is known, and the place of an extreme. */
 struct sample_about {
-    struct sample_doubt doubt;
+    struct error_bar bar;
     struct sample_place place;
     double measure; /* of the cells or faces of an integral, else 1 */
 };
@@ -540,21 +540,21 @@ struct sample_about {
 facet_status sample_take_with(const struct facet_solver *s, const char *name, int component,
                               enum sample_take take, int n_on, const char *const *on, double *values, int *n,
                               struct sample_about *about);
-struct sample_where;
-/* doubt.c: the doubt of the n components (or of one, -1 means all) of what goes through parts, and, where
+struct sample_domain;
+/* flux_bars.c: the doubt of the n components (or of one, -1 means all) of what goes through parts, and, where
  * cells behind these know it better, the better number. Collective. */
-facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, int component,
-                        double *flux, struct sample_doubt *doubt);
+facet_status flux_judge(const struct facet_solver *s, const struct sample_domain *where, int n, int component,
+                        double *flux, struct error_bar *bar);
 /* The error and the scale of a field inside a cell: an error of 1 in u may be K (p + 1) A / V in fluxes and
  * stresses. */
-facet_status sample_cell_doubt(const struct facet_solver *s, enum hdg_field field, int32_t cell,
-                               struct sample_doubt *doubt);
+facet_status sample_cell_bar(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                             struct error_bar *bar);
 /* Of the integral of a field over cells or faces of this measure. Collective. */
-facet_status sample_integral_doubt(const struct facet_solver *s, enum hdg_field field,
-                                   const struct sample_where *where, double measure,
-                                   struct sample_doubt *doubt);
+facet_status sample_integral_bar(const struct facet_solver *s, enum hdg_field field,
+                                 const struct sample_domain *where, double measure, struct error_bar *bar);
 /* Whether an error is something beside the largest value of a field. Collective. */
-facet_status sample_is_doubtful(const struct facet_solver *s, const char *name, double error, int *doubtful);
+facet_status sample_is_uncertain(const struct facet_solver *s, const char *name, double error,
+                                 int *uncertain);
 /* The largest flux or force through a part that has a condition: of each the integral of the modulus, face by
  * face. given: that of the parts whose conditions say what goes through them; infinite where there is a
  * source. Collective. */
@@ -564,21 +564,21 @@ static inline facet_status sample_take(const struct facet_solver *s, const char 
     return sample_take_on(s, name, component, take, on != NULL, &on, values, n);
 }
 
-/* where.c: the cells or faces that names mean together; n 0: all cells. */
-struct sample_where {
+/* sample_domain.c: the cells or faces that names mean together; n 0: all cells. */
+struct sample_domain {
     int dim; /* of the mesh: cells; one less: faces; 0: no name was given */
     int n;   /* groups, none of which shares a face with another */
     const struct mesh_group *groups[6];
     struct mesh_group merged;
     const char *const *names;
 };
-facet_status sample_where_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
-                               struct sample_where *where);
-void sample_where_destroy(struct sample_where *where);
+facet_status sample_domain_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
+                                struct sample_domain *where);
+void sample_domain_destroy(struct sample_domain *where);
 /* extremes.c: the greatest or the least value of a component (-1: of the magnitude), and its place; of values
  * that differ by 1e-10 of the range or less, the place in the cell with the lowest number. Collective. */
 facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, int components, int component,
-                            const struct sample_where *where, int greatest, double *value,
+                            const struct sample_domain *where, int greatest, double *value,
                             struct sample_about *about);
 /* Whether there are faces that `rest` means. */
 int problem_has_rest(const struct facet_mesh *mesh, const struct problem_resolved *resolved);

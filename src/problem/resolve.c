@@ -28,8 +28,8 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->turns);
     base_free(&r->face_turn);
     base_free(&r->contacts);
-    base_free(&r->adrift);
-    base_free(&r->cell_adrift);
+    base_free(&r->free_pieces);
+    base_free(&r->cell_free_piece);
     base_free(&r->face_contact);
     *r = (struct problem_resolved){0};
 }
@@ -255,7 +255,7 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, n_pieces, held));
     for (int32_t i = 0; i < n_pieces; i++)
         if (!held[i]) loose = i;
-    int holds = 0; /* a reaction is trusted to hold every piece here; hdg/weak.c looks closer */
+    int holds = 0; /* a reaction is trusted to hold every piece here; hdg/weak_constants.c looks closer */
     for (int i = 0; r->data.reaction != NULL && i < r->n_regions; i++) {
         double reaction = 0.0;
         const struct field *field = r->data.reaction[i];
@@ -373,7 +373,7 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
     *r = (struct problem_resolved){0};
     int revolved = options != NULL && options->plane == PLANE_AXISYMMETRIC;
     if (revolved) TRY(problem_resolve_axis(p, r, &errors));
-    if (p->carried != NULL && options != NULL && problem_carried_is_revolved(p->carried) != revolved)
+    if (p->carried != NULL && options != NULL && problem_field_data_is_revolved(p->carried) != revolved)
         problem_add_error(
             &errors, "thermal.temperature: of this case and the one that it takes its temperature from one "
                      "is axisymmetric and the other is not; give both the same plane");

@@ -47,7 +47,7 @@ struct piece {
     int64_t count; /* of points that demand something */
     double middle[3];
     long double G[6][6];
-    int adrift;       /* its number among those that nothing holds, from 1; 0: none */
+    int free_piece;   /* its number among those that nothing holds, from 1; 0: none */
     double others[9]; /* of periodic pairs and gradient-pressure faces */
     double round;     /* what rotation must demand where walls are curved, or 0 */
     int64_t n_others;
@@ -400,7 +400,7 @@ static double entry(const struct piece *p, int i, int k) {
 /* The motions of a piece that nothing holds: the translations that G_tt leaves free, and the rotations that S
  * does, each with the translation -G_tt^+ G_tw w; of a body of revolution the one along its axis. */
 static facet_status list_motions(int dim, int about_axis, const struct piece *p, const double G_tt[9],
-                                 const double S[9], struct hdg_adrift *to) {
+                                 const double S[9], struct hdg_free_piece *to) {
     facet_status status = FACET_OK;
     double part[9] = {0.0}, held[3], along[9], values[3], vectors[9];
     for (int i = 0; i < 9; i++) /* no motion in 2D, or across the axis */
@@ -432,32 +432,32 @@ done:
     return status;
 }
 
-static facet_status add_adrift(const struct job *job, int index, const double G_tt[9], const double S[9],
-                               const char *text) {
+static facet_status add_free_piece(const struct job *job, int index, const double G_tt[9], const double S[9],
+                                   const char *text) {
     facet_status status = FACET_OK;
     struct problem_resolved *r = job->resolved;
     const struct facet_mesh *mesh = job->problem->mesh;
-    struct hdg_adrift piece = {.alone = job->n_pieces == 1};
+    struct hdg_free_piece piece = {.alone = job->n_pieces == 1};
     TRY(list_motions(mesh->dim, r->data.plane == HDG_AXISYMMETRIC, &job->pieces[index], G_tt, S, &piece));
     snprintf(piece.text, sizeof piece.text, "%s", text);
     TRY(mesh_piece_text(mesh, job->cell_piece, index, piece.place));
-    TRY(base_realloc(&r->adrift, (size_t)r->n_adrift + 1, sizeof *r->adrift));
-    r->adrift[r->n_adrift++] = piece;
-    job->pieces[index].adrift = r->n_adrift;
+    TRY(base_realloc(&r->free_pieces, (size_t)r->n_free_pieces + 1, sizeof *r->free_pieces));
+    r->free_pieces[r->n_free_pieces++] = piece;
+    job->pieces[index].free_piece = r->n_free_pieces;
 done:
     return status;
 }
 
-static facet_status finish_adrift(const struct job *job) {
+static facet_status finish_free_pieces(const struct job *job) {
     facet_status status = FACET_OK;
     struct problem_resolved *r = job->resolved;
-    if (r->n_adrift == 0) goto done;
-    TRY(ALLOC(r->cell_adrift, job->problem->mesh->n_cells));
+    if (r->n_free_pieces == 0) goto done;
+    TRY(ALLOC(r->cell_free_piece, job->problem->mesh->n_cells));
     for (int32_t c = 0; c < job->problem->mesh->n_cells; c++)
-        r->cell_adrift[c] = job->pieces[job->cell_piece[c]].adrift - 1;
-    r->data.n_adrift = r->n_adrift;
-    r->data.adrift = r->adrift;
-    r->data.cell_adrift = r->cell_adrift;
+        r->cell_free_piece[c] = job->pieces[job->cell_piece[c]].free_piece - 1;
+    r->data.n_free_pieces = r->n_free_pieces;
+    r->data.free_pieces = r->free_pieces;
+    r->data.cell_free_piece = r->cell_free_piece;
 done:
     return status;
 }
@@ -537,7 +537,7 @@ static facet_status report_piece(const struct job *job, int index, struct text *
     TRY(list.status);
     if (list.length == 0) goto done;
     if (p->count == 0 && job->resolved->data.equation->drifts) {
-        TRY(add_adrift(job, index, G_tt, S, list.data));
+        TRY(add_free_piece(job, index, G_tt, S, list.data));
         goto done;
     }
     ++*n_told;
@@ -568,7 +568,7 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
     TRY(gather_demands(&job));
     for (int i = 0; i < job.n_pieces && n_told < MANY_PIECES; i++)
         TRY(report_piece(&job, i, errors, &n_told));
-    TRY(finish_adrift(&job));
+    TRY(finish_free_pieces(&job));
 done:
     for (int shape = 0; shape < SHAPE_COUNT; shape++) base_free(&job.face_nodes[shape]);
     base_free(&job.cell_piece);

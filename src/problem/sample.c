@@ -65,8 +65,8 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
 struct gathered {
     double integral[SAMPLE_MAX_COMPONENTS], measure;
     int components;
-    int mean;                  /* the measure is wanted */
-    struct sample_doubt doubt; /* of integrals of a flux */
+    int mean;             /* the measure is wanted */
+    struct error_bar bar; /* of integrals of a flux */
 };
 
 static void gather(struct gathered *g, int n, const double *weights, const double *values) {
@@ -273,7 +273,7 @@ done:
 
 /* The parts of `where`, whose field must have a direction there. */
 static facet_status over_parts(const struct facet_solver *s, const enum hdg_field *field,
-                               const struct sample_where *where, struct gathered *g) {
+                               const struct sample_domain *where, struct gathered *g) {
     facet_status status = FACET_OK;
     const struct physics *physics = s->problem->physics;
     double left;
@@ -301,7 +301,7 @@ done:
 
 /* The integral of a field or (NULL) of the numerical flux, and the measure if it is wanted. */
 static facet_status gather_all(const struct facet_solver *s, const enum hdg_field *field,
-                               const struct sample_where *where, struct gathered *g) {
+                               const struct sample_domain *where, struct gathered *g) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     if (where->dim == mesh->dim - 1)
@@ -315,25 +315,25 @@ done:
 
 /* Integrals and means, of all components or of one. */
 static facet_status take_integral(const struct facet_solver *s, const char *name, const enum hdg_field *field,
-                                  int components, int component, int mean, const struct sample_where *where,
+                                  int components, int component, int mean, const struct sample_domain *where,
                                   double *values, int *n, struct sample_about *about) {
     facet_status status = FACET_OK;
     struct gathered g = {.components = components, .mean = mean};
     struct sample_about none;
     TRY(gather_all(s, field, where, &g));
-    if (field == NULL) TRY(flux_judge(s, where, components, component, g.integral, &g.doubt));
+    if (field == NULL) TRY(flux_judge(s, where, components, component, g.integral, &g.bar));
     if (mean && !(g.measure > 0.0))
         FAIL(FACET_ERROR_INPUT, "there is no mean of the field '%s' on the axis, which has no area", name);
     const double scale = mean ? 1.0 / g.measure : 1.0;
     if (about == NULL)
         about = &none;
     else if (field != NULL && g.measure > 0.0)
-        TRY(sample_integral_doubt(s, *field, where, g.measure, &g.doubt));
+        TRY(sample_integral_bar(s, *field, where, g.measure, &g.bar));
     for (int c = 0; c < components; c++)
         if (component < 0 || c == component) values[(*n)++] = scale * g.integral[c];
     about->measure = mean || !(g.measure > 0.0) ? 1.0 : g.measure; /* of a flux nobody asked for it */
-    about->doubt = (struct sample_doubt){scale * g.doubt.error, scale * g.doubt.scale, scale * g.doubt.drive,
-                                         g.doubt.by_cells};
+    about->bar =
+        (struct error_bar){scale * g.bar.error, scale * g.bar.scale, scale * g.bar.drive, g.bar.by_cells};
 done:
     return status;
 }
@@ -347,11 +347,11 @@ facet_status sample_take_with(const struct facet_solver *s, const char *name, in
     int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN, is_flux = strcmp(name, physics->through) == 0;
     int components = physics_components(physics, mesh->dim);
     enum hdg_field field = HDG_U;
-    struct sample_where where = {0};
+    struct sample_domain where = {0};
     *n = 0;
     if (about != NULL) *about = (struct sample_about){.measure = 1.0};
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
-    TRY(sample_where_find(s, n_on, on, is_flux, &where));
+    TRY(sample_domain_find(s, n_on, on, is_flux, &where));
     if (is_flux && (where.dim != mesh->dim - 1 || extremes))
         FAIL(FACET_ERROR_INPUT, "the field %s has an integral or a mean over a boundary part only", name);
     if (!is_flux) TRY(sample_find_field(s, name, &field, &components));
@@ -365,7 +365,7 @@ facet_status sample_take_with(const struct facet_solver *s, const char *name, in
     TRY(sample_extreme(s, field, components, component, &where, take == SAMPLE_MAX, values, about));
     *n = 1;
 done:
-    sample_where_destroy(&where);
+    sample_domain_destroy(&where);
     return status;
 }
 

@@ -10,7 +10,7 @@
 #include "mesh/part.h"
 #include "problem/box.h"
 #include "problem/choice.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 #include "solve/multigrid.h"
 
 /* Data are looked at as mapped cells of this degree at most, though a box may have more. */
@@ -33,9 +33,9 @@ static facet_status pass_options(struct facet_solver *s) {
     const char *text = s->options.petsc;
     s->options.petsc = NULL;
     if (text == NULL) return FACET_OK;
-    if (s->context->elsewhere == NULL)
+    if (s->context->external == NULL)
         return base_fail(FACET_ERROR_INPUT, "solver.petsc: belongs to the program facet-mpi");
-    return base_wrap(s->context->elsewhere->options(text), "solver.petsc");
+    return base_wrap(s->context->external->options(text), "solver.petsc");
 }
 
 /* The solver's choices and the data of its discretization; nothing is computed. */
@@ -247,7 +247,8 @@ static facet_status blame_support(const struct facet_solver *s, facet_status sta
     char message[BASE_MESSAGE_BYTES], hold[PROBLEM_WHY_BYTES];
     if (status != FACET_NOT_CONVERGED || s == NULL) return status;
     snprintf(message, sizeof message, "%s", base_message());
-    const int known = problem_hold_text(s->problem, &s->resolved, hold, sizeof hold) == FACET_OK && hold[0];
+    const int known =
+        problem_softest_support(s->problem, &s->resolved, hold, sizeof hold) == FACET_OK && hold[0];
     return base_fail(status, "%s%s%s%s", message, advice(s), known ? "; " : "", known ? hold : "");
 }
 
@@ -702,7 +703,7 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
 
 static const char *preconditioner_of(const struct facet_solver *s) {
     const char *own =
-        s->method == METHOD_PETSC && s->M.apply != NULL ? s->context->elsewhere->preconditioner(&s->M) : NULL;
+        s->method == METHOD_PETSC && s->M.apply != NULL ? s->context->external->preconditioner(&s->M) : NULL;
     return own != NULL ? own : option_words[OPTION_PRECONDITIONER][s->preconditioner];
 }
 
@@ -792,12 +793,12 @@ const char *solver_note(const struct facet_solver *s, enum solver_note which, ch
                                          "",
                                          ""};
     char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
-    if (which == SOLVER_NOTE_SHARE) return solver_shares_note(s, text, bytes);
+    if (which == SOLVER_NOTE_GROUP) return solver_group_errors_note(s, text, bytes);
     if (which == SOLVER_NOTE_HOST && !device_is_host(s->context->device) && s->backend != NULL &&
         s->backend->on_host != NULL)
         s->backend->on_host(s, host, sizeof host);
-    if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->elsewhere != NULL)
-        s->context->elsewhere->unused(unused, sizeof unused);
+    if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->external != NULL)
+        s->context->external->unused(unused, sizeof unused);
     if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
     const char *const whys[] = {s->why_mapped, s->why_pmg, s->why_factor, host,          unused,
                                 s->pieces,     s->joined,  s->conflict,   s->unresolved, taken},

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "solve/amg.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 
 /* A factor may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
@@ -178,10 +178,10 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
     struct linear_operator solve = {0};
     int done;
     if (team_size(m->team) > 1) {
-        if (options->elsewhere == NULL)
+        if (options->external == NULL)
             FAIL(FACET_ERROR_INPUT, "a multigrid over several processes needs the library facet_dist");
         int64_t entries = m->csr.offsets[m->csr.n];
-        TRY(options->elsewhere->create_coarse(device, m, &solve));
+        TRY(options->external->create_coarse(device, m, &solve));
         TRY(multigrid_end(mg, m->name, &solve));
         multigrid_describe(mg, entries, 12.0 * (double)entries);
         goto done;

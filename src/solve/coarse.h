@@ -34,7 +34,7 @@ void coarse_matrix_destroy(struct coarse_matrix *matrix); /* safe on a zeroed st
 
 /* AUTO: a factor of no more unknowns than `unknowns` (0: any number) and, if fine_bytes is given, one whose
  * ordering and size are cheap beside a product on the finest level, which passes so many bytes. */
-struct solve_elsewhere;
+struct solve_external;
 enum coarse_wish { COARSE_AUTO, COARSE_FACTOR, COARSE_AMG };
 struct coarse_options {
     enum coarse_wish wish;
@@ -45,7 +45,7 @@ struct coarse_options {
     int locking; /* aggregates would lock: AUTO takes any factor that memory allows */
     enum mg_cycle cycle; /* how the levels of algebraic multigrid are visited: V, W or K; classical ones: V
                             instead of K */
-    const struct solve_elsewhere *elsewhere; /* for the matrix of a team, which looks at nothing else */
+    const struct solve_external *external; /* for the matrix of a team, which looks at nothing else */
 };
 
 /* Whether AUTO orders a matrix of n unknowns and so many entries to see what its factor costs: to be asked

@@ -40,7 +40,7 @@ const char *solve_stall_reason(double residual);
 /* d = the solution for r, or near it. */
 typedef facet_status solve_correction(void *data, const struct vector *r, struct vector *d);
 facet_status solve_apply(void *M, const struct vector *r, struct vector *d); /* by an operator; NULL: d = r */
-/* trust.c. The relative error of x, by a correction of a residual with fresh rounding; d and r are
+/* error_estimate.c. The relative error of x, by a correction of a residual with fresh rounding; d and r are
  * overwritten. */
 facet_status solve_estimate(const struct linear_operator *A, solve_correction *correct, void *data,
                             const struct vector *b, const struct vector *x,

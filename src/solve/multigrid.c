@@ -524,7 +524,7 @@ facet_status solve_multigrid(const struct linear_operator *A, const struct linea
         status = solve_fail(report, M, reason, norm / scale);
         goto done;
     }
-    if ((control->kernel != NULL || control->forget != NULL || control->roughen != NULL) && d.n == 0)
+    if ((control->kernel != NULL || control->forget != NULL || control->draw_rounding != NULL) && d.n == 0)
         TRY(vector_create_like(b, &d));
     double error, rate = fmin(norm / before, SLOWEST);
     TRY(estimate_error(A, M, b, x, control, &r, &d, &error));

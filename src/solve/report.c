@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "solve/elsewhere.h"
+#include "solve/external.h"
 #include "solve/internal.h"
 
 void solve_report_clear(struct solve_report *report) {
@@ -113,7 +113,7 @@ static facet_status take_step(struct refinement *s) {
     find_residual(s, first || !s->sharp);
     s->steps++;
     s->report->iterations =
-        s->inverse != NULL ? s->control->elsewhere->iterations(s->inverse) - s->before : s->steps;
+        s->inverse != NULL ? s->control->external->iterations(s->inverse) - s->before : s->steps;
     TRY(solve_record(s->control, s->report, s->norm / s->scale));
 done:
     return status;
@@ -176,7 +176,7 @@ static facet_status refine(struct refinement *s) {
         double residual = s->norm / s->scale;
         if (limit || !solve_is_rounding(s->A, s->b, s->x, s->control, residual, s->r, s->d)) {
             reason = limit                ? "the iteration limit was reached"
-                     : s->inverse != NULL ? s->control->elsewhere->ending(s->inverse)
+                     : s->inverse != NULL ? s->control->external->ending(s->inverse)
                                           : solve_stall_reason(s->norm);
             status = solve_finish(s->report, 0, reason, residual);
             goto done;
@@ -228,10 +228,10 @@ facet_status solve_direct(const struct linear_operator *A, struct cholesky *chol
 facet_status solve_refined(const struct linear_operator *A, struct linear_operator *inverse,
                            const struct vector *b, struct vector *x, const struct solve_control *control,
                            struct solve_report *report) {
-    const struct solve_elsewhere *elsewhere = control->elsewhere;
+    const struct solve_external *external = control->external;
     struct refinement s = {.A = A,
-                           .inverse = elsewhere != NULL ? inverse : NULL,
-                           .before = elsewhere != NULL ? elsewhere->iterations(inverse) : 0,
+                           .inverse = external != NULL ? inverse : NULL,
+                           .before = external != NULL ? external->iterations(inverse) : 0,
                            .correct = solve_apply,
                            .data = inverse,
                            .b = b,

@@ -3,7 +3,8 @@
  * An Operator computes y = A x on a device. A preconditioner is an operator too. Solvers never print: they
  * report each iteration to the monitor and, at the end, why they stopped.
  *
- * Start here for a method of your own: fill a struct linear_operator with an apply function, hand it to solve_cg.
+ * Start here for a method of your own: fill a struct linear_operator with an apply function, hand it to
+ * solve_cg.
  */
 #ifndef FACET_SOLVE_SOLVE_H
 #define FACET_SOLVE_SOLVE_H
@@ -162,7 +163,7 @@ struct solve_fast {
     void *data;
 };
 
-struct solve_elsewhere;
+struct solve_external;
 /* Vectors that solve_cg and solve_refined keep from solve to solve. */
 struct solve_work;
 void solve_work_destroy(struct solve_work **work); /* safe on NULL, and twice */
@@ -184,8 +185,8 @@ struct solve_control {
     const struct linear_operator *judge;
     /* r: what rounding in the entries of A may have done to A x, where that is more than rounding in
      * products. Its signs are drawn: draw 0, 1, .. are different ones. Or NULL. */
-    facet_status (*roughen)(void *data, int draw, const struct vector *x, struct vector *r);
-    void *roughen_data;
+    facet_status (*draw_rounding)(void *data, int draw, const struct vector *x, struct vector *r);
+    void *draw_rounding_data;
     /* Sees the residuals, and the errors that they make, whose norms an estimate is made of. NULL
      * instead of both means that a new estimate begins. Or NULL. */
     facet_status (*regard)(void *data, const struct vector *residual, const struct vector *error);
@@ -195,8 +196,8 @@ struct solve_control {
     struct solve_fast *fast; /* solve_cg: NULL: in double precision */
     /* solve_refined: the inverse to a few digits, for the estimate of the error. NULL: the inverse itself. */
     const struct linear_operator *rough;
-    /* solve_refined: of whom the inverse is (elsewhere.h), whose iterations count. NULL: its steps do. */
-    const struct solve_elsewhere *elsewhere;
+    /* solve_refined: of whom the inverse is (external.h), whose iterations count. NULL: its steps do. */
+    const struct solve_external *external;
     struct solve_work **work; /* NULL: made and freed; *work NULL: made */
 };
 /* Takes out of x what it has of the kernel. */
@@ -209,7 +210,7 @@ struct solve_report {
     const char *reason; /* lives as long as the preconditioner */
     double residual;    /* true, relative */
     double rate;        /* geometric mean of the reduction per iteration */
-    double error;       /* of x, relative: an estimate (trust.c); negative: none was made */
+    double error;       /* of x, relative: an estimate (error_estimate.c); negative: none was made */
     double largest;     /* what solve_check_size was told */
     int n_history, history_capacity;
     double *history; /* relative residual before iteration 1, after it, ... */
@@ -250,9 +251,9 @@ facet_status solve_reached(double target, struct solve_report *report);
 facet_status solve_judge(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                          const struct solve_control *control, struct solve_report *report);
 /* After a solve that converged with x: what x lacks, by one correction with M. r is overwritten. */
-void solve_find_lack(const struct linear_operator *A, const struct linear_operator *M, const struct vector *b,
-                     const struct vector *x, const struct solve_control *control, struct vector *r,
-                     struct vector *lack);
+void solve_find_correction(const struct linear_operator *A, const struct linear_operator *M,
+                           const struct vector *b, const struct vector *x,
+                           const struct solve_control *control, struct vector *r, struct vector *lack);
 /* After a solve that converged, of which something else has that relative error as well. */
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
 /* After a solve that converged: whether norms of a solution so large can be computed; 0: it is zero. */

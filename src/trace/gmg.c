@@ -233,7 +233,7 @@ static facet_status end_here(struct builder *b, const struct stage *s, int *done
     for (int k = 0; k < s->matrices->n_blocks; k++)
         entries += (double)s->matrices->n[k] * s->matrices->n[k] * s->space->mesh->blocks[k].count;
     if (!coarse_is_worth_ordering(&b->end, s->space->n_free, entries)) goto done;
-    TRY(trace_last_matrix(s->space, s->matrices, s->name, &last));
+    TRY(trace_last_level_matrix(s->space, s->matrices, s->name, &last));
     last.singular = b->o.singular;
     TRY(multigrid_end_factored(b->mg, b->coarse_device, &last, &b->end, done));
 done:
@@ -256,7 +256,7 @@ static facet_status add_constant(const struct trace_space *space, struct coarse_
 static facet_status end_here_for_all(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct coarse_matrix last = {0};
-    TRY(trace_last_matrix(s->space, s->matrices, s->name, &last));
+    TRY(trace_last_level_matrix(s->space, s->matrices, s->name, &last));
     TRY(trace_number_faces(s->space, s->space->free_offsets, &last));
     last.singular = b->o.singular;
     if (last.singular && s->space->n_components == 1) TRY(add_constant(s->space, &last));
@@ -271,8 +271,8 @@ static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
-    TRY(trace_last_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, NULL,
-                              &last));
+    TRY(trace_last_level_continuous(s->space, s->matrices, TRACE_VERTICES, NULL, b->o.n_modes, NULL, &P, NULL,
+                                    &last));
     P.sums = 1;
     TRY(multigrid_connect(b->mg, &P));
     last.singular = b->o.singular;
@@ -386,7 +386,7 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     TRY(multigrid_create(mg));
     b.mg = *mg;
     b.end = (struct coarse_options){
-        .fine_bytes = trace_operator_bytes(A), .cycle = MG_K, .elsewhere = options->elsewhere};
+        .fine_bytes = trace_operator_bytes(A), .cycle = MG_K, .external = options->external};
     /* also beside a GPU: further levels cost launches, and 12 and 13 iterations where the factor takes 11 */
     b.end.beside_gpu = b.o.last_unknowns;
     snprintf(s.name, sizeof s.name, "k=%d", space->degree);

@@ -32,15 +32,15 @@ struct gmg_options {
     enum gmg_smoother smoother;
     struct trace_smoother other; /* in its place */
     enum pmg_precision precision;
-    int steps;                          /* before and after the coarse correction; 0: chosen by level */
-    double fill;                        /* of FSAI: nnz(G) / nnz(lower triangle of A); 0: 1 */
-    int n_modes;                        /* more than components: rigid motions are smooth; 0: constants */
-    int full;                           /* for the full cycle: its guesses know the source inside cells */
-    int singular;                       /* constants are in the kernel of K */
-    const struct device *coarse_device; /* of the levels of at most `coarse_unknowns`; NULL: that of K */
-    const struct solve_elsewhere *elsewhere; /* who solves the last level of a mesh in parts; NULL: nobody */
-    int64_t coarse_unknowns;                 /* 0: the last level only */
-    int64_t last_unknowns;                   /* a level of so few ends the list; 0: chosen */
+    int steps;                             /* before and after the coarse correction; 0: chosen by level */
+    double fill;                           /* of FSAI: nnz(G) / nnz(lower triangle of A); 0: 1 */
+    int n_modes;                           /* more than components: rigid motions are smooth; 0: constants */
+    int full;                              /* for the full cycle: its guesses know the source inside cells */
+    int singular;                          /* constants are in the kernel of K */
+    const struct device *coarse_device;    /* of the levels of at most `coarse_unknowns`; NULL: that of K */
+    const struct solve_external *external; /* who solves the last level of a mesh in parts; NULL: nobody */
+    int64_t coarse_unknowns;               /* 0: the last level only */
+    int64_t last_unknowns;                 /* a level of so few ends the list; 0: chosen */
     /* NULL: inherited. Else the element matrices of a level on its own: space is that of a coarser mesh or
      * lower degree; matrices are created by the callee. */
     facet_status (*rediscretize)(void *user, const struct trace_space *space,

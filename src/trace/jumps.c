@@ -10,7 +10,7 @@
 #include "trace/coarse.h"
 #include "trace/levels.h"
 #include "trace/sides.h"
-#include "trace/stars.h"
+#include "trace/vertex_cells.h"
 
 /* Where chains of cells are cut: docs/pmg.md has the iterations. */
 #define CHAIN_REACH 2
@@ -19,9 +19,9 @@
 struct corners {
     int64_t n, first[MESH_MAX_BLOCKS]; /* of a block: cell after cell */
     int32_t n_vertices;
-    int64_t *starts, *sorted; /* n_vertices + 1, n */
-    int64_t most;             /* at one vertex */
-    struct trace_stars stars; /* of vertices that parts share */
+    int64_t *starts, *sorted;         /* n_vertices + 1, n */
+    int64_t most;                     /* at one vertex */
+    struct trace_vertex_cells shared; /* of vertices that parts share */
 };
 
 /* The corners around one vertex, and the walls: faces where the value is given, as a cell of infinite K. */
@@ -109,7 +109,7 @@ static void look_around(const struct trace_space *space, const struct corners *c
 }
 
 /* The same of a vertex that other parts have too: cells are neighbours that name the same face. */
-static void look_across(int n, const struct star_corner *corners, struct star *s) {
+static void look_across(int n, const struct vertex_cell *corners, struct star *s) {
     s->values[n] = INFINITY;
     for (int f = 0; f < SHAPE_MAX_FACES; f++) s->neighbours[n * SHAPE_MAX_FACES + f] = -1;
     for (int i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static void look_across(int n, const struct star_corner *corners, struct star *s
         for (int f = 0; f < SHAPE_MAX_FACES; f++) {
             const int64_t face = corners[i].faces[f];
             int32_t *to = &s->neighbours[i * SHAPE_MAX_FACES + f];
-            *to = face == STAR_WALL ? n : -1;
+            *to = face == VERTEX_CELL_WALL ? n : -1;
             for (int j = 0; j < n && face >= 0; j++)
                 for (int g = 0; g < SHAPE_MAX_FACES && j != i; g++)
                     if (corners[j].faces[g] == face) *to = j;
@@ -128,32 +128,33 @@ static void look_across(int n, const struct star_corner *corners, struct star *s
 
 /* What other parts must know of a corner. */
 static void describe(const struct trace_space *space, const struct corners *c, const double *values,
-                     int64_t corner, struct star_corner *to) {
+                     int64_t corner, struct vertex_cell *to) {
     const struct facet_mesh *mesh = space->mesh;
     int32_t cell;
     int vertex;
     const struct mesh_block *b = corner_cell(mesh, c, corner, &cell, &vertex);
     const int n_faces = shape_n_faces(b->shape);
-    *to = (struct star_corner){.cell = mesh->part->cell_numbers[b->first + cell],
+    *to = (struct vertex_cell){.cell = mesh->part->cell_numbers[b->first + cell],
                                .value = values[b->first + cell],
                                .own = corner,
                                .piece = -1};
     for (int f = 0; f < SHAPE_MAX_FACES; f++) {
-        to->faces[f] = STAR_NO_FACE;
+        to->faces[f] = VERTEX_CELL_NO_FACE;
         if (f >= n_faces || !face_has(b->shape, f, vertex)) continue;
         const int32_t face = b->faces[(int64_t)cell * n_faces + f];
         to->faces[f] = space->n_components == 1 && space->face_free[face] < 0
-                           ? STAR_WALL
+                           ? VERTEX_CELL_WALL
                            : mesh->part->face_numbers[face];
     }
 }
 
-static facet_status exchange_stars(const struct trace_space *space, const double *values, struct corners *c) {
+static facet_status exchange_vertex_cells(const struct trace_space *space, const double *values,
+                                          struct corners *c) {
     facet_status status = FACET_OK;
-    struct star_corner *all = NULL;
+    struct vertex_cell *all = NULL;
     TRY(ALLOC(all, c->n));
     for (int64_t i = 0; i < c->n; i++) describe(space, c, values, c->sorted[i], &all[i]);
-    TRY(trace_stars_create(space->mesh, c->starts, all, &c->stars));
+    TRY(trace_vertex_cells_create(space->mesh, c->starts, all, &c->shared));
 done:
     base_free(&all);
     return status;
@@ -190,7 +191,7 @@ done:
 static void corners_destroy(struct corners *c) {
     base_free(&c->starts);
     base_free(&c->sorted);
-    trace_stars_destroy(&c->stars);
+    trace_vertex_cells_destroy(&c->shared);
 }
 
 static facet_status corners_create(const struct facet_mesh *mesh, struct corners *c) {
@@ -221,7 +222,7 @@ done:
 
 /* The pieces of one vertex, numbered from 0, of the corners of this part and, if it is shared, of all; those
  * that the walls hold get -1. Returns how many. */
-static int32_t number_pieces(int n, struct star *s, int32_t *pieces, struct star_corner *shared) {
+static int32_t number_pieces(int n, struct star *s, int32_t *pieces, struct vertex_cell *shared) {
     int32_t count = 0;
     const int32_t wall = s->pieces[n];
     for (int i = 0; i < n; i++)
@@ -245,13 +246,13 @@ static facet_status walk(const struct trace_space *space, const struct corners *
 #pragma omp parallel num_threads(base_threads_for(mesh->n_cells)) reduction(max : largest)
     {
         struct star s;
-        facet_status mine = star_create(mesh, c->most > c->stars.most ? c->most : c->stars.most, &s);
+        facet_status mine = star_create(mesh, c->most > c->shared.most ? c->most : c->shared.most, &s);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
         for (int32_t v = 0; v < c->n_vertices; v++) {
             const int64_t *corners = c->sorted + c->starts[v];
-            const struct trace_stars *all = &c->stars;
-            struct star_corner *shared = NULL;
+            const struct trace_vertex_cells *all = &c->shared;
+            struct vertex_cell *shared = NULL;
             int n = (int)(c->starts[v + 1] - c->starts[v]);
             if (mine != FACET_OK) continue;
             if (all->starts != NULL && all->starts[v + 1] > all->starts[v]) {
@@ -285,7 +286,7 @@ void trace_pieces_destroy(struct trace_pieces *p) {
 /* Of the face that two cells at a vertex have in common, one here and one in another part: the pieces of the
  * other where that is the stiffer (of equal ones the first). */
 static void put_beyond(const struct facet_mesh *mesh, const struct corners *c, int32_t vertex,
-                       const struct star_corner *here, const struct star_corner *there,
+                       const struct vertex_cell *here, const struct vertex_cell *there,
                        struct trace_pieces *p) {
     int32_t cell, vertices[SHAPE_MAX_FACE_VERTICES];
     int local;
@@ -315,8 +316,8 @@ static facet_status share_pieces(const struct facet_mesh *mesh, const struct cor
     TRY(CALLOC(p->is_beyond, mesh->n_faces));
     for (int64_t i = 0; i < (int64_t)mesh->n_faces * SHAPE_MAX_FACE_VERTICES; i++) p->beyond[i] = -1;
     for (int32_t v = 0; v < mesh->n_vertices; v++) {
-        struct star_corner *all = c->stars.corners + c->stars.starts[v];
-        const int64_t size = c->stars.starts[v + 1] - c->stars.starts[v];
+        struct vertex_cell *all = c->shared.corners + c->shared.starts[v];
+        const int64_t size = c->shared.starts[v + 1] - c->shared.starts[v];
         p->firsts[v] = n;
         for (int64_t i = 0; i < size; i++) all[i].piece += all[i].piece >= 0 ? n : 0;
         for (int64_t i = 0; i < size; i++)
@@ -356,7 +357,7 @@ static facet_status cut_vertices(const struct trace_space *space, const struct c
             if (p->corners[c->sorted[i]] >= 0) p->corners[c->sorted[i]] += p->n;
         p->n += counts[v];
     }
-    if (c->stars.starts != NULL) TRY(share_pieces(space->mesh, c, counts, p));
+    if (c->shared.starts != NULL) TRY(share_pieces(space->mesh, c, counts, p));
 done:
     base_free(&counts);
     return status;
@@ -381,7 +382,7 @@ facet_status trace_pieces_create(const struct trace_space *space, const struct t
         TRY(trace_has_joints(space->mesh, c.n_vertices < space->mesh->n_vertices, &joints));
         *jump = contrast;
         if (joints) goto done; /* cells round a vertex may lie in parts that do not know each other */
-        TRY(exchange_stars(space, p->values, &c));
+        TRY(exchange_vertex_cells(space, p->values, &c));
     }
     TRY(walk(space, &c, p->values, 0, jump, NULL, NULL));
     if (*jump > SOLVE_LARGE_JUMP) TRY(cut_vertices(space, &c, p));

@@ -57,17 +57,18 @@ void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct,
 /* What is left at the end, for the coarse solve of solve/coarse.h, without saying whether it is singular. */
 
 /* Traces of degree 0. modes: near-null vectors (n_modes of them) on the space; NULL: constants. */
-facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
-                               int n_modes, const double *modes, struct mg_transfer *P,
-                               struct coarse_matrix *last);
+facet_status trace_last_level_traces(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     int n_modes, const double *modes, struct mg_transfer *P,
+                                     struct coarse_matrix *last);
 /* Continuous functions, by themselves or with others beside, of vertices that may be cut (NULL: whole);
  * traces of degree 0 where there are none. link: NULL, or receives the transfer in place of P where the
  * device has kernels for it. */
 struct trace_pieces;
-facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
-                                   const double *modes, struct mg_transfer *P, struct mg_link *link,
-                                   struct coarse_matrix *last);
+facet_status trace_last_level_continuous(const struct trace_space *space,
+                                         const struct trace_matrices *matrices, enum trace_beside beside,
+                                         const struct trace_pieces *pieces, int n_modes, const double *modes,
+                                         struct mg_transfer *P, struct mg_link *link,
+                                         struct coarse_matrix *last);
 /* numbers.c: numbers over all parts of a mesh that is shared; else nothing happens. starts: the unknowns of
  * every free face, n_free_faces + 1. */
 facet_status trace_number_faces(const struct trace_space *space, const int64_t *starts,
@@ -78,11 +79,11 @@ facet_status trace_number_nodes(const struct trace_space *space, const struct tr
 facet_status trace_merge_signs(const struct trace_space *space, const struct trace_nodes *nodes,
                                const struct coarse_matrix *last, const int64_t *sets, double *signs);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
-facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
-                              int n_modes, const double *modes, struct mg_transfer *P,
-                              struct coarse_matrix *last);
+facet_status trace_last_level_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
+                                    int n_modes, const double *modes, struct mg_transfer *P,
+                                    struct coarse_matrix *last);
 /* The traces themselves, assembled, without near-null vectors: for a factor. */
-facet_status trace_last_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
-                               const char *name, struct coarse_matrix *last);
+facet_status trace_last_level_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     const char *name, struct coarse_matrix *last);
 
 #endif

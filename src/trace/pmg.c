@@ -235,15 +235,15 @@ static facet_status make_last(const struct builder *b, const struct stage *s, st
     }
     switch (o->coarse) {
     case PMG_RIGID:
-        TRY(trace_last_rigid(s->space, s->matrices, o->n_modes, modes, P, last));
+        TRY(trace_last_level_rigid(s->space, s->matrices, o->n_modes, modes, P, last));
         break;
     case PMG_CONSTANT:
-        TRY(trace_last_traces(s->space, s->matrices, o->n_modes, modes, P, last));
+        TRY(trace_last_level_traces(s->space, s->matrices, o->n_modes, modes, P, last));
         break;
     default:
-        TRY(trace_last_continuous(s->space, s->matrices, beside_of(o->coarse),
-                                  o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, NULL, P, link,
-                                  last));
+        TRY(trace_last_level_continuous(s->space, s->matrices, beside_of(o->coarse),
+                                        o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, NULL, P,
+                                        link, last));
         if (b->pieces.corners != NULL && o->coarse == PMG_PIECES)
             last->classical = 1; /* aggregates do not follow jumps */
     }
@@ -283,7 +283,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                                                       .solid = space->mesh->dim == 3 && !b.tensor,
                                                       .locking = b.o.coarse >= PMG_FLUXES,
                                                       .cycle = b.chains ? MG_W : MG_K,
-                                                      .elsewhere = b.o.elsewhere}));
+                                                      .external = b.o.external}));
     TRY(multigrid_finish(b.mg));
 done:
     if (!b.owned) trace_matrices_destroy(&linear);

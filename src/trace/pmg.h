@@ -45,7 +45,7 @@ struct trace_smoother {
     void *data;
 };
 
-struct solve_elsewhere;
+struct solve_external;
 struct pmg_options {
     enum pmg_coarse coarse;
     struct trace_smoother smoother;
@@ -56,10 +56,10 @@ struct pmg_options {
     int n_modes; /* near-null vectors of K (rigid motions); 0: the components' constants. Some spaces */
     pmg_modes *fill_modes; /* need no more than to know of them, others have them filled in during the call */
     void *modes_data;
-    int incompressible;                      /* continuous linear functions would lock */
-    int singular;                            /* constants are in the kernel of K */
-    const struct device *coarse_device;      /* of the last space and what is below it; NULL: that of K */
-    const struct solve_elsewhere *elsewhere; /* who solves it where the mesh is a part; NULL: nobody */
+    int incompressible;                    /* continuous linear functions would lock */
+    int singular;                          /* constants are in the kernel of K */
+    const struct device *coarse_device;    /* of the last space and what is below it; NULL: that of K */
+    const struct solve_external *external; /* who solves it where the mesh is a part; NULL: nobody */
 };
 void pmg_options_default(struct pmg_options *options);
 

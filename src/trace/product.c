@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "device/seam.h"
-#include "trace/half.h"
+#include "trace/half_precision.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
 

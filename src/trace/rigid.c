@@ -74,9 +74,9 @@ done:
     return status;
 }
 
-facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
-                              int n_modes, const double *modes, struct mg_transfer *P,
-                              struct coarse_matrix *l) {
+facet_status trace_last_level_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
+                                    int n_modes, const double *modes, struct mg_transfer *P,
+                                    struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     double *q = NULL;
     int64_t largest = 0;

@@ -358,8 +358,8 @@ static void an_error_is_not_that_of_one_draw(void **state) {
     s.control.rtol = 1e-5;
     direct(&s, -1);
     double quiet = s.report.error;
-    s.control.roughen = lucky;
-    s.control.roughen_data = &draws;
+    s.control.draw_rounding = lucky;
+    s.control.draw_rounding_data = &draws;
     s.control.regard = count_errors;
     s.control.regard_data = &seen;
     direct(&s, -1);

@@ -4,7 +4,7 @@
 
 #include "hdg_helpers.h"
 
-#include "trace/half.h"
+#include "trace/half_precision.h"
 
 static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
 

@@ -6,29 +6,30 @@
  * every solver works as with supports. What quadrature leaves of the balance is taken off the source as a
  * force that varies like a rigid motion; more is refused with the force and the moment that are left. After
  * the solve the motions that u has are taken out of it, or replaced by those of the exact solution. */
-#ifndef FACET_HDG_ADRIFT_H
-#define FACET_HDG_ADRIFT_H
+#ifndef FACET_HDG_FREE_MOTIONS_H
+#define FACET_HDG_FREE_MOTIONS_H
 
 #include "hdg/local.h"
 
 /* Motions 0 .. 2 are translations, 3 .. 5 rotations about the axes through the centre of the piece, with
  * coordinates relative to its size. */
-#define ADRIFT_MOTIONS 6
+#define FREE_MOTIONS 6
 
-struct hdg_pieces_adrift {
-    double *traces;  /* ADRIFT_MOTIONS x n_free: the motions of the pieces, none of which share a face */
-    double *inverse; /* n_adrift x ADRIFT_MOTIONS^2: of their Gram matrix over the piece, n x n */
+struct hdg_free_motions {
+    double *traces;  /* FREE_MOTIONS x n_free: the motions of the pieces, none of which share a face */
+    double *inverse; /* n_free_pieces x FREE_MOTIONS^2: of their Gram matrix over the piece, n x n */
 };
 
 /* After boundary data are there: the unknowns that are held. */
-facet_status adrift_create(struct hdg *hdg);
-void adrift_destroy(struct hdg *hdg);
-/* Refuses loads that do not balance; shift (n_adrift x ADRIFT_MOTIONS, or NULL): the motions to be taken off
- * the source. source: as of hdg_load; imbalance: of the loads, as in hdg_solution. */
-facet_status adrift_balance(const struct hdg *hdg, const double *source, double *shift, double imbalance[2]);
+facet_status free_motions_create(struct hdg *hdg);
+void free_motions_destroy(struct hdg *hdg);
+/* Refuses loads that do not balance; shift (n_free_pieces x FREE_MOTIONS, or NULL): the motions to be taken
+ * off the source. source: as of hdg_load; imbalance: of the loads, as in hdg_solution. */
+facet_status free_motions_balance(const struct hdg *hdg, const double *source, double *shift,
+                                  double imbalance[2]);
 /* load -= (shift, chi), of the cell whose load (local_load) this is. */
-void adrift_shift_load(struct local *l, const double *shift, double *load);
+void free_motions_shift_load(struct local *l, const double *shift, double *load);
 /* The motions of u, recovered, into the trace, from which it is to be recovered again. */
-facet_status adrift_fix(const struct hdg *hdg, struct hdg_solution *solution);
+facet_status free_motions_fix(const struct hdg *hdg, struct hdg_solution *solution);
 
 #endif

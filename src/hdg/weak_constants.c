@@ -24,12 +24,12 @@
 #define NEARLY_SINGULAR 1e-9
 #define INVISIBLE       1e-12
 
-void hdg_weak_destroy(struct hdg_weak *weak) {
+void hdg_weak_constants_destroy(struct hdg_weak_constants *weak) {
     base_free(&weak->cell_piece);
     base_free(&weak->face_piece);
     base_free(&weak->hold);
     base_free(&weak->ratio);
-    *weak = (struct hdg_weak){0};
+    *weak = (struct hdg_weak_constants){0};
 }
 
 /* ------------------------------------------------------------------------------ what holds the pieces */
@@ -105,7 +105,7 @@ done:
 
 /* The weak ones among n pieces, numbered. */
 static facet_status choose(const struct hdg *h, const int32_t *piece, int n, const int64_t *fixed,
-                           const struct held *held, struct hdg_weak *weak) {
+                           const struct held *held, struct hdg_weak_constants *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct mesh_quality quality;
@@ -140,20 +140,20 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, int n, con
         numbers[i] = weak->n++;
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) weak->cell_piece[c] = numbers[piece[c]];
-    if (weak->n == 0) hdg_weak_destroy(weak);
+    if (weak->n == 0) hdg_weak_constants_destroy(weak);
 done:
     base_free(&numbers);
     return status;
 }
 
-facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
+facet_status hdg_weak_constants_find(const struct hdg *h, struct hdg_weak_constants *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     int32_t *piece = NULL, n = 0;
     int64_t *fixed = NULL;
     struct held *cells = NULL, *held = NULL;
     int loose = 0;
-    hdg_weak_destroy(weak);
+    hdg_weak_constants_destroy(weak);
     if (!h->data.equation->floats || h->singular) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
     mesh_find_pieces(mesh, piece);
@@ -175,7 +175,7 @@ facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
             weak->face_piece[h->trace.faces[b][i]] =
                 weak->cell_piece[mesh->blocks[b].first + i / h->trace.n_slots[b]];
 done:
-    if (status != FACET_OK) hdg_weak_destroy(weak);
+    if (status != FACET_OK) hdg_weak_constants_destroy(weak);
     base_free(&piece);
     base_free(&fixed);
     base_free(&cells);
@@ -288,7 +288,7 @@ done:
 /* The integrals of f and the boundary data, and of their moduli. */
 static void add_supply(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *supply) {
     const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_weak *weak = &h->weak;
+    const struct hdg_weak_constants *weak = &h->weak;
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
             int p = weak->cell_piece[mesh->blocks[b].first + c];
@@ -304,10 +304,10 @@ static void add_supply(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS
     }
 }
 
-facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *const totals[MESH_MAX_BLOCKS],
-                             struct hdg_solution *s) {
+facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source,
+                                       double *const totals[MESH_MAX_BLOCKS], struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    const struct hdg_weak *weak = &h->weak;
+    const struct hdg_weak_constants *weak = &h->weak;
     struct taken *pieces = NULL;
     double reaction = 0.0;
     int exact;
@@ -332,9 +332,9 @@ done:
     return status;
 }
 
-facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
+facet_status hdg_weak_constants_fix(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    const struct hdg_weak *weak = &h->weak;
+    const struct hdg_weak_constants *weak = &h->weak;
     struct taken *pieces = NULL;
     double *constants = NULL;
     s->uncertainty = 0.0;
@@ -345,11 +345,11 @@ facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
         const struct taken *p = &pieces[i];
         double c = constants[i] = (s->supply[2 * i] - p->taken) / weak->hold[i];
         double size = sqrt(fmax((p->square + 2.0 * c * p->mean) / p->volume + c * c, 0.0));
-        double doubt = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] +
-                       fabs(c - s->offset) * weak->ratio[i] +
-                       (weak->negligible ? weak->softest : 0.0) *
-                           sqrt(fmax(p->square / p->volume - pow(p->mean / p->volume, 2), 0.0));
-        if (doubt > 0.0) s->uncertainty = fmax(s->uncertainty, doubt / size);
+        double uncertainty = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] +
+                             fabs(c - s->offset) * weak->ratio[i] +
+                             (weak->negligible ? weak->softest : 0.0) *
+                                 sqrt(fmax(p->square / p->volume - pow(p->mean / p->volume, 2), 0.0));
+        if (uncertainty > 0.0) s->uncertainty = fmax(s->uncertainty, uncertainty / size);
     }
     local_add_constants(h, weak->cell_piece, weak->face_piece, constants, s);
 done:
@@ -364,9 +364,9 @@ static int owns_face(const struct hdg *h, int32_t face) {
     return part == NULL || part->owns_face[face];
 }
 
-facet_status hdg_weak_forget(const struct hdg *h, double *free) {
+facet_status hdg_weak_constants_forget(const struct hdg *h, double *free) {
     facet_status status = FACET_OK;
-    const struct hdg_weak *weak = &h->weak;
+    const struct hdg_weak_constants *weak = &h->weak;
     double *dots = NULL; /* with the constants of the pieces, and of these with themselves */
     if (weak->n == 0) return FACET_OK;
     TRY(CALLOC(dots, 2 * weak->n));

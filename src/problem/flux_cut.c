@@ -4,10 +4,10 @@
  *     (flux through the part) = (integral of f - lambda u over S) - (flux through all other faces of S),
  *
  * and every S gives the same number, but not with the same error: a face adds its weight times the error of u
- * (doubt.c). The best S ends where little can pass: at a contact that resists, in a layer of small K, at
+ * (flux_bars.c). The best S ends where little can pass: at a contact that resists, in a layer of small K, at
  * sides whose condition says what goes through. It is looked for among those that begin at the part and end
  * at the faces below a threshold, decade by decade of the weights. In elasticity forces balance. */
-#include "problem/cut.h"
+#include "problem/flux_cut.h"
 
 #include <float.h>
 #include <math.h>
@@ -133,7 +133,7 @@ done:
     return status;
 }
 
-static facet_status cut_create(struct cut *c, const struct sample_where *where) {
+static facet_status cut_create(struct cut *c, const struct sample_domain *where) {
     facet_status status = FACET_OK;
     const int64_t n_faces = c->mesh->n_faces, n_cells = c->mesh->n_cells;
     int32_t *conditions = NULL;
@@ -284,7 +284,7 @@ done:
 }
 
 /* The faces of the part itself that are what their condition says. */
-static facet_status add_others(const struct cut *c, const struct sample_where *where, double *sums) {
+static facet_status add_others(const struct cut *c, const struct sample_domain *where, double *sums) {
     facet_status status = FACET_OK;
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
@@ -385,7 +385,7 @@ static int can_balance(const struct facet_solver *s, int component) {
 }
 
 /* What goes through by the balance of `inside`, whose surface is marked, and the rounding of that sum. */
-static facet_status balance(const struct cut *c, const struct sample_where *where, double *flux,
+static facet_status balance(const struct cut *c, const struct sample_domain *where, double *flux,
                             double *rounding) {
     facet_status status = FACET_OK;
     double sums[6] = {0.0};
@@ -404,7 +404,7 @@ done:
 }
 
 /* And what it lacks. */
-static facet_status balance_better(struct cut *c, const struct sample_where *where, double flux,
+static facet_status balance_better(struct cut *c, const struct sample_domain *where, double flux,
                                    double *lacks) {
     facet_status status = FACET_OK;
     const struct facet_solver *s = c->s;
@@ -419,15 +419,15 @@ static facet_status balance_better(struct cut *c, const struct sample_where *whe
 }
 
 /* A number and its doubt against the best so far, which the better one becomes. */
-static void compare(double flux, double doubt, struct flux_known *best) {
-    const double difference = fabs(flux - best->flux), both = doubt + best->doubt;
+static void compare(double flux, double bar, struct flux_known *best) {
+    const double difference = fabs(flux - best->flux), both = bar + best->bar;
     if (difference > 0.0) best->apart = fmax(best->apart, both > 0.0 ? difference / both : DBL_MAX);
-    if (doubt >= best->doubt) return;
-    best->doubt = doubt;
+    if (bar >= best->bar) return;
+    best->bar = bar;
     best->flux = flux;
 }
 
-facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double error,
                          struct flux_known *best) {
     facet_status status = FACET_OK;
     struct cut c = {
@@ -447,9 +447,9 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where
         TRY(weigh_surface(&c, &weight));
         TRY(balance(&c, where, flux, &rounding));
         TRY(balance_better(&c, where, flux[c.component], &lacks));
-        const double doubt = fmax(error * weight, lacks) + rounding;
-        if (doubt < best->doubt) best->weight = weight;
-        compare(flux[c.component], doubt, best);
+        const double bar = fmax(error * weight, lacks) + rounding;
+        if (bar < best->bar) best->weight = weight;
+        compare(flux[c.component], bar, best);
     }
 done:
     cut_destroy(&c);

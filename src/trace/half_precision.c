@@ -1,11 +1,12 @@
-/* Element matrices in 16 bits: the motions of cells, and how much rounding changes energies. See half.h.
+/* Element matrices in 16 bits: the motions of cells, and how much rounding changes energies. See
+ * half_precision.h.
  *
  * In units of the scales, K = A and H = A + E of a cell, E being zero on u, the constant, or on the motions U
  * that K does not see. The largest |(v, E v)| / (v, K v) is the largest eigenvalue of C^-1 E C^-T in size,
  * with C C' = A + u u' / u'u (A + U G U'), which is positive definite also where these have no energy. Some
  * steps of the power method find it well enough.
  */
-#include "trace/half.h"
+#include "trace/half_precision.h"
 
 #include <cblas.h>
 #include <lapacke.h>

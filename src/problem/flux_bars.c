@@ -1,13 +1,13 @@
 /* What the error of u does to a flux, and to a force: an error e of u is w e in what goes through a face of a
  * cell, w = K A^2 / V with the area A of the face and the volume V of the cell. Where K is larger by orders
  * of magnitude than what the flux has to pass elsewhere, that may be all there is. Where a condition says
- * what goes through (src/hdg/through.c), w is a A (Robin), k A (springs), or 0. */
+ * what goes through (src/hdg/condition_flux.c), w is a A (Robin), k A (springs), or 0. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "mesh/part.h"
-#include "problem/cut.h"
+#include "problem/flux_cut.h"
 
 /* A flux that is known as well as CLOSE, relative, has no bar and is not looked at again, unless it is below
  * LITTLE^2 of what K would let through. */
@@ -132,7 +132,7 @@ done:
 /* ------------------------------------------------------------------------------------------ parts */
 
 /* Of all faces as if their errors were independent: their weights, and those of their cells. */
-static facet_status part_weights(const struct facet_solver *s, const struct sample_where *where,
+static facet_status part_weights(const struct facet_solver *s, const struct sample_domain *where,
                                  int component, double weights[2]) {
     facet_status status = FACET_OK;
     weights[0] = weights[1] = 0.0;
@@ -205,20 +205,20 @@ done:
 }
 
 /* Whether a flux with this doubt is looked for in other ways; through: what K would let through. */
-static int is_worth(double doubt, double through, double modulus) {
-    return doubt > CLOSE * modulus || LITTLE * through > modulus;
+static int is_worth(double bar, double through, double modulus) {
+    return bar > CLOSE * modulus || LITTLE * through > modulus;
 }
 
 /* What a flux lacks at most. left, if it is not negative: of continuous elements, what is left of their
  * equations. With psi, the discrete solution that is 1 on the part and 0 on all others with Dirichlet values,
  * a flux that was summed there lacks psi'(what is left), beside rounding of u. */
-static double doubt_of(const struct facet_solver *s, double left, double weight, double size) {
+static double bar_of(const struct facet_solver *s, double left, double weight, double size) {
     const double of_u = fmax(s->report.error, DBL_EPSILON) * weight * size;
     return left < 0.0 ? of_u : fmin(DBL_EPSILON * weight * size + left, of_u);
 }
 
 /* The fluxes through parts, by components, without what others have. */
-static facet_status add_fluxes(const struct facet_solver *s, const struct sample_where *where, int n,
+static facet_status add_fluxes(const struct facet_solver *s, const struct sample_domain *where, int n,
                                double sign, double *sums) {
     facet_status status = FACET_OK;
     double left;
@@ -236,7 +236,7 @@ done:
 
 /* What the fluxes through parts lack, by components; 0 where nobody knows. */
 static facet_status find_lacks(const struct facet_solver *s, const struct facet_solver *better,
-                               const struct sample_where *where, int n, double lacks[3]) {
+                               const struct sample_domain *where, int n, double lacks[3]) {
     facet_status status = FACET_OK;
     lacks[0] = lacks[1] = lacks[2] = 0.0;
     if (better == NULL) return FACET_OK;
@@ -251,11 +251,11 @@ done:
 /* What rounding that a factor leaves may have changed in one component: SPREAD times the mean square of
  * draws, and the rounding of the flux itself. Infinite where nobody knows. */
 #define SPREAD 4.0
-static facet_status draw_doubt(const struct facet_solver *s, const struct sample_where *where, int n,
-                               int component, double rounding, double *doubt) {
+static facet_status draw_bar(const struct facet_solver *s, const struct sample_domain *where, int n,
+                             int component, double rounding, double *bar) {
     facet_status status = FACET_OK;
     double squares = 0.0;
-    *doubt = INFINITY;
+    *bar = INFINITY;
     for (int draw = 0; draw < SOLVER_DRAWS; draw++) {
         const struct facet_solver *drawn;
         double change[3] = {0.0};
@@ -266,7 +266,7 @@ static facet_status draw_doubt(const struct facet_solver *s, const struct sample
         TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, n, change));
         squares += change[component] * change[component] / SOLVER_DRAWS;
     }
-    *doubt = SPREAD * sqrt(squares) + rounding;
+    *bar = SPREAD * sqrt(squares) + rounding;
 done:
     return status;
 }
@@ -275,54 +275,54 @@ done:
  * other ways as well, whatever its doubt: where they differ the estimate of the error of u is wrong. modulus:
  * of all components.
  */
-static facet_status judge_component(const struct facet_solver *s, const struct sample_where *where, int n,
+static facet_status judge_component(const struct facet_solver *s, const struct sample_domain *where, int n,
                                     double modulus, double lacks, struct flux_known *best,
-                                    struct sample_doubt *doubt) {
+                                    struct error_bar *bar) {
     facet_status status = FACET_OK;
     const double flux = best->flux;
     double weights[2], least, size, left, drawn;
     TRY(part_weights(s, where, best->component, weights));
     TRY(solver_find_fluxes(s, &left));
     best->weight = weights[0];
-    *doubt = (struct sample_doubt){.error = fmax(doubt_of(s, left, weights[0], s->report.largest), lacks)};
-    if (weights[0] == 0.0 || !is_worth(doubt->error, weights[1] * s->report.largest, modulus)) goto done;
+    *bar = (struct error_bar){.error = fmax(bar_of(s, left, weights[0], s->report.largest), lacks)};
+    if (weights[0] == 0.0 || !is_worth(bar->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(size_of_u(s, &size));
-    best->doubt = fmax(doubt_of(s, left, best->weight, size), lacks);
-    if (is_worth(best->doubt, weights[1] * size, modulus))
+    best->bar = fmax(bar_of(s, left, best->weight, size), lacks);
+    if (is_worth(best->bar, weights[1] * size, modulus))
         TRY(flux_by_cut(s, where, n, fmax(s->report.error, DBL_EPSILON) * size, best));
     TRY(least_weight(s, best->component, &least));
-    doubt->error = best->doubt * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
-    doubt->by_cells = best->weight < weights[0];
-    doubt->drive = (doubt->by_cells ? best->weight : fmin(least, best->weight)) * size;
-    if (doubt->error <= TOLD * modulus) goto done;
-    TRY(draw_doubt(s, where, n, best->component, DBL_EPSILON * weights[0] * size, &drawn));
-    if (drawn >= doubt->error) goto done;
+    bar->error = best->bar * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
+    bar->by_cells = best->weight < weights[0];
+    bar->drive = (bar->by_cells ? best->weight : fmin(least, best->weight)) * size;
+    if (bar->error <= TOLD * modulus) goto done;
+    TRY(draw_bar(s, where, n, best->component, DBL_EPSILON * weights[0] * size, &drawn));
+    if (drawn >= bar->error) goto done;
     best->flux = flux;
-    doubt->error = drawn;
+    bar->error = drawn;
 done:
     return status;
 }
 
-facet_status flux_judge(const struct facet_solver *s, const struct sample_where *where, int n, int component,
-                        double *flux, struct sample_doubt *doubt) {
+facet_status flux_judge(const struct facet_solver *s, const struct sample_domain *where, int n, int component,
+                        double *flux, struct error_bar *bar) {
     facet_status status = FACET_OK;
     double modulus = 0.0, sum = 0.0, most = -1.0, lacks[3];
     const struct facet_solver *better;
     for (int c = 0; c < n; c++) modulus = hypot(modulus, flux[c]);
-    *doubt = (struct sample_doubt){0};
+    *bar = (struct error_bar){0};
     TRY(solver_find_better(s, EXACT * (component < 0 ? modulus : fabs(flux[component])), &better));
     TRY(find_lacks(s, better, where, n, lacks));
     for (int c = 0; c < n; c++) {
         struct flux_known best = {.better = better, .component = c, .flux = flux[c], .apart = 1.0};
-        struct sample_doubt own;
+        struct error_bar own;
         if (component >= 0 && c != component) continue;
         TRY(judge_component(s, where, n, modulus, lacks[c], &best, &own));
         flux[c] = best.flux;
         sum = hypot(sum, own.error);
-        if (own.error > most) *doubt = own;
+        if (own.error > most) *bar = own;
         most = fmax(most, own.error);
     }
-    doubt->error = sum;
+    bar->error = sum;
 done:
     return status;
 }
@@ -354,35 +354,34 @@ done:
     return status;
 }
 
-facet_status sample_cell_doubt(const struct facet_solver *s, enum hdg_field field, int32_t cell,
-                               struct sample_doubt *doubt) {
+facet_status sample_cell_bar(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                             struct error_bar *bar) {
     const double order = is_u(field) ? 1.0 : s->options.degree + 1;
     double steep, volume, error, size;
     facet_status status = steepness(s, field, cell, &steep, &volume);
     solver_error_at(s, cell, !is_u(field), &error, &size);
-    *doubt = (struct sample_doubt){.error = order * steep * error, .scale = is_u(field) ? size : 0.0};
+    *bar = (struct error_bar){.error = order * steep * error, .scale = is_u(field) ? size : 0.0};
     return status;
 }
 
 /* The largest error of u in the cells of faces; of other fields too. */
-static facet_status faces_doubt(const struct facet_solver *s, enum hdg_field field,
-                                const struct sample_where *where, struct sample_doubt *doubt) {
+static facet_status faces_bar(const struct facet_solver *s, enum hdg_field field,
+                              const struct sample_domain *where, struct error_bar *bar) {
     facet_status status = FACET_OK;
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
-            struct sample_doubt own;
-            TRY(sample_cell_doubt(s, field, mesh_group_face(s->problem->mesh, where->groups[k], i).cell,
-                                  &own));
-            doubt->error = fmax(doubt->error, own.error);
-            doubt->scale = fmax(doubt->scale, own.scale);
+            struct error_bar own;
+            TRY(sample_cell_bar(s, field, mesh_group_face(s->problem->mesh, where->groups[k], i).cell, &own));
+            bar->error = fmax(bar->error, own.error);
+            bar->scale = fmax(bar->scale, own.scale);
         }
 done:
     return status;
 }
 
 /* The mean over cells, of LOOKED at most, as if the errors of cells were independent; of u the largest. */
-static facet_status cells_doubt(const struct facet_solver *s, enum hdg_field field,
-                                const struct mesh_group *group, double measure, struct sample_doubt *doubt) {
+static facet_status cells_bar(const struct facet_solver *s, enum hdg_field field,
+                              const struct mesh_group *group, double measure, struct error_bar *bar) {
     facet_status status = FACET_OK;
     const int32_t n = group != NULL ? group->count : s->problem->mesh->n_cells;
     const int32_t step = n > LOOKED && !is_u(field) ? n / LOOKED : 1;
@@ -394,36 +393,36 @@ static facet_status cells_doubt(const struct facet_solver *s, enum hdg_field fie
         solver_error_at(s, cell, !is_u(field), &error, &size);
         sum += step * pow(steep * error * (volume / measure), 2);
         if (!is_u(field)) continue;
-        doubt->error = fmax(doubt->error, error);
-        doubt->scale = fmax(doubt->scale, size);
+        bar->error = fmax(bar->error, error);
+        bar->scale = fmax(bar->scale, size);
     }
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, 1, &sum));
-    if (!is_u(field)) doubt->error = sqrt(sum);
+    if (!is_u(field)) bar->error = sqrt(sum);
 done:
     return status;
 }
 
-facet_status sample_integral_doubt(const struct facet_solver *s, enum hdg_field field,
-                                   const struct sample_where *where, double measure,
-                                   struct sample_doubt *doubt) {
+facet_status sample_integral_bar(const struct facet_solver *s, enum hdg_field field,
+                                 const struct sample_domain *where, double measure, struct error_bar *bar) {
     facet_status status = FACET_OK;
-    *doubt = (struct sample_doubt){0};
+    *bar = (struct error_bar){0};
     if (where->dim == s->problem->mesh->dim - 1)
-        TRY(faces_doubt(s, field, where, doubt));
+        TRY(faces_bar(s, field, where, bar));
     else
-        TRY(cells_doubt(s, field, where->n > 0 ? where->groups[0] : NULL, measure, doubt));
-    double most[2] = {measure * doubt->error, measure * doubt->scale};
+        TRY(cells_bar(s, field, where->n > 0 ? where->groups[0] : NULL, measure, bar));
+    double most[2] = {measure * bar->error, measure * bar->scale};
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MAX, 2, most));
-    doubt->error = most[0];
-    doubt->scale = most[1];
+    bar->error = most[0];
+    bar->scale = most[1];
 done:
     return status;
 }
 
-facet_status sample_is_doubtful(const struct facet_solver *s, const char *name, double error, int *doubtful) {
+facet_status sample_is_uncertain(const struct facet_solver *s, const char *name, double error,
+                                 int *uncertain) {
     double largest = 0.0;
     facet_status status = largest_of(s, name, &largest);
-    *doubtful = error > NOTHING * largest;
+    *uncertain = error > NOTHING * largest;
     return status;
 }
 
@@ -485,13 +484,13 @@ facet_status sample_largest_flux(const struct facet_solver *s, double *largest, 
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     for (int c = 0; c < s->own.n_conditions; c++) {
         const char *part = s->own.conditions[c].part;
-        struct sample_where where;
+        struct sample_domain where;
         double sum = 0.0;
         if (strcmp(part, "rest") == 0 && !problem_has_rest(mesh, &s->resolved)) continue;
-        TRY(sample_where_find(s, 1, &part, 1, &where));
+        TRY(sample_domain_find(s, 1, &part, 1, &where));
         for (int k = 0; k < where.n && status == FACET_OK; k++)
             status = part_modulus(s, where.groups[k], n, &sum);
-        sample_where_destroy(&where);
+        sample_domain_destroy(&where);
         TRY(status);
         TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
         *largest = fmax(*largest, sum);

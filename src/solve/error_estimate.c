@@ -80,10 +80,10 @@ facet_status solve_weigh(const struct linear_operator *A, solve_correction *corr
     facet_status status = FACET_OK;
     double more;
     if (control->regard != NULL) TRY(control->regard(control->regard_data, NULL, NULL));
-    if (control->roughen != NULL && control->judge == NULL) {
+    if (control->draw_rounding != NULL && control->judge == NULL) {
         /* the signs of the rounding of element matrices are drawn, so that of both together the squares add
          * up */
-        TRY(control->roughen(control->roughen_data, 0, x, d));
+        TRY(control->draw_rounding(control->draw_rounding_data, 0, x, d));
         solve_remove_kernel(control, SOLVE_RESIDUALS, d);
         vector_axpby(1.0, d, 1.0, r);
         status = measure(A, correct, data, control, x, r, d, error);
@@ -91,8 +91,8 @@ facet_status solve_weigh(const struct linear_operator *A, solve_correction *corr
     }
     TRY(measure(A, correct, data, control, x, r, d, error));
     if (control->judge != NULL) TRY(add_later_steps(A, control, x, d, r, error));
-    if (control->roughen == NULL) goto done;
-    TRY(control->roughen(control->roughen_data, 0, x, r));
+    if (control->draw_rounding == NULL) goto done;
+    TRY(control->draw_rounding(control->draw_rounding_data, 0, x, r));
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
     TRY(measure(A, correct, data, control, x, r, d, &more));
     *error += more;
@@ -111,9 +111,9 @@ facet_status solve_draw_again(const struct linear_operator *A, solve_correction 
                               struct vector *r, double *error) {
     facet_status status = FACET_OK;
     double squares = *error * *error, more;
-    if (control->roughen == NULL || !(*error > WORTH)) return FACET_OK;
+    if (control->draw_rounding == NULL || !(*error > WORTH)) return FACET_OK;
     for (int draw = 1; draw <= MORE_DRAWS; draw++) {
-        TRY(control->roughen(control->roughen_data, draw, x, r));
+        TRY(control->draw_rounding(control->draw_rounding_data, draw, x, r));
         solve_remove_kernel(control, SOLVE_RESIDUALS, r);
         TRY(measure(A, correct, data, control, x, r, d, &more));
         squares += more * more;
@@ -123,9 +123,9 @@ done:
     return status;
 }
 
-void solve_find_lack(const struct linear_operator *A, const struct linear_operator *M, const struct vector *b,
-                     const struct vector *x, const struct solve_control *control, struct vector *r,
-                     struct vector *lack) {
+void solve_find_correction(const struct linear_operator *A, const struct linear_operator *M,
+                           const struct vector *b, const struct vector *x,
+                           const struct solve_control *control, struct vector *r, struct vector *lack) {
     solve_probe(A, b, x, control, lack, r);
     vector_axpby(0.0, r, 1.0 / SOLVE_PROBE, r);
     solve_apply((void *)M, r, lack);

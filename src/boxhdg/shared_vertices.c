@@ -1,5 +1,5 @@
-/* See whole.h. */
-#include "boxhdg/whole.h"
+/* See shared_vertices.h. */
+#include "boxhdg/shared_vertices.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void choose_order(const int points[3], const int modes[3], int order[3]) 
 #define MOST       1000000
 #define OPERATIONS 4000.0
 
-facet_status boxhdg_whole_pays(const struct boxhdg_lanes *lanes, int *pays) {
+facet_status boxhdg_shared_vertices_pay(const struct boxhdg_lanes *lanes, int *pays) {
     facet_status status = FACET_OK;
     const struct box_grid *own = &lanes->hdg->grid;
     int points[3] = {1, 1, 1}, all[3] = {1, 1, 1}, order[3];
@@ -114,7 +114,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the solve */
 
-struct whole {
+struct shared_vertices {
     struct base_team *team;
     int64_t n, *places; /* of the unknowns of the block in its lattice */
     int points[3];      /* of the lattice, axis 0 fastest */
@@ -125,8 +125,8 @@ struct whole {
     double *work[2]; /* room for lattices of points and modes */
 };
 
-static void whole_free(void **data) {
-    struct whole *w = *data;
+static void shared_vertices_free(void **data) {
+    struct shared_vertices *w = *data;
     if (w == NULL) return;
     base_free(&w->places);
     for (int axis = 0; axis < 3; axis++) base_free(&w->values[axis]);
@@ -140,7 +140,7 @@ static int64_t size_of(const int n[3]) {
 }
 
 /* Points of an axis to modes, or back; n: of the lattice in work[0], which the result takes the place of. */
-static void turn(struct whole *w, int axis, int back, int n[3]) {
+static void turn(struct shared_vertices *w, int axis, int back, int n[3]) {
     const int from = n[axis], to = back ? w->points[axis] : w->modes[axis], step = w->points[axis];
     const double *S = w->values[axis], *in = w->work[0];
     double *out = w->work[1];
@@ -166,9 +166,9 @@ static void turn(struct whole *w, int axis, int back, int n[3]) {
     w->work[0] = out;
 }
 
-static facet_status whole_apply(void *data, const double *b, double *x) {
+static facet_status shared_vertices_apply(void *data, const double *b, double *x) {
     facet_status status = FACET_OK;
-    struct whole *w = data;
+    struct shared_vertices *w = data;
     const int64_t n_modes = size_of(w->modes);
     int n[3] = {w->points[0], w->points[1], w->points[2]};
     memset(w->work[0], 0, (size_t)size_of(n) * sizeof *w->work[0]);
@@ -183,7 +183,7 @@ done:
 }
 
 /* size: of the lattice that numbers belong to, which may be longer than that of the block. */
-static facet_status find_places(const int size[3], const int64_t *numbers, struct whole *w) {
+static facet_status find_places(const int size[3], const int64_t *numbers, struct shared_vertices *w) {
     facet_status status = ALLOC(w->places, w->n);
     for (int64_t i = 0; status == FACET_OK && i < size_of(size); i++) {
         const int64_t at[3] = {i % size[0], i / size[0] % size[1], i / size[0] / size[1]};
@@ -194,7 +194,7 @@ static facet_status find_places(const int size[3], const int64_t *numbers, struc
 
 /* The modes of the whole box at the points of the block. */
 static facet_status set_modes(const struct boxhdg_lanes *lanes, const struct box_diagonal *diagonal,
-                              struct whole *w) {
+                              struct shared_vertices *w) {
     facet_status status = FACET_OK;
     for (int axis = 0; axis < 3; axis++) {
         const struct box_direction *x = box_diagonal_axis(diagonal, axis);
@@ -220,7 +220,7 @@ done:
 
 /* By the mean over the cells of all blocks. */
 static facet_status set_inverses(const struct boxhdg_lanes *lanes, const double mean[8], double n_cells,
-                                 const struct box_diagonal *diagonal, struct whole *w) {
+                                 const struct box_diagonal *diagonal, struct shared_vertices *w) {
     facet_status status = FACET_OK;
     const struct box_grid *own = &lanes->hdg->grid;
     double all[8];
@@ -232,13 +232,14 @@ done:
     return status;
 }
 
-facet_status operator_create_whole(const struct boxhdg_lanes *lanes, const double mean[8], const int size[3],
-                                   const int64_t *numbers, int64_t n, struct linear_operator *M) {
+facet_status operator_create_shared_vertices(const struct boxhdg_lanes *lanes, const double mean[8],
+                                             const int size[3], const int64_t *numbers, int64_t n,
+                                             struct linear_operator *M) {
     facet_status status = FACET_OK;
     struct box_element linear = {0};
     struct box_grid grid = {0};
     struct box_diagonal *diagonal = NULL;
-    struct whole *w = NULL;
+    struct shared_vertices *w = NULL;
     int sizes[3];
     TRY(CALLOC(w, 1));
     w->team = lanes->hdg->grid.part->team;
@@ -253,13 +254,13 @@ facet_status operator_create_whole(const struct boxhdg_lanes *lanes, const doubl
     TRY(set_modes(lanes, diagonal, w));
     TRY(set_inverses(lanes, mean, (double)grid.n_cells, diagonal, w));
     TRY(find_places(size, numbers, w));
-    status = operator_create_host(device_host(), n, "the vertices of the whole box", whole_apply, w,
-                                  whole_free, M);
+    status = operator_create_host(device_host(), n, "the vertices of the whole box", shared_vertices_apply, w,
+                                  shared_vertices_free, M);
     w = NULL;
 done:
     box_diagonal_destroy(&diagonal);
     box_grid_destroy(&grid);
     box_element_destroy(&linear);
-    whole_free((void **)&w);
+    shared_vertices_free((void **)&w);
     return status;
 }

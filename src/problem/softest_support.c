@@ -37,13 +37,13 @@ done:
     return status;
 }
 
-struct hold {
+struct softest {
     double size;
     char name[160];
 };
 
 static void keep_softer(double size, const char *what, const char *part, const char *other,
-                        struct hold *softest) {
+                        struct softest *softest) {
     if (!(size > 0.0) || size >= softest->size) return;
     softest->size = size;
     if (other != NULL)
@@ -52,10 +52,10 @@ static void keep_softer(double size, const char *what, const char *part, const c
         snprintf(softest->name, sizeof softest->name, "%s on '%.100s'", what, part);
 }
 
-facet_status problem_hold_text(const struct problem *p, const struct problem_resolved *r, char *text,
-                               size_t bytes) {
+facet_status problem_softest_support(const struct problem *p, const struct problem_resolved *r, char *text,
+                                     size_t bytes) {
     facet_status status = FACET_OK;
-    struct hold softest = {.size = INFINITY};
+    struct softest softest = {.size = INFINITY};
     struct mesh_quality size;
     double most, length = 0.0;
     text[0] = '\0';

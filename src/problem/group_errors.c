@@ -2,7 +2,7 @@
  * group is a millionth of that of another, an error of 1e-9 of the whole may be a thousandth of what a user
  * reads there. So the errors that an estimate is made of (solve_control.regard) are added up by cell and by
  * group too, values are judged by the error of u where they are taken (solver_error_at), and the worst group
- * is told (SOLVER_NOTE_SHARE) where it is much worse than the whole. A mesh without groups is looked at by
+ * is told (SOLVER_NOTE_GROUP) where it is much worse than the whole. A mesh without groups is looked at by
  * its pieces. */
 #include <float.h>
 #include <math.h>
@@ -23,15 +23,15 @@
 /* With such an error, relative to the u that was found, no digit is certain. */
 #define NO_DIGIT 0.1
 
-void solver_shares_destroy(struct solver_shares *shares) {
+void solver_group_errors_destroy(struct solver_group_errors *shares) {
     base_free(&shares->cell_share);
     base_free(&shares->squares);
     base_free(&shares->errors);
-    *shares = (struct solver_shares){0};
+    *shares = (struct solver_group_errors){0};
 }
 
 /* A cell of several groups belongs to the smallest of them, as the whole mesh has it. */
-static facet_status share_by_groups(const struct facet_mesh *mesh, struct solver_shares *shares) {
+static facet_status share_by_groups(const struct facet_mesh *mesh, struct solver_group_errors *shares) {
     facet_status status = FACET_OK;
     int64_t *counts = NULL, *least = NULL;
     uint64_t names = 14695981039346656037u;
@@ -64,11 +64,11 @@ done:
     return status;
 }
 
-facet_status solver_shares_create(struct facet_solver *s) {
+facet_status solver_group_errors_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct solver_shares *shares = &s->shares;
-    solver_shares_destroy(shares);
+    struct solver_group_errors *shares = &s->group_errors;
+    solver_group_errors_destroy(shares);
     TRY(problem_fill(mesh->n_cells, -1, &shares->cell_share));
     TRY(share_by_groups(mesh, shares));
     shares->by_groups = shares->n_used > 1;
@@ -79,7 +79,7 @@ facet_status solver_shares_create(struct facet_solver *s) {
         shares->n = shares->n_used = n;
     }
     if (shares->n_used < 2) {
-        solver_shares_destroy(shares);
+        solver_group_errors_destroy(shares);
         goto done;
     }
     TRY(CALLOC(shares->squares, mesh->n_cells));
@@ -113,17 +113,18 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
 facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error) {
     facet_status status = FACET_OK;
     struct facet_solver *s = solver;
-    const int n = s->shares.n;
+    const int n = s->group_errors.n;
     if (error == NULL) {
         s->energy = 0.0;
         if (n > 0)
-            memset(s->shares.squares, 0, (size_t)s->problem->mesh->n_cells * sizeof *s->shares.squares);
+            memset(s->group_errors.squares, 0,
+                   (size_t)s->problem->mesh->n_cells * sizeof *s->group_errors.squares);
         return FACET_OK;
     }
     if (s->own.n_electrodes > 0) s->energy += fabs(vector_dot(residual, error));
     if (n == 0) return FACET_OK;
     TRY(vector_download(error, s->F));
-    add_squares(s, 1, s->F, s->shares.squares, NULL);
+    add_squares(s, 1, s->F, s->group_errors.squares, NULL);
 done:
     return status;
 }
@@ -155,19 +156,19 @@ struct share_sums {
 static facet_status sum_up(const struct facet_solver *s, const struct share_sums *sums) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    const int n = s->shares.n;
+    const int n = s->group_errors.n;
     double *sizes = NULL, *counts = NULL;
     TRY(CALLOC(sizes, mesh->n_cells));
     TRY(CALLOC(counts, mesh->n_cells));
     TRY(size_up(s, sizes, counts));
     for (int32_t c = 0; c < mesh->n_cells; c++)
         for (int twice = 0; twice < 2; twice++) {
-            const int share = twice ? n : s->shares.cell_share[c];
+            const int share = twice ? n : s->group_errors.cell_share[c];
             if (share < 0 || counts[c] == 0.0) continue;
-            sums->errors[share] += s->shares.squares[c];
+            sums->errors[share] += s->group_errors.squares[c];
             sums->sizes[share] += sizes[c];
             sums->counts[share] += counts[c];
-            sums->peaks[share] = fmax(sums->peaks[share], s->shares.squares[c] / counts[c]);
+            sums->peaks[share] = fmax(sums->peaks[share], s->group_errors.squares[c] / counts[c]);
         }
     TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 3 * (n + 1), sums->errors));
     TRY(team_reduce(mesh_team(mesh), TEAM_MAX, n + 1, sums->peaks));
@@ -178,7 +179,7 @@ done:
 }
 
 /* What solver_error_at answers: by the worst cell of a share. */
-static void keep_errors(struct solver_shares *shares, const struct share_sums *sums, double error,
+static void keep_errors(struct solver_group_errors *shares, const struct share_sums *sums, double error,
                         double constant) {
     const int n = shares->n;
     const double size = sqrt(sums->sizes[n] / sums->counts[n]);
@@ -192,9 +193,9 @@ static void keep_errors(struct solver_shares *shares, const struct share_sums *s
     shares->judged = error;
 }
 
-facet_status solver_shares_judge(struct facet_solver *s, double error, double constant) {
+facet_status solver_group_errors_judge(struct facet_solver *s, double error, double constant) {
     facet_status status = FACET_OK;
-    struct solver_shares *shares = &s->shares;
+    struct solver_group_errors *shares = &s->group_errors;
     const int n = shares->n, n_all = n + 1;
     double *all = NULL;
     shares->worst = -1;
@@ -224,9 +225,9 @@ done:
     return status;
 }
 
-facet_status solver_shares_raise(struct facet_solver *s, const double *cells) {
+facet_status solver_group_errors_raise(struct facet_solver *s, const double *cells) {
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct solver_shares *shares = &s->shares;
+    struct solver_group_errors *shares = &s->group_errors;
     if (shares->n == 0) return FACET_OK;
     for (int32_t cell = 0; cell < mesh->n_cells; cell++) {
         const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
@@ -255,11 +256,11 @@ static void size_trace(const struct facet_solver *s, int b, int32_t cell, const 
     }
 }
 
-facet_status solver_shares_add(struct facet_solver *s, int n, const double *errors,
-                               const double *const *traces) {
+facet_status solver_group_errors_add(struct facet_solver *s, int n, const double *errors,
+                                     const double *const *traces) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct solver_shares *shares = &s->shares;
+    struct solver_group_errors *shares = &s->group_errors;
     if (shares->n == 0) return FACET_OK;
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
@@ -278,7 +279,7 @@ done:
 }
 
 void solver_error_at(const struct facet_solver *s, int32_t cell, int of_change, double *error, double *size) {
-    const struct solver_shares *shares = &s->shares;
+    const struct solver_group_errors *shares = &s->group_errors;
     const double whole = fmax(s->report.error, DBL_EPSILON);
     *size = s->report.largest;
     *error = whole * *size;
@@ -289,8 +290,8 @@ void solver_error_at(const struct facet_solver *s, int32_t cell, int of_change, 
     if (whole > shares->judged) *error += (whole - shares->judged) * shares->sizes[shares->n];
 }
 
-const char *solver_shares_note(const struct facet_solver *s, char *text, size_t bytes) {
-    const struct solver_shares *shares = &s->shares;
+const char *solver_group_errors_note(const struct facet_solver *s, char *text, size_t bytes) {
+    const struct solver_group_errors *shares = &s->group_errors;
     char others[64] = "";
     if (shares->n == 0 || shares->worst < 0 || !s->report.converged) return NULL;
     if (shares->n_told > 1)

@@ -104,7 +104,7 @@ static facet_status find_correction(const struct facet_solver *s, double *e) {
     if (status == FACET_NOT_CONVERGED) status = FACET_OK;
     TRY(status);
     TRY(vector_download(&x, e));
-    if (s->hdg->weak.n > 0) TRY(hdg_weak_forget(s->hdg, e));
+    if (s->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(s->hdg, e));
 done:
     solve_report_clear(&report);
     vector_destroy(&r);
@@ -141,14 +141,14 @@ static facet_status find_draw(const struct facet_solver *s, int draw, double *e)
     TRY(ALLOC(values, n));
     TRY(find_residual(s, &control, &r));
     TRY(vector_create_like(&s->x, &rough));
-    if (hdg_is_rough(s->hdg)) {
-        TRY(hdg_roughen(s->hdg, draw, &s->x, &rough));
+    if (hdg_rounding_matters(s->hdg)) {
+        TRY(hdg_draw_rounding(s->hdg, draw, &s->x, &rough));
         solve_remove_kernel(&control, SOLVE_RESIDUALS, &rough);
         vector_axpby(1.0, &rough, 1.0, &r);
     }
     TRY(vector_download(&r, values));
     TRY(cholesky_solve(s->cholesky, values, e));
-    if (s->hdg->weak.n > 0) TRY(hdg_weak_forget(s->hdg, e));
+    if (s->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(s->hdg, e));
 done:
     base_free(&values);
     vector_destroy(&r);

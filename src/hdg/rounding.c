@@ -58,12 +58,12 @@ static int32_t sample(int i, int n, int32_t count) {
 #define DIFFERENT 1e-5
 
 /* Of so few cells of every block the matrix is kept until then. */
-static facet_status keep(struct rough_samples *samples, int i, int block, int32_t cell, int n,
+static facet_status keep(struct rounding_samples *samples, int i, int block, int32_t cell, int n,
                          const double *K) {
     facet_status status = FACET_OK;
-    struct rough_sample *s = &samples->of[samples->n];
+    struct rounding_sample *s = &samples->of[samples->n];
     if (i >= ROUGH_KEPT) return FACET_OK;
-    *s = (struct rough_sample){.block = block, .cell = cell, .n = n};
+    *s = (struct rounding_sample){.block = block, .cell = cell, .n = n};
     samples->n++;
     TRY(ALLOC(s->K, (int64_t)n * n));
     memcpy(s->K, K, (size_t)n * (size_t)n * sizeof *K);
@@ -71,7 +71,7 @@ done:
     return status;
 }
 
-static facet_status compare(const struct hdg *h, const struct rough_sample *s) {
+static facet_status compare(const struct hdg *h, const struct rounding_sample *s) {
     facet_status status = FACET_OK;
     const struct trace_matrices *matrices = &h->matrices;
     const int lanes = matrices->lanes, n = s->n;
@@ -99,19 +99,19 @@ done:
     return status;
 }
 
-facet_status hdg_compare_samples(const struct hdg *h, struct rough_samples *samples) {
+facet_status hdg_compare_samples(const struct hdg *h, struct rounding_samples *samples) {
     facet_status status = FACET_OK;
     for (int i = 0; i < samples->n; i++) TRY(compare(h, &samples->of[i]));
 done:
     return status;
 }
 
-void rough_samples_destroy(struct rough_samples *samples) {
+void rounding_samples_destroy(struct rounding_samples *samples) {
     for (int i = 0; i < samples->n; i++) base_free(&samples->of[i].K);
     samples->n = 0;
 }
 
-facet_status hdg_measure_rounding(struct hdg *h, struct rough_samples *samples) {
+facet_status hdg_measure_rounding(struct hdg *h, struct rounding_samples *samples) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct local l = {0};
@@ -169,7 +169,7 @@ done:
 #define PART   0.1
 #define STORED (0.5 * DBL_EPSILON)
 
-double hdg_doubt(const struct hdg *h) {
+double hdg_rounding_error(const struct hdg *h) {
     return fmax(h->rounding, h->inside);
 }
 
@@ -192,7 +192,7 @@ static int hangs(const struct hdg *h) {
     return h->data.contacts != NULL || h->weak.n > 0; /* all ranks say the same */
 }
 
-int hdg_is_rough(const struct hdg *h) {
+int hdg_rounding_matters(const struct hdg *h) {
     return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN || jumps(h) ||
            hangs(h);
 }
@@ -316,7 +316,7 @@ static void spread_errors(const struct hdg *h, int block, int draw, const double
         }
 }
 
-facet_status hdg_roughen(void *hdg, int draw, const struct vector *x, struct vector *r) {
+facet_status hdg_draw_rounding(void *hdg, int draw, const struct vector *x, struct vector *r) {
     facet_status status = FACET_OK;
     const struct hdg *h = hdg;
     double *free = NULL, *full = NULL, *errors = NULL, *joined = NULL;

@@ -1,7 +1,7 @@
 /* Private to the room: products with element matrices in 16 bits, which are enough for a smoother where their
  * rounding is small against the energy of every trace but the constant (docs/pmg.md). */
-#ifndef FACET_TRACE_HALF_H
-#define FACET_TRACE_HALF_H
+#ifndef FACET_TRACE_HALF_PRECISION_H
+#define FACET_TRACE_HALF_PRECISION_H
 
 #include "trace/trace.h"
 

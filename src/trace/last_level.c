@@ -15,7 +15,7 @@
 /* Below this part of the root of both diagonal entries two row modes do not know each other. */
 #define WEAK_ROW 1e-3
 
-static facet_status last_alloc(struct coarse_matrix *l, int64_t n_nodes, int64_t n, int n_modes) {
+static facet_status last_level_alloc(struct coarse_matrix *l, int64_t n_nodes, int64_t n, int n_modes) {
     facet_status status = FACET_OK;
     l->n_nodes = n_nodes;
     l->n_modes = n_modes;
@@ -199,9 +199,9 @@ done:
     return status;
 }
 
-facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
-                               int n_modes, const double *modes, struct mg_transfer *P,
-                               struct coarse_matrix *l) {
+facet_status trace_last_level_traces(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     int n_modes, const double *modes, struct mg_transfer *P,
+                                     struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_space low = {0};
     int nc = space->n_components;
@@ -209,7 +209,7 @@ facet_status trace_last_traces(const struct trace_space *space, const struct tra
     TRY(trace_lower_space(space, 0, &low));
     TRY(trace_inject(space, &low, P));
     TRY(trace_galerkin(space, matrices, P, &l->csr));
-    TRY(last_alloc(l, low.n_free_faces, low.n_free, n_modes));
+    TRY(last_level_alloc(l, low.n_free_faces, low.n_free, n_modes));
     memcpy(l->offsets, low.free_offsets, (size_t)(low.n_free_faces + 1) * sizeof *l->offsets);
     for (int64_t row = 0; row < P->n_rows && modes != NULL; row++)
         for (int64_t k = P->offsets[row]; k < P->offsets[row + 1]; k++)
@@ -272,10 +272,11 @@ done:
     return status;
 }
 
-facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_beside beside, const struct trace_pieces *pieces, int n_modes,
-                                   const double *modes, struct mg_transfer *P, struct mg_link *link,
-                                   struct coarse_matrix *l) {
+facet_status trace_last_level_continuous(const struct trace_space *space,
+                                         const struct trace_matrices *matrices, enum trace_beside beside,
+                                         const struct trace_pieces *pieces, int n_modes, const double *modes,
+                                         struct mg_transfer *P, struct mg_link *link,
+                                         struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_nodes nodes = {0};
     double *points = NULL;
@@ -288,7 +289,7 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     int64_t n_nodes = nodes.n;
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_SUM, 1, &n_nodes));
     if (n_nodes == 0) { /* every vertex lies on an eliminated face */
-        TRY(trace_last_traces(space, matrices, n_modes, modes, P, l));
+        TRY(trace_last_level_traces(space, matrices, n_modes, modes, P, l));
         goto done;
     }
     TRY(nodes.columns != NULL && !trace_has_tensor_cells(mesh)
@@ -296,7 +297,7 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
         : is_apart(space, beside)
             ? galerkin_apart(space, matrices, &nodes.P, nodes.offsets[nodes.n_vertices], &l->csr)
             : trace_galerkin(space, matrices, &nodes.P, &l->csr));
-    TRY(last_alloc(l, nodes.n, nodes.offsets[nodes.n], rigid ? n_modes : nc));
+    TRY(last_level_alloc(l, nodes.n, nodes.offsets[nodes.n], rigid ? n_modes : nc));
     memcpy(l->offsets, nodes.offsets, (size_t)(nodes.n + 1) * sizeof *l->offsets);
     for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
     if (rigid) {
@@ -321,11 +322,11 @@ done:
     return status;
 }
 
-facet_status trace_last_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
-                               const char *name, struct coarse_matrix *l) {
+facet_status trace_last_level_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     const char *name, struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     TRY(trace_assemble(space, matrices, &l->csr));
-    TRY(last_alloc(l, space->n_free_faces, space->n_free, 0));
+    TRY(last_level_alloc(l, space->n_free_faces, space->n_free, 0));
     memcpy(l->offsets, space->free_offsets, (size_t)(space->n_free_faces + 1) * sizeof *l->offsets);
     l->name = name;
 done:

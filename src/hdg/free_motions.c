@@ -1,5 +1,5 @@
-/* Bodies that nothing holds: adrift.h says how they are solved. */
-#include "hdg/adrift.h"
+/* Bodies that nothing holds: free_motions.h says how they are solved. */
+#include "hdg/free_motions.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #define ROUNDING 1e-12 /* likewise: no more than that */
 
 /* A motion at a point. */
-static void move(const struct hdg_adrift *p, int motion, int dim, const double *x, double u[3]) {
+static void move(const struct hdg_free_piece *p, int motion, int dim, const double *x, double u[3]) {
     for (int a = 0; a < 3; a++) u[a] = a == motion ? 1.0 : 0.0;
     if (motion < 3) return;
     int axis = motion - 3, b = (axis + 1) % 3, c = (axis + 2) % 3;
@@ -27,14 +27,14 @@ static void move(const struct hdg_adrift *p, int motion, int dim, const double *
 }
 
 /* The piece of a cell, or NULL. */
-static const struct hdg_adrift *piece_of(const struct hdg *h, int block, int32_t cell) {
-    int32_t i = h->data.cell_adrift[h->data.mesh->blocks[block].first + cell];
-    return i >= 0 ? &h->data.adrift[i] : NULL;
+static const struct hdg_free_piece *piece_of(const struct hdg *h, int block, int32_t cell) {
+    int32_t i = h->data.cell_free_piece[h->data.mesh->blocks[block].first + cell];
+    return i >= 0 ? &h->data.free_pieces[i] : NULL;
 }
 
-static const struct hdg_adrift *piece_of_face(const struct hdg *h, int32_t face) {
-    int32_t i = h->data.cell_adrift[h->data.mesh->face_cells[2 * (int64_t)face]];
-    return i >= 0 ? &h->data.adrift[i] : NULL;
+static const struct hdg_free_piece *piece_of_face(const struct hdg *h, int32_t face) {
+    int32_t i = h->data.cell_free_piece[h->data.mesh->face_cells[2 * (int64_t)face]];
+    return i >= 0 ? &h->data.free_pieces[i] : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------ set-up */
@@ -42,13 +42,13 @@ static const struct hdg_adrift *piece_of_face(const struct hdg *h, int32_t face)
 static facet_status trace_face(struct local *l, int32_t face, void *user) {
     facet_status status = FACET_OK;
     struct hdg *h = user;
-    const struct hdg_adrift *p = piece_of_face(h, face);
+    const struct hdg_free_piece *p = piece_of_face(h, face);
     if (p == NULL || hdg_is_on_axis(&h->data, face)) return FACET_OK;
     const struct hdg_face_table *table = local_place_face(l, face);
     int dim = h->data.mesh->dim, m = table->m;
     double *moments = l->vector;
-    for (int k = 0; k < ADRIFT_MOTIONS; k++) {
-        double *to = h->adrift->traces + k * h->trace.n_free + h->trace.face_free[face];
+    for (int k = 0; k < FREE_MOTIONS; k++) {
+        double *to = h->free_pieces->traces + k * h->trace.n_free + h->trace.face_free[face];
         for (int q = 0; q < table->rule.n; q++) {
             double u[3];
             move(p, k, dim, l->x + q * dim, u);
@@ -62,19 +62,19 @@ done:
     return status;
 }
 
-/* sums (n_cells x count) of the cells of the pieces, added up: totals (n_adrift x count). */
+/* sums (n_cells x count) of the cells of the pieces, added up: totals (n_free_pieces x count). */
 static void add_cells(const struct hdg *h, int count, const double *sums, double *totals) {
-    memset(totals, 0, (size_t)(h->data.n_adrift * count) * sizeof *totals);
+    memset(totals, 0, (size_t)(h->data.n_free_pieces * count) * sizeof *totals);
     for (int64_t c = 0; c < h->data.mesh->n_cells; c++)
-        for (int i = 0; h->data.cell_adrift[c] >= 0 && i < count; i++)
-            totals[h->data.cell_adrift[c] * count + i] += sums[c * count + i];
+        for (int i = 0; h->data.cell_free_piece[c] >= 0 && i < count; i++)
+            totals[h->data.cell_free_piece[c] * count + i] += sums[c * count + i];
 }
 
 static facet_status gram_work(struct local *l, int block, int32_t cell, void *user) {
     const struct hdg *h = l->hdg;
-    const struct hdg_adrift *p = piece_of(h, block, cell);
+    const struct hdg_free_piece *p = piece_of(h, block, cell);
     const struct hdg_table *table = h->functions[block].source.table;
-    enum { N = ADRIFT_MOTIONS };
+    enum { N = FREE_MOTIONS };
     int dim = h->data.mesh->dim;
     double *G = (double *)user + (int64_t)(h->data.mesh->blocks[block].first + cell) * N * N;
     memset(G, 0, N * N * sizeof *G);
@@ -91,23 +91,23 @@ static facet_status gram_work(struct local *l, int block, int32_t cell, void *us
 
 /* Totals of all parts of a mesh. */
 static facet_status join_parts(const struct hdg *h, int count, double *totals) {
-    return team_reduce(mesh_team(h->data.mesh), TEAM_SUM, h->data.n_adrift * count, totals);
+    return team_reduce(mesh_team(h->data.mesh), TEAM_SUM, h->data.n_free_pieces * count, totals);
 }
 
 /* The inverse of the Gram matrix of the motions that each piece has. */
 static facet_status find_gram(struct hdg *h) {
     facet_status status = FACET_OK;
-    enum { N = ADRIFT_MOTIONS };
+    enum { N = FREE_MOTIONS };
     double *cells = NULL, *totals = NULL;
     TRY(ALLOC(cells, (int64_t)h->data.mesh->n_cells * N * N));
-    TRY(ALLOC(totals, h->data.n_adrift * N * N));
-    TRY(CALLOC(h->adrift->inverse, h->data.n_adrift * N * N));
+    TRY(ALLOC(totals, h->data.n_free_pieces * N * N));
+    TRY(CALLOC(h->free_pieces->inverse, h->data.n_free_pieces * N * N));
     TRY(local_for_all_cells(h, gram_work, cells));
     add_cells(h, N * N, cells, totals);
     TRY(join_parts(h, N * N, totals));
-    for (int i = 0; i < h->data.n_adrift; i++) {
-        const struct hdg_adrift *p = &h->data.adrift[i];
-        double *to = h->adrift->inverse + i * N * N, *G = totals + i * N * N;
+    for (int i = 0; i < h->data.n_free_pieces; i++) {
+        const struct hdg_free_piece *p = &h->data.free_pieces[i];
+        double *to = h->free_pieces->inverse + i * N * N, *G = totals + i * N * N;
         for (int k = 0; k < p->n * p->n; k++)
             for (int r = 0; r < N * N; r++)
                 to[k] += p->motions[k / p->n][r / N] * G[r] * p->motions[k % p->n][r % N];
@@ -120,11 +120,11 @@ done:
 }
 
 /* What the motions of a piece, as many as it has, are at an unknown. */
-static void values_at(const struct hdg *h, const struct hdg_adrift *p, int64_t unknown, double *v) {
+static void values_at(const struct hdg *h, const struct hdg_free_piece *p, int64_t unknown, double *v) {
     for (int j = 0; j < p->n; j++) {
         v[j] = 0.0;
-        for (int k = 0; k < ADRIFT_MOTIONS; k++)
-            v[j] += p->motions[j][k] * h->adrift->traces[k * h->trace.n_free + unknown];
+        for (int k = 0; k < FREE_MOTIONS; k++)
+            v[j] += p->motions[j][k] * h->free_pieces->traces[k * h->trace.n_free + unknown];
     }
 }
 
@@ -135,7 +135,7 @@ static int is_double(const struct hdg *h, int32_t face) {
 
 /* An unknown that holds a motion. */
 struct best {
-    double size, v[ADRIFT_MOTIONS];
+    double size, v[FREE_MOTIONS];
     int found;
     int64_t unknown;  /* -1: another part of the mesh has it */
     int64_t face, at; /* where it lies between parts: the number of its face in the whole, its place there */
@@ -179,18 +179,18 @@ done:
 }
 
 /* One unknown for each piece: the one with the largest part of all motions that the chosen ones do not hold
- * yet. chosen: n_adrift x n x n, orthonormal; step: how many there are. Pieces for which one is found keep
- * it. */
+ * yet. chosen: n_free_pieces x n x n, orthonormal; step: how many there are. Pieces for which one is found
+ * keep it. */
 static void look_for_best(const struct hdg *h, const uint8_t *holders, int kind, int step,
                           const double *chosen, struct best *best) {
-    enum { N = ADRIFT_MOTIONS };
+    enum { N = FREE_MOTIONS };
     const int dim = h->data.mesh->dim;
     const struct mesh_part *part = h->data.mesh->part;
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
-        const struct hdg_adrift *p = piece_of_face(h, face);
+        const struct hdg_free_piece *p = piece_of_face(h, face);
         int64_t first = h->trace.free_offsets[b], m = (h->trace.free_offsets[b + 1] - first) / dim;
-        const int64_t i = p != NULL ? p - h->data.adrift : -1;
+        const int64_t i = p != NULL ? p - h->data.free_pieces : -1;
         if (i < 0 || step >= p->n || holders[face] != kind || best[i].found) continue;
         for (int a = 0; a < dim; a++) {
             double v[N], size = 0.0;
@@ -226,20 +226,20 @@ static void hold(struct hdg *h, const struct best *best) {
 /* One unknown to be held for each piece; between parts only where nothing else is left. */
 static facet_status choose_step(struct hdg *h, const uint8_t *holders, int step, double *chosen) {
     facet_status status = FACET_OK;
-    enum { N = ADRIFT_MOTIONS };
+    enum { N = FREE_MOTIONS };
     struct best *best = NULL;
-    TRY(ALLOC(best, h->data.n_adrift));
-    for (int i = 0; i < h->data.n_adrift; i++)
+    TRY(ALLOC(best, h->data.n_free_pieces));
+    for (int i = 0; i < h->data.n_free_pieces; i++)
         best[i] = (struct best){.size = NOTHING, .unknown = -1, .face = -1};
     for (int kind = OF_PART; kind <= OF_SEAM; kind++) {
         look_for_best(h, holders, kind, step, chosen, best);
-        for (int i = 0; i < h->data.n_adrift; i++)
-            if (step < h->data.adrift[i].n && !best[i].found)
+        for (int i = 0; i < h->data.n_free_pieces; i++)
+            if (step < h->data.free_pieces[i].n && !best[i].found)
                 TRY(compare_parts(mesh_team(h->data.mesh), &best[i]));
-        for (int i = 0; i < h->data.n_adrift; i++) best[i].found = best[i].size > NOTHING;
+        for (int i = 0; i < h->data.n_free_pieces; i++) best[i].found = best[i].size > NOTHING;
     }
-    for (int i = 0; i < h->data.n_adrift; i++) {
-        if (step >= h->data.adrift[i].n) continue;
+    for (int i = 0; i < h->data.n_free_pieces; i++) {
+        if (step >= h->data.free_pieces[i].n) continue;
         if (!best[i].found)
             FAIL(FACET_ERROR_INPUT,
                  "every face of the body is joined to another, and nothing is left to hold; "
@@ -252,16 +252,16 @@ done:
     return status;
 }
 
-facet_status adrift_create(struct hdg *h) {
+facet_status free_motions_create(struct hdg *h) {
     facet_status status = FACET_OK;
     double *chosen = NULL;
     uint8_t *holders = NULL;
-    if (h->data.n_adrift == 0) return FACET_OK;
-    TRY(CALLOC(h->adrift, 1));
-    TRY(CALLOC(h->adrift->traces, ADRIFT_MOTIONS * h->trace.n_free));
+    if (h->data.n_free_pieces == 0) return FACET_OK;
+    TRY(CALLOC(h->free_pieces, 1));
+    TRY(CALLOC(h->free_pieces->traces, FREE_MOTIONS * h->trace.n_free));
     TRY(local_for_all_faces(h, 0, trace_face, h));
     TRY(find_gram(h));
-    TRY(CALLOC(chosen, h->data.n_adrift * ADRIFT_MOTIONS * ADRIFT_MOTIONS));
+    TRY(CALLOC(chosen, h->data.n_free_pieces * FREE_MOTIONS * FREE_MOTIONS));
     if (h->trace.fixed == NULL) {
         TRY(CALLOC(h->trace.fixed, h->trace.n_free));
         TRY(CALLOC(h->held, h->trace.n_free));
@@ -269,24 +269,24 @@ facet_status adrift_create(struct hdg *h) {
     }
     TRY(ALLOC(holders, h->data.mesh->n_faces));
     TRY(find_holders(h, holders));
-    for (int step = 0; step < ADRIFT_MOTIONS; step++) TRY(choose_step(h, holders, step, chosen));
+    for (int step = 0; step < FREE_MOTIONS; step++) TRY(choose_step(h, holders, step, chosen));
 done:
     base_free(&holders);
     base_free(&chosen);
     return status;
 }
 
-void adrift_destroy(struct hdg *h) {
-    if (h->adrift == NULL) return;
-    base_free(&h->adrift->traces);
-    base_free(&h->adrift->inverse);
-    base_free(&h->adrift);
+void free_motions_destroy(struct hdg *h) {
+    if (h->free_pieces == NULL) return;
+    base_free(&h->free_pieces->traces);
+    base_free(&h->free_pieces->inverse);
+    base_free(&h->free_pieces);
 }
 
 /* ------------------------------------------------------------------------------------------ loads */
 
 /* The work of loads along the motions, and the sum of their sizes. */
-enum { WORKS = ADRIFT_MOTIONS + 1 };
+enum { WORKS = FREE_MOTIONS + 1 };
 
 struct work_job {
     const double *source;
@@ -294,20 +294,20 @@ struct work_job {
 };
 
 /* Adds the work of a force at a point. */
-static void add_work(const struct hdg_adrift *p, int dim, const double *x, const double *f, double *to) {
-    for (int k = 0; k < ADRIFT_MOTIONS; k++) {
+static void add_work(const struct hdg_free_piece *p, int dim, const double *x, const double *f, double *to) {
+    for (int k = 0; k < FREE_MOTIONS; k++) {
         double u[3];
         move(p, k, dim, x, u);
         for (int a = 0; a < dim; a++) to[k] += f[a] * u[a];
     }
-    to[ADRIFT_MOTIONS] += local_norm(dim, f);
+    to[FREE_MOTIONS] += local_norm(dim, f);
 }
 
 static facet_status work_of_source(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct work_job *job = user;
     const struct hdg *h = l->hdg;
-    const struct hdg_adrift *p = piece_of(h, block, cell);
+    const struct hdg_free_piece *p = piece_of(h, block, cell);
     int dim = h->data.mesh->dim;
     double *to = job->cells + (int64_t)(h->data.mesh->blocks[block].first + cell) * WORKS, total[2];
     memset(to, 0, WORKS * sizeof *to);
@@ -324,23 +324,23 @@ static void add_boundary(const struct hdg *h, double *totals) {
     int dim = h->data.mesh->dim;
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
-        const struct hdg_adrift *p = piece_of_face(h, face);
+        const struct hdg_free_piece *p = piece_of_face(h, face);
         int64_t first = h->trace.free_offsets[b], end = h->trace.free_offsets[b + 1], m = (end - first) / dim;
         if (p == NULL) continue;
-        double *to = totals + (p - h->data.adrift) * WORKS, size = 0.0;
-        for (int k = 0; k < ADRIFT_MOTIONS; k++)
+        double *to = totals + (p - h->data.free_pieces) * WORKS, size = 0.0;
+        for (int k = 0; k < FREE_MOTIONS; k++)
             for (int64_t i = first; i < end; i++)
-                to[k] += h->boundary[i] * h->adrift->traces[k * h->trace.n_free + i];
+                to[k] += h->boundary[i] * h->free_pieces->traces[k * h->trace.n_free + i];
         for (int a = 0; a < dim; a++) size += pow(h->boundary[first + a * m], 2);
-        to[ADRIFT_MOTIONS] += sqrt(size) * h->data.equation->one_on(h, face);
+        to[FREE_MOTIONS] += sqrt(size) * h->data.equation->one_on(h, face);
     }
 }
 
-static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, const double *all) {
+static facet_status refuse(const struct hdg *h, const struct hdg_free_piece *p, const double *all) {
     char force[96], moment[96], center[96];
     int dim = h->data.mesh->dim;
     double works[WORKS], turning[3];
-    for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[ADRIFT_MOTIONS] ? all[i] : 0.0;
+    for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[FREE_MOTIONS] ? all[i] : 0.0;
     if (h->space.revolved) works[0] = works[5] = 0.0; /* across its axis a body of revolution balances */
     for (int a = 0; a < 3; a++) turning[a] = works[3 + a] * p->size;
     if (dim == 2) {
@@ -363,11 +363,11 @@ static facet_status refuse(const struct hdg *h, const struct hdg_adrift *p, cons
         "boundary: %s can still %s, and its loads do not balance: a force of %s and a moment of "
         "%s about %s are left (of %.6g in absolute terms); give displacements that prevent these "
         "motions, or loads that balance",
-        whose, p->text, force, moment, center, works[ADRIFT_MOTIONS]);
+        whose, p->text, force, moment, center, works[FREE_MOTIONS]);
 }
 
 /* One of several pieces without any load: it was meant to touch another. */
-static facet_status refuse_idle(const struct hdg_adrift *p) {
+static facet_status refuse_idle(const struct hdg_free_piece *p) {
     return base_fail(FACET_ERROR_INPUT,
                      "boundary: the mesh falls into unconnected pieces, and the one with the cell at %s can "
                      "still %s, and carries no load; give displacements that prevent this, or let the mesh "
@@ -378,40 +378,41 @@ static facet_status refuse_idle(const struct hdg_adrift *p) {
 /* n numbers by motions of a piece: those of the canonical ones become the combination c of its own with
  * these products, c = G^-1 (motions, .), in terms of the canonical ones. */
 static void combine(const struct hdg *h, int piece, const double *products, double *c) {
-    enum { N = ADRIFT_MOTIONS };
-    const struct hdg_adrift *p = &h->data.adrift[piece];
+    enum { N = FREE_MOTIONS };
+    const struct hdg_free_piece *p = &h->data.free_pieces[piece];
     double own[N];
     for (int j = 0; j < p->n; j++) own[j] = cblas_ddot(N, p->motions[j], 1, products, 1);
     memset(c, 0, N * sizeof *c);
     for (int j = 0; j < p->n; j++)
-        cblas_daxpy(N, cblas_ddot(p->n, h->adrift->inverse + piece * N * N + j * p->n, 1, own, 1),
+        cblas_daxpy(N, cblas_ddot(p->n, h->free_pieces->inverse + piece * N * N + j * p->n, 1, own, 1),
                     p->motions[j], 1, c, 1);
 }
 
-facet_status adrift_balance(const struct hdg *h, const double *source, double *shift, double imbalance[2]) {
+facet_status free_motions_balance(const struct hdg *h, const double *source, double *shift,
+                                  double imbalance[2]) {
     facet_status status = FACET_OK;
     struct work_job job = {.source = source};
     double *totals = NULL;
     imbalance[0] = imbalance[1] = 0.0;
-    if (h->adrift == NULL) return FACET_OK;
+    if (h->free_pieces == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
-    TRY(ALLOC(totals, h->data.n_adrift * WORKS));
+    TRY(ALLOC(totals, h->data.n_free_pieces * WORKS));
     TRY(local_for_all_cells(h, work_of_source, &job));
     add_cells(h, WORKS, job.cells, totals);
     add_boundary(h, totals);
     TRY(join_parts(h, WORKS, totals));
-    for (int i = 0; i < h->data.n_adrift; i++) {
-        const struct hdg_adrift *p = &h->data.adrift[i];
+    for (int i = 0; i < h->data.n_free_pieces; i++) {
+        const struct hdg_free_piece *p = &h->data.free_pieces[i];
         const double *works = totals + i * WORKS;
-        if (!p->alone && works[ADRIFT_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(p));
+        if (!p->alone && works[FREE_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(p));
         for (int j = 0; j < p->n; j++) {
-            const double left = fabs(cblas_ddot(ADRIFT_MOTIONS, p->motions[j], 1, works, 1));
-            if (!(left <= BALANCED * works[ADRIFT_MOTIONS])) TRY(refuse(h, p, works));
-            if (left * imbalance[1] <= imbalance[0] * works[ADRIFT_MOTIONS] && imbalance[1] > 0.0) continue;
+            const double left = fabs(cblas_ddot(FREE_MOTIONS, p->motions[j], 1, works, 1));
+            if (!(left <= BALANCED * works[FREE_MOTIONS])) TRY(refuse(h, p, works));
+            if (left * imbalance[1] <= imbalance[0] * works[FREE_MOTIONS] && imbalance[1] > 0.0) continue;
             imbalance[0] = left; /* relative to all loads of its piece, the largest so far */
-            imbalance[1] = works[ADRIFT_MOTIONS];
+            imbalance[1] = works[FREE_MOTIONS];
         }
-        if (shift != NULL) combine(h, i, works, shift + i * ADRIFT_MOTIONS);
+        if (shift != NULL) combine(h, i, works, shift + i * FREE_MOTIONS);
     }
 done:
     base_free(&job.cells);
@@ -419,18 +420,18 @@ done:
     return status;
 }
 
-void adrift_shift_load(struct local *l, const double *shift, double *load) {
+void free_motions_shift_load(struct local *l, const double *shift, double *load) {
     const struct hdg *h = l->hdg;
-    const struct hdg_adrift *p = piece_of(h, l->block, l->cell);
+    const struct hdg_free_piece *p = piece_of(h, l->block, l->cell);
     const struct hdg_functions *v = &h->functions[l->block];
     const struct hdg_table *table = v->source.table;
     int dim = h->data.mesh->dim, row;
     double *f = l->values;
     if (p == NULL) return;
-    const double *own = shift + (p - h->data.adrift) * ADRIFT_MOTIONS;
+    const double *own = shift + (p - h->data.free_pieces) * FREE_MOTIONS;
     for (int q = 0; q < table->n; q++) {
         for (int a = 0; a < dim; a++) f[q * dim + a] = 0.0;
-        for (int k = 0; k < ADRIFT_MOTIONS; k++) {
+        for (int k = 0; k < FREE_MOTIONS; k++) {
             double u[3];
             move(p, k, dim, l->geometry.x + q * dim, u);
             for (int a = 0; a < dim; a++) f[q * dim + a] += own[k] * u[a] * l->geometry.wJ[q];
@@ -453,7 +454,7 @@ static facet_status fix_work(struct local *l, int block, int32_t cell, void *use
     facet_status status = FACET_OK;
     const struct fix_job *job = user;
     const struct hdg *h = l->hdg;
-    const struct hdg_adrift *p = piece_of(h, block, cell);
+    const struct hdg_free_piece *p = piece_of(h, block, cell);
     const struct hdg_functions *v = &h->functions[block];
     const struct hdg_table *table = v->source.table;
     int dim = h->data.mesh->dim, n = table->n, row;
@@ -477,25 +478,25 @@ done:
     return status;
 }
 
-facet_status adrift_fix(const struct hdg *h, struct hdg_solution *s) {
+facet_status free_motions_fix(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     struct fix_job job = {.solution = s};
     double *totals = NULL, *motions = NULL;
     TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
-    TRY(ALLOC(totals, h->data.n_adrift * WORKS));
-    TRY(ALLOC(motions, h->data.n_adrift * ADRIFT_MOTIONS));
+    TRY(ALLOC(totals, h->data.n_free_pieces * WORKS));
+    TRY(ALLOC(motions, h->data.n_free_pieces * FREE_MOTIONS));
     TRY(local_for_all_cells(h, fix_work, &job));
     add_cells(h, WORKS, job.cells, totals);
     TRY(join_parts(h, WORKS, totals));
-    for (int i = 0; i < h->data.n_adrift; i++)
-        combine(h, i, totals + i * WORKS, motions + i * ADRIFT_MOTIONS);
+    for (int i = 0; i < h->data.n_free_pieces; i++)
+        combine(h, i, totals + i * WORKS, motions + i * FREE_MOTIONS);
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
-        const struct hdg_adrift *p = piece_of_face(h, face);
+        const struct hdg_free_piece *p = piece_of_face(h, face);
         int64_t first = h->trace.free_offsets[b], n = h->trace.free_offsets[b + 1] - first;
-        for (int k = 0; p != NULL && k < ADRIFT_MOTIONS; k++)
-            cblas_daxpy((int)n, motions[(p - h->data.adrift) * ADRIFT_MOTIONS + k],
-                        h->adrift->traces + k * h->trace.n_free + first, 1,
+        for (int k = 0; p != NULL && k < FREE_MOTIONS; k++)
+            cblas_daxpy((int)n, motions[(p - h->data.free_pieces) * FREE_MOTIONS + k],
+                        h->free_pieces->traces + k * h->trace.n_free + first, 1,
                         s->trace + h->trace.face_first[face], 1);
     }
 done:

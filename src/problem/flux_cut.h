@@ -1,7 +1,8 @@
-/* Private to doubt.c and cut.c: how well a flux through faces is known, and fluxes by the cells behind them.
+/* Private to flux_bars.c and flux_cut.c: how well a flux through faces is known, and fluxes by the cells
+ * behind them.
  */
-#ifndef FACET_PROBLEM_CUT_H
-#define FACET_PROBLEM_CUT_H
+#ifndef FACET_PROBLEM_FLUX_CUT_H
+#define FACET_PROBLEM_FLUX_CUT_H
 
 #include "problem/problem.h"
 
@@ -31,14 +32,15 @@ struct flux_known {
     const struct facet_solver *better; /* solver_find_better */
     int component;
     double flux, weight; /* weight: of the faces that the flux was summed over */
-    double doubt;
+    double bar;
     double apart; /* the most by which two ways to find it differ, in their doubts: above 1 the estimate of
                      the error of u is too small */
 };
-/* cut.c: other ways to a component (of n) of what goes through parts, by the balances of cells behind them;
- * the best way is kept. error: of u. Nothing happens where the discretization balances nothing. Collective.
+/* flux_cut.c: other ways to a component (of n) of what goes through parts, by the balances of cells behind
+ * them; the best way is kept. error: of u. Nothing happens where the discretization balances nothing.
+ * Collective.
  */
-facet_status flux_by_cut(const struct facet_solver *s, const struct sample_where *where, int n, double error,
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double error,
                          struct flux_known *best);
 
 #endif

@@ -106,7 +106,7 @@ done:
     return (int)status;
 }
 
-int problem_carried_is_here(const struct facet_field *field, const struct facet_mesh *mesh) {
+int problem_field_data_is_here(const struct facet_field *field, const struct facet_mesh *mesh) {
     const struct facet_mesh *from = field->of.from->problem->mesh;
     if (mesh->part == NULL && from->part == NULL) return 1;
     return mesh->part != NULL && from->part != NULL && mesh->n_cells == from->n_cells &&
@@ -115,11 +115,11 @@ int problem_carried_is_here(const struct facet_field *field, const struct facet_
                   (size_t)mesh->n_cells * sizeof *mesh->part->cell_numbers) == 0;
 }
 
-int problem_carried_is_revolved(const struct facet_field *field) {
+int problem_field_data_is_revolved(const struct facet_field *field) {
     return field->of.from->resolved.data.plane == HDG_AXISYMMETRIC;
 }
 
-facet_status problem_check_carried(const struct facet_field *field, int dim, int components) {
+facet_status problem_check_field_data(const struct facet_field *field, int dim, int components) {
     if (field == NULL)
         return base_fail(FACET_ERROR_INPUT,
                          "facet_field_function: its user pointer is a facet_field, not NULL");
@@ -150,7 +150,7 @@ done:
     return status;
 }
 
-facet_status problem_copy_carried(const struct problem *from, struct problem *copy) {
+facet_status problem_copy_field_data(const struct problem *from, struct problem *copy) {
     facet_status status = FACET_OK;
     if (from->carried == NULL || from->temperature == NULL) goto done;
     TRY(create(from->carried->of.from, from->carried->name, &copy->carried));

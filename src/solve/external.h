@@ -1,11 +1,11 @@
 /* What a room above solves for a team of processes (base/team.h): the last level of a multigrid, or the whole
  * system. src/dist has it from PETSc; contexts of a team carry it. */
-#ifndef FACET_SOLVE_ELSEWHERE_H
-#define FACET_SOLVE_ELSEWHERE_H
+#ifndef FACET_SOLVE_EXTERNAL_H
+#define FACET_SOLVE_EXTERNAL_H
 
 #include "solve/coarse.h"
 
-struct solve_elsewhere {
+struct solve_external {
     /* Options of the user, as a text. */
     facet_status (*options)(const char *text);
     /* The options that nobody has asked for so far, separated by commas; 0: there are none. */

@@ -31,7 +31,7 @@ static facet_status fail_unknown(const struct facet_mesh *mesh, const char *name
 }
 
 /* Adds numbers of faces or cells to those at hand. */
-static facet_status add_ids(struct sample_where *w, int32_t n, const int32_t *ids) {
+static facet_status add_ids(struct sample_domain *w, int32_t n, const int32_t *ids) {
     facet_status status = FACET_OK;
     TRY(base_realloc(&w->merged.ids, (size_t)w->merged.count + (size_t)n + 1, sizeof *w->merged.ids));
     if (n > 0) memcpy(w->merged.ids + w->merged.count, ids, (size_t)n * sizeof *ids);
@@ -41,13 +41,13 @@ done:
 }
 
 /* A side of a box is known by itself; it is taken once. */
-static void add_side(struct sample_where *w, const struct mesh_group *side) {
+static void add_side(struct sample_domain *w, const struct mesh_group *side) {
     for (int i = 0; i < w->n; i++)
         if (w->groups[i] == side) return;
     w->groups[w->n++] = side;
 }
 
-static facet_status add_rest(const struct facet_solver *s, struct sample_where *w) {
+static facet_status add_rest(const struct facet_solver *s, struct sample_domain *w) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     if (mesh->part != NULL) TRY(add_ids(w, 0, NULL)); /* which may lie elsewhere */
@@ -62,7 +62,7 @@ done:
 
 /* Parts before groups of cells where only those will do. */
 static facet_status add_name(const struct facet_solver *s, const char *name, int faces_only,
-                             struct sample_where *w) {
+                             struct sample_domain *w) {
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct mesh_group *cells = mesh_find_group(mesh, name, mesh->dim);
     const struct mesh_group *part = mesh_find_group(mesh, name, mesh->dim - 1);
@@ -109,11 +109,11 @@ done:
     return status;
 }
 
-facet_status sample_where_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
-                               struct sample_where *w) {
+facet_status sample_domain_find(const struct facet_solver *s, int n, const char *const *names, int faces_only,
+                                struct sample_domain *w) {
     facet_status status = FACET_OK;
     int32_t kept = 0;
-    *w = (struct sample_where){.names = names};
+    *w = (struct sample_domain){.names = names};
     for (int i = 0; i < n; i++) TRY(add_name(s, names[i], faces_only, w));
     if (w->merged.ids == NULL) goto done;
     base_sort(w->merged.count, w->merged.ids);
@@ -125,11 +125,11 @@ facet_status sample_where_find(const struct facet_solver *s, int n, const char *
     if (w->dim == s->problem->mesh->dim - 1) TRY(keep_own_faces(s->problem->mesh, &w->merged));
     w->groups[w->n++] = &w->merged;
 done:
-    if (status != FACET_OK) sample_where_destroy(w);
+    if (status != FACET_OK) sample_domain_destroy(w);
     return status;
 }
 
-void sample_where_destroy(struct sample_where *w) {
+void sample_domain_destroy(struct sample_domain *w) {
     base_free(&w->merged.ids);
-    *w = (struct sample_where){0};
+    *w = (struct sample_domain){0};
 }

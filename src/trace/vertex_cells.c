@@ -1,12 +1,12 @@
-/* Cells round the vertices of seams. See stars.h. */
-#include "trace/stars.h"
+/* Cells round the vertices of seams. See vertex_cells.h. */
+#include "trace/vertex_cells.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 
-void trace_stars_destroy(struct trace_stars *s) {
+void trace_vertex_cells_destroy(struct trace_vertex_cells *s) {
     base_free(&s->starts);
     base_free(&s->corners);
 }
@@ -27,12 +27,12 @@ done:
 
 /* The corners at the vertices that each neighbour has too, to all of them. */
 static facet_status send_corners(const struct mesh_part *part, const int64_t *starts,
-                                 const struct star_corner *corners, struct star_corner **received,
+                                 const struct vertex_cell *corners, struct vertex_cell **received,
                                  int64_t *offsets) {
     facet_status status = FACET_OK;
     const int64_t size = (int64_t)sizeof *corners;
     int64_t *bytes = NULL, at = 0;
-    struct star_corner *out = NULL;
+    struct vertex_cell *out = NULL;
     char *in = NULL;
     TRY(CALLOC(bytes, part->team->size + 1));
     for (int k = 0; k < part->n_vertex_neighbours; k++) {
@@ -52,7 +52,7 @@ static facet_status send_corners(const struct mesh_part *part, const int64_t *st
             }
     }
     TRY(team_all_to_all(part->team, out, bytes, &in, offsets));
-    *received = (struct star_corner *)in;
+    *received = (struct vertex_cell *)in;
 done:
     base_free(&bytes);
     base_free(&out);
@@ -60,7 +60,7 @@ done:
 }
 
 /* Vertices of the list that we have with a neighbour become ours. */
-static void name_vertices(const struct mesh_part *part, const int64_t *offsets, struct star_corner *in) {
+static void name_vertices(const struct mesh_part *part, const int64_t *offsets, struct vertex_cell *in) {
     for (int k = 0; k < part->n_vertex_neighbours; k++) {
         const struct part_neighbour *from = &part->vertex_neighbours[k];
         const int64_t size = (int64_t)sizeof *in;
@@ -70,17 +70,17 @@ static void name_vertices(const struct mesh_part *part, const int64_t *offsets, 
 }
 
 static int compare(const void *one, const void *two) {
-    const struct star_corner *a = one, *b = two;
+    const struct vertex_cell *a = one, *b = two;
     return (a->cell > b->cell) - (a->cell < b->cell);
 }
 
-facet_status trace_stars_create(const struct facet_mesh *mesh, const int64_t *starts,
-                                const struct star_corner *corners, struct trace_stars *s) {
+facet_status trace_vertex_cells_create(const struct facet_mesh *mesh, const int64_t *starts,
+                                       const struct vertex_cell *corners, struct trace_vertex_cells *s) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = mesh->part;
-    struct star_corner *in = NULL;
+    struct vertex_cell *in = NULL;
     int64_t *offsets = NULL, *next = NULL, n_in = 0;
-    *s = (struct trace_stars){0};
+    *s = (struct trace_vertex_cells){0};
     TRY(ALLOC(offsets, part->team->size + 1));
     TRY(send_corners(part, starts, corners, &in, offsets));
     n_in = offsets[part->team->size] / (int64_t)sizeof *in;
@@ -107,6 +107,6 @@ done:
     base_free(&in);
     base_free(&offsets);
     base_free(&next);
-    if (status != FACET_OK) trace_stars_destroy(s);
+    if (status != FACET_OK) trace_vertex_cells_destroy(s);
     return status;
 }
