@@ -60,7 +60,7 @@ static facet_status subject_create(const struct device *device, int degree, int 
         TRY(vector_create_in(device, single ? F32 : F64, s->n, vectors[i]));
         vector_fill(vectors[i], i == 0 ? 1.0 : 0.0);
     }
-    int64_t most = device_brick_scratch(device, &s->brick.cells);
+    int64_t most = brick_scratch(&s->brick.cells, base_threads());
     for (int variant = PATCH_BOUNDARY; variant <= PATCH_GLOBAL; variant++) {
         s->patches.plan.variant = (enum patch_variant)variant;
         int64_t size = device_patch_scratch(device, &s->patches.plan);

@@ -155,6 +155,21 @@ static inline int brick_is_fixed(const struct brick_cells *c, int64_t node) {
         if ((c->fixed[d][0] && at[d] == 0) || (c->fixed[d][1] && at[d] == c->n_nodes[d] - 1)) return 1;
     return 0;
 }
+/* Numbers of scratch of brick_apply and point_sweep: of every thread the nodes of eight cells, what is carried
+ * to the right of every row, and a plane of nodes. */
+static inline int64_t brick_whole_lanes(int64_t n) {
+    return (n + 7) / 8 * 8;
+}
+static inline int64_t brick_thread_scratch(const struct brick_cells *c) {
+    const struct brick_element *e = c->element;
+    const int64_t n = (int64_t)(e[1].k + 1) * (e[2].k + 1), rows = e[2].k == 0 ? 1 : c->n_nodes[1];
+    return 8 * (e[0].k + 1) * n + brick_whole_lanes(n) + brick_whole_lanes(c->n_nodes[0] * rows);
+}
+static inline int64_t brick_scratch(const struct brick_cells *c, int threads) {
+    const int64_t apply = brick_thread_scratch(c),
+                  point = 3 * brick_whole_lanes(c->n_nodes[0]) + 2 * brick_whole_lanes(c->cells[0]);
+    return threads * (apply > point ? apply : point);
+}
 /* The direction whose cells are the layers: the last one with more than one cell, or 0. */
 static inline int brick_layers(const struct brick_cells *c) {
     return c->cells[2] > 1 ? 2 : c->cells[1] > 1 ? 1 : 0;
@@ -228,6 +243,17 @@ struct brick_transfer_axis {
 struct brick_transfer {
     struct brick_transfer_axis axis[3];
 };
+/* Numbers of scratch, at most: of every thread a plane of coarse nodes, and the rows around one of fine ones.
+ */
+static inline int64_t brick_transfer_scratch(const struct brick_transfer *t, int threads) {
+    const struct brick_transfer_axis *ax = t->axis;
+    int64_t r = 1, k = 1, rows = ax[1].n_coarse > ax[2].n_coarse ? ax[1].n_coarse : ax[2].n_coarse;
+    for (int d = 1; d < 3; d++) {
+        if (ax[d].refined && ax[d].r + 1 > r) r = ax[d].r + 1;
+        if (ax[d].refined && ax[d].k + 1 > k) k = ax[d].k + 1;
+    }
+    return threads * brick_whole_lanes(ax[0].n_coarse + 8) * (r + r * k + k * k + rows);
+}
 
 /* ------------------------------------------------------------------------------ direct solution */
 

@@ -1,6 +1,7 @@
 /* Declares the functions of one kind of code, OF(name), which the includer defines: name in double, and
  * name_single in float where a kernel has both precisions. */
 #define KERNEL(result, precisions, name, parameters, arguments) KERNEL_##result OF(name) parameters;
+#define SCRATCH(name, parameters, arguments)                    int64_t OF(name) parameters;
 #define REAL                                                    double
 #include "kernels/kernels.def"
 #undef KERNEL

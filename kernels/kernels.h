@@ -250,6 +250,7 @@ struct kernels {
     struct cell_tuning cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result(*name[KERNEL_##precisions]) parameters;
+#define SCRATCH(name, parameters, arguments) int64_t(*name) parameters;
 #include "kernels/kernels.def"
 #undef KERNEL
 };

@@ -388,9 +388,6 @@ void apply(const struct brick_cells *c, double a, const R *x, double b, const R 
 } // namespace
 } // namespace facet
 
-int64_t brick_scratch_cuda(const struct brick_cells *) {
-    return 0;
-}
 
 #define ENTRIES(REAL, NAME)                                                                                  \
     void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, double b, const REAL *f,    \

@@ -160,9 +160,6 @@ void run_fold(const struct brick_modes *modes, bool back, const double *from, do
 } // namespace
 } // namespace facet
 
-int64_t modes_scratch_cuda(const struct brick_modes *modes) {
-    return 2 * brick_modes_count(modes);
-}
 
 void modes_solve_cuda(const struct brick_modes *modes, const double *b, double *u, double *scratch) {
     double *w = scratch, *t = scratch + brick_modes_count(modes);

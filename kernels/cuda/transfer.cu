@@ -208,9 +208,6 @@ template <typename R> void transfer(const struct brick_transfer *t, const R *fro
 } // namespace
 } // namespace facet
 
-int64_t transfer_scratch_cuda(const struct brick_transfer *) {
-    return 0;
-}
 
 #define ENTRIES(REAL, NAME)                                                                                  \
     void NAME(brick_prolong)(const struct brick_transfer *t, const REAL *coarse, REAL *fine, REAL *) {       \

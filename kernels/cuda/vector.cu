@@ -220,17 +220,13 @@ struct kernels make_table() {
     ONE(affine_balance);
     ONE(condense_affine);
     ONE(affine_solve);
-    ONE(condense_scratch);
     ONE(condense_sum);
     ONE(sum_solve);
-    ONE(condense_sum_scratch);
     ONE(condense_elastic);
     ONE(elastic_solve);
-    ONE(elastic_scratch);
     ONE(elastic_balance);
     ONE(condense_elastic_general);
     ONE(elastic_general_solve);
-    ONE(elastic_general_scratch);
     ONE(elastic_weights);
     ONE(elastic_general_balance);
     ONE(physical_functions);
@@ -240,25 +236,18 @@ struct kernels make_table() {
     ONE(error_squares);
     ONE(condense_general);
     ONE(general_solve);
-    ONE(condense_general_scratch);
     ONE(gradient_solve);
-    ONE(gradient_solve_scratch);
     ONE(star_weights);
     ONE(lane_values);
     ONE(general_weights);
     ONE(general_balance);
     ONE(modes_solve);
-    ONE(modes_scratch);
-    ONE(brick_scratch);
-    ONE(transfer_scratch);
-    ONE(patch_scratch);
     ONE(box_load);
     ONE(box_recover);
     ONE(box_diagonal);
     ONE(box_balance);
     ONE(box_cells);
     ONE(tile_contract);
-    ONE(tile_scratch);
     ONE(tile_expression);
     ONE(tile_extremes);
     ONE(tile_contract_extremes);
@@ -274,6 +263,10 @@ struct kernels make_table() {
     BOTH(box_from_lattice);
     ONE(brick_scale);
     ONE(expression);
+#define KERNEL(result, precisions, name, parameters, arguments)
+#define SCRATCH(name, parameters, arguments) table.name = name##_cuda;
+#include "kernels/kernels.def"
+#undef KERNEL
     return table;
 }
 

@@ -16,15 +16,6 @@ static int64_t cell_size(const struct brick_cells *c) {
     return (int64_t)(c->element[0].k + 1) * (c->element[1].k + 1) * (c->element[2].k + 1);
 }
 
-int64_t brick_scratch_ref(const struct brick_cells *c) {
-    return 4 * cell_size(c);
-}
-
-int64_t transfer_scratch_ref(const struct brick_transfer *t) {
-    (void)t;
-    return 0;
-}
-
 int64_t patch_scratch_ref(const struct brick_patches *p) {
     int64_t m = 1;
     for (int l = 0; l < p->n_lines; l++)

@@ -3,10 +3,6 @@
 
 #include "kernels/ref/ref.h"
 
-int64_t modes_scratch_ref(const struct brick_modes *m) {
-    return 2 * brick_modes_count(m);
-}
-
 /* Entry i of block `which` of a direction from the values at the free nodes, or what it gives to them (back):
  * returns how many nodes there are, 0 in the padding; all have the factor 1 but the second the sign. */
 static int nodes_of(const struct brick_modes *m, int d, int which, int i, int nodes[2], double *sign) {

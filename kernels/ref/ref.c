@@ -7,6 +7,7 @@ const struct kernels *kernels_ref(void) {
     static const struct kernels table = {
         .cells = {.half_rows = 1},
 #define KERNEL(result, precisions, name, parameters, arguments) .name = ENTRY_##precisions(name),
+#define SCRATCH(name, parameters, arguments)                    .name = OF(name),
 #include "kernels/kernels.def"
 #undef KERNEL
     };

@@ -6,10 +6,6 @@
 
 #include "kernels/ref/ref.h"
 
-int64_t tile_scratch_ref(const struct tile_plan *t, int n_in, int n_out) {
-    return 3 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
-}
-
 void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
                        const struct tile_scale *scale, int add, const double *in, double *out,
                        double *scratch) {

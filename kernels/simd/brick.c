@@ -23,10 +23,6 @@ static int largest(const struct brick_patches *p) {
     return m;
 }
 
-static int64_t whole_lanes(int64_t n) {
-    return (n + L - 1) / L * L;
-}
-
 /* Sizes that have code of their own; the others take the general one. FACET_FEW_SIZES: a few of them, where
  * compiling is dear (tests/sanitized.cmake). */
 #ifdef FACET_FEW_SIZES
@@ -48,6 +44,6 @@ static int64_t whole_lanes(int64_t n) {
 int64_t OF(patch_scratch)(const struct brick_patches *p) {
     const int64_t batches = base_threads() * OF(batch_lanes)(largest(p), p->cells->element[0].k + 1) * L;
     if (p->variant == PATCH_BOUNDARY || p->variant == PATCH_FUSED) return batches;
-    const int64_t apply = OF(brick_scratch)(p->cells);
-    return whole_lanes(brick_n_nodes(p->cells)) + (batches > apply ? batches : apply);
+    const int64_t apply = brick_scratch(p->cells, base_threads());
+    return brick_whole_lanes(brick_n_nodes(p->cells)) + (batches > apply ? batches : apply);
 }

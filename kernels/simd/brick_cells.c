@@ -38,28 +38,13 @@ static struct brick_view brick_view(const struct brick_cells *c) {
     return v;
 }
 
-static int64_t whole_lanes(int64_t n) {
-    return (n + L - 1) / L * L;
-}
-
-/* Numbers of scratch of one thread: the nodes of eight cells, what is carried to the right of every row, and
- * one plane of nodes. */
-static int64_t volume_numbers(const struct brick_view *v) {
-    return v->n[0] * v->n[1] * v->n[2] * L;
-}
-static int64_t thread_numbers(const struct brick_view *v) {
-    return volume_numbers(v) + whole_lanes(v->n[1] * v->n[2]) + whole_lanes(v->nodes[0] * v->nodes[1]);
-}
-
 /* Of point_sweep: three rows of nodes, and two numbers for each of a row of cells. */
 static int64_t point_numbers(const struct brick_view *v) {
-    return 3 * whole_lanes(v->nodes[0]) + 2 * whole_lanes(v->cells[0]);
+    return 3 * brick_whole_lanes(v->nodes[0]) + 2 * brick_whole_lanes(v->cells[0]);
 }
 
-int64_t OF(brick_scratch)(const struct brick_cells *c) {
-    const struct brick_view v = brick_view(c);
-    const int64_t apply = thread_numbers(&v), point = point_numbers(&v);
-    return base_threads() * (apply > point ? apply : point);
+static int64_t volume_numbers(const struct brick_view *v) {
+    return v->n[0] * v->n[1] * v->n[2] * L;
 }
 
 /* The scale along a row of nodes: in every cell linear between two numbers of its ends, and a bubble. */

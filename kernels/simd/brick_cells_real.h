@@ -264,7 +264,7 @@ static void NAME(cells_begin)(const struct brick_view *v, REAL *scratch, struct 
 void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, double b, const REAL *f, REAL *y,
                        REAL *scratch) {
     const struct brick_view v = brick_view(c);
-    const int64_t own = thread_numbers(&v), plane = v.nodes[0] * v.nodes[1];
+    const int64_t own = brick_thread_scratch(c), plane = v.nodes[0] * v.nodes[1];
     const int layers = v.cells[2], all = base_threads(), threads = all < layers ? all : layers;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
@@ -273,14 +273,14 @@ void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, dou
         NAME(cells_begin)(&v, scratch + self * own, &t);
         const int begin = (int)((int64_t)layers * self / crew),
                   end = (int)((int64_t)layers * (self + 1) / crew);
-        REAL *top = scratch + self * own + own - whole_lanes(plane);
+        REAL *top = scratch + self * own + own - brick_whole_lanes(plane);
         for (int layer = begin; layer < end; layer++) {
             const int leaves = layer + 1 == end && (end < layers || v.periodic[2]);
             NAME(apply_layer)(&t, layer, layer == begin, a, x, b, f, y, leaves ? top : NULL);
         }
 #pragma omp barrier
         if (self > 0 || v.periodic[2]) {
-            const REAL *from = scratch + ((self + crew - 1) % crew + 1) * own - whole_lanes(plane);
+            const REAL *from = scratch + ((self + crew - 1) % crew + 1) * own - brick_whole_lanes(plane);
             REAL *to = y + (int64_t)begin * (v.n[2] - 1) * plane;
             for (int64_t i = 0; i < plane; i++) to[i] += from[i];
         }

@@ -145,10 +145,10 @@ static REAL NAME(own_part)(const struct NAME(row) * t, int64_t node, const REAL 
 }
 
 static void NAME(row_begin)(const struct brick_view *v, REAL *scratch, struct NAME(row) * t) {
-    const int64_t n = whole_lanes(v->nodes[0]);
+    const int64_t n = brick_whole_lanes(v->nodes[0]);
     *t = (struct NAME(row)){.v = v, .u = scratch, .v_ = scratch + n, .rest = scratch + 2 * n};
     t->alpha = scratch + 3 * n;
-    t->beta = t->alpha + whole_lanes(v->cells[0]);
+    t->beta = t->alpha + brick_whole_lanes(v->cells[0]);
     t->last = v->nodes[0] - 1;
 }
 

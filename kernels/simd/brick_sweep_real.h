@@ -123,7 +123,7 @@ static void NAME(work_colour)(const struct brick_patches *p, const int step[3], 
 static void NAME(sweep_colours)(const struct brick_patches *p, int backward, const REAL *b, REAL *x,
                                 REAL *scratch) {
     const int *colours = (const int[3]){p->axis[0].n_colours, p->axis[1].n_colours, p->axis[2].n_colours};
-    REAL *r = scratch, *room = r + whole_lanes(brick_n_nodes(p->cells));
+    REAL *r = scratch, *room = r + brick_whole_lanes(brick_n_nodes(p->cells));
     int step[3];
     if (p->variant == PATCH_ADDITIVE) NAME(brick_apply)(p->cells, -1, x, 1, b, r, room);
     for (step[2] = 0; step[2] < colours[2]; step[2]++)

@@ -54,11 +54,6 @@ static int64_t transfer_numbers(const struct transfer_view *v) {
     return rows_numbers(v) + line_numbers(v) * v->axis[1].n_coarse;
 }
 
-int64_t OF(transfer_scratch)(const struct brick_transfer *t) {
-    const struct transfer_view v = transfer_view(t);
-    return base_threads() * transfer_numbers(&v);
-}
-
 #define TABLES   PICK(tables, single)
 #define TEMPLATE "kernels/simd/brick_transfer_real.h"
 #include "kernels/twice.h"

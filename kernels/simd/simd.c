@@ -22,23 +22,27 @@ const struct kernels *OF(kernels)(void) {
         BOTH(cell_apply), BOTH(cell_apply_full),
         ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), BOTH(row_solve),
         BOTH(part_prolong), BOTH(part_restrict), ONE(cell_lower), ONE(cell_summary),
-        ONE(condense_affine), ONE(affine_solve), ONE(condense_scratch), ONE(condense_sum), ONE(sum_solve),
-        ONE(condense_sum_scratch), ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve), ONE(elastic_scratch),
-        ONE(condense_elastic_general), ONE(elastic_general_solve), ONE(elastic_general_scratch),
+        ONE(condense_affine), ONE(affine_solve), ONE(condense_sum), ONE(sum_solve),
+        ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve),
+        ONE(condense_elastic_general), ONE(elastic_general_solve),
         ONE(lane_values), ONE(general_weights),
-        ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general), ONE(condense_general_scratch),
-        ONE(general_solve), ONE(gradient_solve), ONE(gradient_solve_scratch), ONE(error_squares), ONE(star_weights),
+        ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general),
+        ONE(general_solve), ONE(gradient_solve), ONE(error_squares), ONE(star_weights),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal), ONE(box_load), ONE(box_recover), ONE(box_balance), ONE(box_cells),
-        BOTH(brick_apply), ONE(brick_scratch), BOTH(brick_diagonal), BOTH(point_sweep),
+        BOTH(brick_apply), BOTH(brick_diagonal), BOTH(point_sweep),
         ONE(brick_scale),
-        BOTH(brick_prolong), BOTH(brick_restrict), ONE(transfer_scratch), BOTH(patch_sweep), ONE(patch_scratch),
-        ONE(expression), ONE(tile_contract), ONE(tile_scratch), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
+        BOTH(brick_prolong), BOTH(brick_restrict), BOTH(patch_sweep),
+        ONE(expression), ONE(tile_contract), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
         ONE(tile_contract_extremes), ONE(tile_extremes), ONE(tile_flux), ONE(tile_divide), ONE(tile_difference),
         ONE(tile_faces),
         ONE(tensor_contract), ONE(tensor_rows), ONE(tensor_fold), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),
         ONE(line_solve),
-        /* clang-format on */
+    /* clang-format on */
+#define KERNEL(result, precisions, name, parameters, arguments)
+#define SCRATCH(name, parameters, arguments) .name = OF(name),
+#include "kernels/kernels.def"
+#undef KERNEL
     };
     return &table;
 }

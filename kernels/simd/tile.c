@@ -13,10 +13,6 @@ static int64_t cell_room(int dim, int n_in, int n_out) {
     return (most + KERNEL_SLACK + L - 1) / L * L;
 }
 
-int64_t OF(tile_scratch)(const struct tile_plan *t, int n_in, int n_out) {
-    return 2 * cell_room(t->dim, n_in, n_out);
-}
-
 /* The table of direction 0 by columns, for the kind of line that it was made for. */
 struct turned {
     int64_t kind;

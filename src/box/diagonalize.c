@@ -395,8 +395,7 @@ static facet_status put_modes(struct box_diagonal *s) {
             theta[i] = i % size < x->sizes[i / size] ? x->theta[i / size * x->sizes[0] + i % size] : 1.0;
         TRY(device_copy(s->device, &to->theta[d], theta, (size_t)(blocks * size), sizeof *theta));
     }
-    TRY(device_alloc(s->device, &s->scratch, (size_t)device_modes_scratch(s->device, to),
-                     sizeof *s->scratch));
+    TRY(device_alloc(s->device, &s->scratch, (size_t)(2 * brick_modes_count(to)), sizeof *s->scratch));
 done:
     base_free(&theta);
     return status;

@@ -145,7 +145,7 @@ done:
 
 facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_out) {
     const struct tile_plan largest = tiles_next(t, t->all.first, most);
-    const int64_t size = device_tile_scratch(t->device, &largest, n_in, n_out);
+    const int64_t size = tile_scratch(&largest, n_in, n_out);
     if (size <= t->room_size) return FACET_OK;
     device_free(t->device, &t->room);
     t->room_size = 0;

@@ -113,7 +113,7 @@ void boxsem_gather_destroy(struct boxsem_gather **gather) {
 }
 
 int64_t boxsem_gather_scratch(const struct boxsem_gather *g) {
-    return g->same ? 0 : device_transfer_scratch(g->device, &g->transfer.plan);
+    return g->same ? 0 : brick_transfer_scratch(&g->transfer.plan, base_threads());
 }
 
 void boxsem_gather_prolong(struct boxsem_gather *g, const struct vector *coarse, struct vector *fine,

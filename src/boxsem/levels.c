@@ -470,11 +470,11 @@ static int64_t scratch_needed(const struct boxsem_levels *all) {
     int64_t most = 0;
     for (int i = 0; i < all->n_levels; i++) {
         const struct boxsem_level *l = &all->levels[i];
-        int64_t sizes[3] = {device_brick_scratch(all->device, &l->brick.cells), 0, 0};
+        int64_t sizes[3] = {brick_scratch(&l->brick.cells, base_threads()), 0, 0};
         if (l->patches.device != NULL) sizes[1] = device_patch_scratch(all->device, &l->patches.plan);
         if (l->halo != NULL) sizes[1] = device_patch_scratch(all->device, boxsem_halo_plan(l->halo));
         if (l->gather != NULL) sizes[2] = boxsem_gather_scratch(l->gather);
-        if (l->transfer.device != NULL) sizes[2] = device_transfer_scratch(all->device, &l->transfer.plan);
+        if (l->transfer.device != NULL) sizes[2] = brick_transfer_scratch(&l->transfer.plan, base_threads());
         for (int s = 0; s < 3; s++) most = sizes[s] > most ? sizes[s] : most;
     }
     return most;

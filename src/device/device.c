@@ -45,6 +45,8 @@ static void add_to_table(const struct kernels *from, struct kernels *to) {
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     for (int p = 0; p < KERNEL_##precisions; p++)                                                            \
         if (to->name[p] == NULL) to->name[p] = from->name[p];
+#define SCRATCH(name, parameters, arguments)                                                                 \
+    if (to->name == NULL) to->name = from->name;
 #include "kernels/kernels.def"
 #undef KERNEL
 }
@@ -432,6 +434,10 @@ static double *leave_with(const struct device *device, double *sums) {
     KERNEL_##result device_##name(DEVICE_##precisions, DEVICE_LIST parameters) {                             \
         base_tell();                                                                                         \
         CALL_##result(name[INDEX_##precisions] arguments);                                                   \
+    }
+#define SCRATCH(name, parameters, arguments)                                                                 \
+    int64_t device_##name(DEVICE_ONE, DEVICE_LIST parameters) {                                              \
+        return in_use[device - devices].name arguments;                                                      \
     }
 #define REAL void
 #include "kernels/kernels.def"

@@ -138,13 +138,15 @@ void vector_add(const struct vector *x, struct vector *y); /* y += x; a single x
 double vector_dot(const struct vector *x, const struct vector *y); /* summed in double */
 double vector_norm(const struct vector *x);
 
-/* device_NAME(device, precision where a kernel has both, parameters) runs a kernel of kernels/kernels.def. */
+/* device_NAME(device, precision where a kernel has both, parameters) runs a kernel of kernels/kernels.def;
+ * device_NAME(device, parameters) says how much scratch kernels need. */
 #define DEVICE_ONE       const struct device *device
 #define DEVICE_BOTH      const struct device *device, enum precision precision
 #define DEVICE_LIST(...) __VA_ARGS__
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result device_##name(DEVICE_##precisions, DEVICE_LIST parameters);
-#define REAL void
+#define SCRATCH(name, parameters, arguments) int64_t device_##name(DEVICE_ONE, DEVICE_LIST parameters);
+#define REAL                                 void
 #include "kernels/kernels.def"
 #undef KERNEL
 #undef REAL

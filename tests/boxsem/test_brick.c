@@ -32,7 +32,7 @@ static double coordinate(const struct box_grid *g, const struct box_element *e, 
 }
 
 static void apply(const struct brick_setup *s, const double *x, double *y) {
-    double *scratch = numbers(device_brick_scratch(s->device, &s->brick.cells), 0);
+    double *scratch = numbers(brick_scratch(&s->brick.cells, base_threads()), 0);
     device_brick_apply(s->device, F64, &s->brick.cells, 1.0, x, 0.0, NULL, y, scratch);
     test_free(scratch);
 }
@@ -181,7 +181,7 @@ static void check_smoother(int number, int smoother, int inner) {
     int exact = s.grid.separable && smoother >= 0 && smoother != PATCH_ADDITIVE;
     for (int d = 0; d < 3; d++) exact &= s.patches.plan.axis[d].n_columns == 1;
     int64_t room =
-        device_patch_scratch(s.device, &s.patches.plan) + device_brick_scratch(s.device, &s.brick.cells);
+        device_patch_scratch(s.device, &s.patches.plan) + brick_scratch(&s.brick.cells, base_threads());
     double *u = numbers(s.n, 5), *x = numbers(s.n, 6), *b = numbers(s.n, 0), *e = numbers(s.n, 0),
            *Ae = numbers(s.n, 0), *scratch = numbers(room, 0), before, after = 0;
     apply(&s, u, b);

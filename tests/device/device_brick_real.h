@@ -14,7 +14,7 @@ static void NAME(run_brick_apply)(struct arena *a, int64_t number) {
     brick_setup_create(a->device, (int)number, &s);
     REAL *x = NAME(put_random)(a, s.n, 1), *f = NAME(put_random)(a, s.n, 2), *y = NAME(put_nan)(a, s.n),
          *z = NAME(put_nan)(a, s.n), *nan = NAME(put_nan)(a, s.n),
-         *scratch = NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells));
+         *scratch = NAME(put_nan)(a, brick_scratch(&s.brick.cells, base_threads()));
     device_brick_apply(a->device, PRECISION, &s.brick.cells, -0.5, x, 2.0, f, y, scratch);
     NAME(take)(a, y, s.n);
     device_brick_apply(a->device, PRECISION, &s.brick.cells, 1.0, x, 0.0, nan, z, scratch);
@@ -37,7 +37,7 @@ static void NAME(run_point_sweep)(struct arena *a, int64_t number) {
     struct brick_setup s;
     brick_setup_create(a->device, (int)number, &s);
     REAL *x = NAME(put_random)(a, s.n, 1), *b = NAME(put_random)(a, s.n, 2),
-         *scratch = NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells));
+         *scratch = NAME(put_nan)(a, brick_scratch(&s.brick.cells, base_threads()));
     for (int backward = 0; backward < 2; backward++) {
         device_point_sweep(a->device, PRECISION, &s.brick.cells, backward, b, x, scratch);
         NAME(take)(a, x, s.n);
@@ -53,7 +53,7 @@ static void NAME(run_brick_prolong)(struct arena *a, int64_t number) {
         const struct brick_transfer *plan = low ? &s.vertices.plan : &s.transfer.plan;
         REAL *coarse = NAME(put_random)(a, low ? s.n_vertices : s.n_coarse, 1),
              *fine = NAME(put_random)(a, s.n, 2),
-             *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, plan));
+             *scratch = NAME(put_nan)(a, brick_transfer_scratch(plan, base_threads()));
         device_brick_prolong(a->device, PRECISION, plan, coarse, fine, scratch);
         NAME(take)(a, fine, s.n);
     }
@@ -67,7 +67,7 @@ static void NAME(run_brick_restrict)(struct arena *a, int64_t number) {
         const struct brick_transfer *plan = low ? &s.vertices.plan : &s.transfer.plan;
         const int64_t n = low ? s.n_vertices : s.n_coarse;
         REAL *coarse = NAME(put_nan)(a, n), *fine = NAME(put_random)(a, s.n, 2),
-             *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, plan));
+             *scratch = NAME(put_nan)(a, brick_transfer_scratch(plan, base_threads()));
         device_brick_restrict(a->device, PRECISION, plan, fine, coarse, scratch);
         NAME(take)(a, coarse, n);
     }
@@ -87,7 +87,7 @@ static void NAME(run_patch_sweep)(struct arena *a, int64_t number) {
              *scratch = NAME(put_nan)(a, device_patch_scratch(a->device, &s.patches.plan));
         REAL *f = NAME(put_random)(a, s.n, 2);
         device_brick_apply(a->device, PRECISION, &s.brick.cells, 1.0, f, 0.0, NULL, b,
-                           NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells)));
+                           NAME(put_nan)(a, brick_scratch(&s.brick.cells, base_threads())));
         for (int backward = 0; backward < 2; backward++) {
             device_patch_sweep(a->device, PRECISION, &s.patches.plan, backward, b, x, scratch);
             NAME(take)(a, x, s.n);

@@ -253,7 +253,7 @@ static void cells_destroy(struct cells *c) {
 }
 
 static int64_t condense(const struct kernels *k, struct cells *c) {
-    double *scratch = randoms(k->condense_scratch[0](&c->t), 11);
+    double *scratch = randoms(k->condense_scratch(&c->t), 11);
     int64_t failed = k->condense_affine[0](&c->t, c->n_batches, c->coefficients, c->K, scratch);
     base_free(&scratch);
     return failed;
@@ -261,7 +261,7 @@ static int64_t condense(const struct kernels *k, struct cells *c) {
 
 static void solve_cells(const struct kernels *k, const struct cells *c, const double *uhat, double *u,
                         double *q, double *load) {
-    double *scratch = randoms(k->condense_scratch[0](&c->t), 11);
+    double *scratch = randoms(k->condense_scratch(&c->t), 11);
     assert_int_equal(k->affine_solve[0](&c->t, c->n_batches, c->coefficients, uhat, u, q, load, scratch), -1);
     base_free(&scratch);
 }
