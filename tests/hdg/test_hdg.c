@@ -351,8 +351,8 @@ static void errors_keep_the_constant_of_weak_pieces(void **state) {
                                              {"rest", "neumann", "exact", NULL}}};
         struct solved s;
         solve(&setup, &s);
-        const struct hdg *h = s.solver->hdg;
-        const double *trace = s.solver->solution.trace;
+        const struct hdg *h = mapped_of(s.solver)->hdg;
+        const double *trace = mapped_of(s.solver)->solution.trace;
         assert_int_equal(h->weak.n, 1);
         double *error = test_calloc((size_t)h->trace.n_free, sizeof *error);
         for (int64_t f = 0; f < h->trace.n_faces; f++)
