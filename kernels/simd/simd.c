@@ -16,12 +16,12 @@ const struct kernels *OF(kernels)(void) {
                   .few_rows = TUNE_HALF_FEW_ROWS,
                   .cached_bytes = TUNE_HALF_BYTES},
         /* clang-format off */
-        BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen), BOTH(add),
-        ONE(put_entries), BOTH(csr_apply), BOTH(block_apply), BOTH(block_smooth),
+        BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen),
+        ONE(put_entries), BOTH(csr_apply), BOTH(block_smooth),
         BOTH(lane_smooth),
-        BOTH(cell_apply), BOTH(cell_apply_full),
-        ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), BOTH(row_solve),
-        BOTH(part_prolong), BOTH(part_restrict), ONE(cell_lower), ONE(cell_summary),
+        BOTH(cell_apply),
+        ONE(cell_apply_half), ONE(cell_halve), BOTH(row_solve),
+        BOTH(part_copy), ONE(cell_lower), ONE(cell_summary),
         ONE(condense_affine), ONE(affine_solve), ONE(condense_sum), ONE(sum_solve),
         ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve),
         ONE(condense_elastic_general), ONE(elastic_general_solve),
@@ -36,7 +36,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(expression), ONE(tile_contract), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
         ONE(tile_contract_extremes), ONE(tile_extremes), ONE(tile_flux), ONE(tile_divide), ONE(tile_difference),
         ONE(tile_faces),
-        ONE(tensor_contract), ONE(tensor_rows), ONE(tensor_fold), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),
+        ONE(tensor_contract), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),
         ONE(line_solve),
     /* clang-format on */
 #define KERNEL(result, precisions, name, parameters, arguments)
