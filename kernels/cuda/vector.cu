@@ -176,7 +176,6 @@ struct kernels make_table() {
     BOTH(row_solve);
     BOTH(brick_apply);
     BOTH(brick_diagonal);
-    BOTH(point_sweep);
     BOTH(brick_prolong);
     BOTH(brick_restrict);
     BOTH(patch_sweep);

@@ -30,7 +30,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(general_solve), ONE(gradient_solve), ONE(error_squares), ONE(star_weights),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal), ONE(box_load), ONE(box_recover), ONE(box_balance), ONE(box_cells),
-        BOTH(brick_apply), BOTH(brick_diagonal), BOTH(point_sweep),
+        BOTH(brick_apply), BOTH(brick_diagonal),
         ONE(brick_scale),
         BOTH(brick_prolong), BOTH(brick_restrict), BOTH(patch_sweep),
         ONE(expression), ONE(tile_contract), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
