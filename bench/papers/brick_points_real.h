@@ -104,9 +104,8 @@ static void NAME(sum_row)(struct NAME(row) * t, int p1, int p2, const REAL *x) {
     for (int i = 0; i < c->n_nodes[0]; i++) t->rest[i] = 0;
     for (int i = 0; i < c->cells[0]; i++) t->alpha[i] = t->beta[i] = 0;
     for (int s2 = 0; s2 < a2.count; s2++)
-        for (int s1 = 0; s1 < a1.count; s1++)
-            NAME(add_cells)
-            (t, a1.cell[s1], a1.local[s1], a2.cell[s2], a2.local[s2], (int64_t)p2 * c->n_nodes[1] + p1, x);
+        for (int s1 = 0; s1 < a1.count; s1++) NAME(add_cells)
+    (t, a1.cell[s1], a1.local[s1], a2.cell[s2], a2.local[s2], (int64_t)p2 * c->n_nodes[1] + p1, x);
 }
 
 /* The row's own part of the equation of one node, without its own column, which is added to *diagonal. */
