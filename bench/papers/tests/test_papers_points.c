@@ -110,7 +110,7 @@ static void it_smooths(void **state) {
     struct box_grid_data data = {.dim = 3, .cells = {8, 8, 8}, .coordinates = {x, x, x}};
     struct boxsem_options options;
     struct boxsem *box = NULL;
-    struct solve_report report;
+    struct solve_report report = {0};
     struct field *source = NULL;
     const double f = 1.0;
     (void)state;
@@ -124,6 +124,7 @@ static void it_smooths(void **state) {
     ok(boxsem_load(box, &(struct box_given){.source = source}));
     ok(boxsem_solve(box, &(struct solve_control){.rtol = 1e-9, .max_iterations = 30}, &report));
     assert_true(report.converged && report.iterations <= 10);
+    solve_report_clear(&report);
     field_destroy(&source);
     boxsem_destroy(&box);
 }
