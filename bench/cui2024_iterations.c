@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "bench/cui2024.h"
+#include "bench/papers/brick_points.h"
 
 #define MOST       6000000 /* unknowns */
 #define MOST_QUICK 120000
@@ -21,6 +22,7 @@ static facet_status count(const struct bench_options *options, int dim, int leve
     c.options.single = 0;
     c.options.solver = BOXSEM_MULTIGRID;
     c.options.smoother = smoother;
+    c.options.other = brick_points_step;
     return cui2024_run(options, &c, 1, result);
 }
 
@@ -71,7 +73,7 @@ static facet_status smoothers(const struct bench_options *options) {
         int level = 3;
         while (cui2024_size(3, 2 << level, k) <= most) level++;
         TRY(count(options, 3, level, k, BOXSEM_VERTEX, &patch));
-        TRY(count(options, 3, level, k, BOXSEM_POINT, &point));
+        TRY(count(options, 3, level, k, BOXSEM_OTHER, &point));
         table_cell(table, "%d", k);
         table_cell(table, "%d^3", 1 << level);
         table_cell(table, "%.0f", (double)patch.n);

@@ -155,7 +155,7 @@ static inline int brick_is_fixed(const struct brick_cells *c, int64_t node) {
         if ((c->fixed[d][0] && at[d] == 0) || (c->fixed[d][1] && at[d] == c->n_nodes[d] - 1)) return 1;
     return 0;
 }
-/* Numbers of scratch of brick_apply and point_sweep: of every thread the nodes of eight cells, what is carried
+/* Numbers of scratch of brick_apply: of every thread the nodes of eight cells, what is carried
  * to the right of every row, and a plane of nodes. */
 static inline int64_t brick_whole_lanes(int64_t n) {
     return (n + 7) / 8 * 8;
@@ -166,13 +166,7 @@ static inline int64_t brick_thread_scratch(const struct brick_cells *c) {
     return 8 * (e[0].k + 1) * n + brick_whole_lanes(n) + brick_whole_lanes(c->n_nodes[0] * rows);
 }
 static inline int64_t brick_scratch(const struct brick_cells *c, int threads) {
-    const int64_t apply = brick_thread_scratch(c),
-                  point = 3 * brick_whole_lanes(c->n_nodes[0]) + 2 * brick_whole_lanes(c->cells[0]);
-    return threads * (apply > point ? apply : point);
-}
-/* The direction whose cells are the layers: the last one with more than one cell, or 0. */
-static inline int brick_layers(const struct brick_cells *c) {
-    return c->cells[2] > 1 ? 2 : c->cells[1] > 1 ? 1 : 0;
+    return threads * brick_thread_scratch(c);
 }
 EVERYWHERE double brick_conductivity(const struct brick_cells *c, const int cell[3]) {
     return c->conductivity ? c->conductivity[brick_cell(c, cell)] : c->k;

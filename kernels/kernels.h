@@ -44,8 +44,9 @@ struct cell_plan {
     const int64_t *colour_batches;
     const int64_t *maps;  /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
                              receives nothing) */
-    const void *matrices; /* batch x (n (n + 1) / 2; of cell_apply_full n n, by rows) x LANES numbers of the
-                             precision of the vectors; of cell_apply_half see below */
+    const void *matrices; /* batch x (n (n + 1) / 2; full: n n, by rows) x LANES numbers of the precision of
+                             the vectors; of cell_apply_half see below */
+    int full;             /* the matrices are not symmetric */
     int n_components; /* of the functions on faces; the constant of component c is number c m/n_components */
     const uint8_t *loose; /* batch x LANES, or NULL: bit c where K does not see a constant in component c. It
                              is taken off x first (the constant of the first face): K x has the rounding of a
@@ -55,7 +56,7 @@ struct cell_plan {
                              others being zero; of cell_apply_half */
     int n_near;           /* of cell_apply_half, displacements: so many functions of each component of a face
                              have degree 1, the first ones; 0: one function */
-    int apart;            /* of cell_apply_apart: the net flux of cells stands beside the rest of them */
+    int apart;            /* of these: the net flux of cells stands beside the rest of them */
     /* In parts, where the device likes that (struct cell_tuning), faces have m unknowns each, no face has more than
      * two cells, and unknowns are those of one face after another: the cells of a face write m numbers each,
      * at 2 first and at 2 first + m, and a sum of these goes to y. */
@@ -103,7 +104,7 @@ static inline int64_t cell_plan_room_bytes(const struct cell_plan *plan) {
  *
  *     K = S Pi A Pi S.
  *
- * Apart (plan->apart; cell_apply_apart): with h, as many floats as X and of its shape, after G,
+ * Apart (plan->apart): with h, as many floats as X and of its shape, after G,
  *
  *     K = S Pi A Pi S + h h',    h = K x / sqrt(x'K x),
  *

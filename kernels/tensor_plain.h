@@ -2,22 +2,6 @@
  * every instruction set by kernels/simd. The includer has defined OF(name). */
 #include <string.h>
 
-void OF(tensor_fold)(int64_t outer, int n, int64_t inner, int back, const double *in, double *out) {
-    int pairs = n / 2, n_even = n - pairs;
-    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
-        for (int q = 0; q < pairs; q++) {
-            int high = n - 1 - q, odd = n_even + q;
-            const double *one = in + (back ? q : high) * inner, *two = in + (back ? odd : q) * inner;
-            double *sum = out + (back ? high : q) * inner, *difference = out + (back ? q : odd) * inner;
-            for (int64_t r = 0; r < inner; r++) {
-                sum[r] = one[r] + two[r];
-                difference[r] = one[r] - two[r];
-            }
-        }
-        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
-    }
-}
-
 /* Several sums, since one would wait for itself. */
 double OF(tensor_weigh)(const int *extent, const double *const *weights, const double *u) {
     enum { SUMS = 8 };

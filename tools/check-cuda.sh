@@ -10,7 +10,7 @@ trap 'rm -f "$out"' EXIT
 form="-gencode arch=compute_90,code=lto_90 -dc -ltoir"
 [ -n "${FACET_LONG-}" ] && form="-arch=sm_90 -ptx"
 n=0 failed=0
-for source in kernels/cuda/*.cu; do
+for source in kernels/cuda/*.cu bench/papers/*.cu; do
     n=$((n + 1))
     # shellcheck disable=SC2086 # the form is several words
     "$nvcc" $form -std=c++17 -I. -Iinclude -Isrc -Xcicc -O0 -Werror all-warnings "$source" -o "$out" ||

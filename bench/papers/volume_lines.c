@@ -48,7 +48,7 @@ facet_status box_volume_axis_create_hdg(const struct boxhdg *h, int d, struct bo
     int m = a.modes.n_modes;
     TRY(CALLOC(values, (int64_t)m * m));
     for (int mode = 0; mode < m; mode++) { /* of a cell */
-        const double *at = h->tables[h->column_line[d][mode / n]].full[1] + mode % n * vec_padded(n);
+        const double *at = h->tables[h->column_line[d][mode / n]].values + mode % n * n;
         for (int e = 0; e < m; e++) {
             double value = box_direction_value(&a.modes, mode, e);
             for (int q = 0; q < n; q++) values[(int64_t)(mode / n * n + q) * m + e] += at[q] * value;

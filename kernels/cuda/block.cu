@@ -7,7 +7,7 @@ namespace {
 constexpr int THREADS = 128;
 constexpr int TEAM = 8; // threads of a block of unknowns, whatever its size
 
-// y_b = B_b x_b, or a step of a smoother where f is given: see kernels.def.
+// A step of a smoother: see kernels.def.
 template <typename R> struct smooth {
     R a, b, c;
     const R *f, *t;
@@ -181,11 +181,6 @@ void smooth_any(int64_t n_blocks, const int64_t *first, const int64_t *starts, c
 using namespace facet;
 
 #define BLOCK_KERNELS(REAL, NAME)                                                                            \
-    void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts,                    \
-                           const REAL *matrices, const REAL *x, REAL *y) {                                   \
-        smooth_any(n_blocks, first, starts, matrices,                                                        \
-                   smooth<REAL>{1, 0, 0, x, nullptr, nullptr, y, nullptr});                                  \
-    }                                                                                                        \
     void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts,                   \
                             const REAL *matrices, double a, double b, double c, const REAL *f,               \
                             const REAL *t, REAL *r, REAL *d, REAL *x) {                                      \

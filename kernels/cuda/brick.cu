@@ -388,7 +388,6 @@ void apply(const struct brick_cells *c, double a, const R *x, double b, const R 
 } // namespace
 } // namespace facet
 
-
 #define ENTRIES(REAL, NAME)                                                                                  \
     void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, double b, const REAL *f,    \
                            REAL *y, REAL *) {                                                                \

@@ -200,14 +200,8 @@ template <typename R, bool FULL> void apply(const struct cell_plan *plan, const 
 using namespace facet;
 
 void cell_apply_cuda(const struct cell_plan *plan, const double *x, double *y) {
-    apply<double, false>(plan, x, y);
+    plan->full ? apply<double, true>(plan, x, y) : apply<double, false>(plan, x, y);
 }
 void cell_apply_single_cuda(const struct cell_plan *plan, const float *x, float *y) {
-    apply<float, false>(plan, x, y);
-}
-void cell_apply_full_cuda(const struct cell_plan *plan, const double *x, double *y) {
-    apply<double, true>(plan, x, y);
-}
-void cell_apply_full_single_cuda(const struct cell_plan *plan, const float *x, float *y) {
-    apply<float, true>(plan, x, y);
+    plan->full ? apply<float, true>(plan, x, y) : apply<float, false>(plan, x, y);
 }

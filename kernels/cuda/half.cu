@@ -646,10 +646,6 @@ void cell_apply_half_cuda(const struct cell_plan *plan, const float *x, float *y
     });
 }
 
-void cell_apply_apart_cuda(const struct cell_plan *plan, const float *x, float *y) {
-    cell_apply_half_cuda(plan, x, y);
-}
-
 int64_t cell_halve_cuda(const struct cell_plan *plan, const double *matrices, uint16_t *halves) {
     const int64_t threads = plan->n_batches * L;
     if (threads == 0 || !may_launch()) return -1;

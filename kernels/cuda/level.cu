@@ -209,15 +209,12 @@ __global__ void extract(int64_t n, const int64_t *__restrict__ cells, int64_t si
 
 // A thread has a number of the coarse vector.
 template <typename R>
-__global__ void prolong_parts(int64_t n, unsigned m, unsigned low, const R *__restrict__ coarse, R *fine) {
-    const int64_t number = number_of_thread();
-    if (number < n) fine[number / low * m + number % low] += coarse[number];
-}
-
-template <typename R>
-__global__ void restrict_parts(int64_t n, unsigned m, unsigned low, const R *__restrict__ fine, R *coarse) {
-    const int64_t number = number_of_thread();
-    if (number < n) coarse[number] = fine[number / low * m + number % low];
+__global__ void copy_parts(int64_t n, unsigned low, unsigned n_from, const R *__restrict__ from, R b,
+                           unsigned n_to, R *to) {
+    const int64_t number = number_of_thread(), part = number / low, i = number % low;
+    if (number >= n) return;
+    const R x = from[part * n_from + i];
+    to[part * n_to + i] = b == 0 ? x : x + b * to[part * n_to + i];
 }
 
 // Up to 3 x 3 numbers, passed by value.
@@ -326,18 +323,14 @@ __global__ void corner_matrices(int64_t n_cells, int nc, int m, const uint8_t *_
             if (a > b || c >= d) to[entry(a * nc + c, b * nc + d) * L] = sums[at];
 }
 
-template <typename R> void prolong(int64_t n_parts, int m, int low, const R *coarse, R *fine) {
+template <typename R>
+void copy_all_parts(int64_t n_parts, int n_from, const R *from, double b, int n_to, R *to) {
+    const int low = n_from < n_to ? n_from : n_to;
     const int64_t n = n_parts * low;
     if (n == 0 || !may_launch()) return;
-    prolong_parts<R><<<blocks_of(n, THREADS), THREADS>>>(n, (unsigned)m, (unsigned)low, coarse, fine);
-    launched("part_prolong");
-}
-
-template <typename R> void restrict_to(int64_t n_parts, int m, int low, const R *fine, R *coarse) {
-    const int64_t n = n_parts * low;
-    if (n == 0 || !may_launch()) return;
-    restrict_parts<R><<<blocks_of(n, THREADS), THREADS>>>(n, (unsigned)m, (unsigned)low, fine, coarse);
-    launched("part_restrict");
+    copy_parts<R><<<blocks_of(n, THREADS), THREADS>>>(n, (unsigned)low, (unsigned)n_from, from, (R)b,
+                                                      (unsigned)n_to, to);
+    launched("part_copy");
 }
 
 } // namespace
@@ -346,11 +339,8 @@ template <typename R> void restrict_to(int64_t n_parts, int m, int low, const R 
 using namespace facet;
 
 #define PART_KERNELS(REAL, NAME)                                                                             \
-    void NAME(part_prolong)(int64_t n_parts, int m, int low, const REAL *coarse, REAL *fine) {               \
-        prolong(n_parts, m, low, coarse, fine);                                                              \
-    }                                                                                                        \
-    void NAME(part_restrict)(int64_t n_parts, int m, int low, const REAL *fine, REAL *coarse) {              \
-        restrict_to(n_parts, m, low, fine, coarse);                                                          \
+    void NAME(part_copy)(int64_t n_parts, int n_from, const REAL *from, double b, int n_to, REAL *to) {      \
+        copy_all_parts(n_parts, n_from, from, b, n_to, to);                                                  \
     }                                                                                                        \
     void NAME(corner_prolong)(int64_t n_faces, int dim, const int32_t *corners, const double *hats,          \
                               const REAL *coarse, REAL *fine) {                                              \

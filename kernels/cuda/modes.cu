@@ -160,7 +160,6 @@ void run_fold(const struct brick_modes *modes, bool back, const double *from, do
 } // namespace
 } // namespace facet
 
-
 void modes_solve_cuda(const struct brick_modes *modes, const double *b, double *u, double *scratch) {
     double *w = scratch, *t = scratch + brick_modes_count(modes);
     int64_t n = 1, n_free = 1;

@@ -287,7 +287,6 @@ void tile_add_cuda(const struct tile_plan *t, int k, const int *nodes, const dou
     facet::launched("tile_add");
 }
 
-
 void tile_contract_cuda(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
                         const struct tile_scale *scale, int add, const double *in, double *out,
                         double *scratch) {

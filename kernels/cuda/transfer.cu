@@ -208,7 +208,6 @@ template <typename R> void transfer(const struct brick_transfer *t, const R *fro
 } // namespace
 } // namespace facet
 
-
 #define ENTRIES(REAL, NAME)                                                                                  \
     void NAME(brick_prolong)(const struct brick_transfer *t, const REAL *coarse, REAL *fine, REAL *) {       \
         facet::transfer<REAL>(t, coarse, fine, true);                                                        \

@@ -35,11 +35,8 @@ template <typename R> __global__ void axpby(int64_t n, R a, const R *x, R b, R *
 template <typename R> __global__ void multiply(int64_t n, const R *d, const R *x, R *y) {
     EACH(i, n) y[i] = d[i] * x[i];
 }
-template <typename X, typename Y> __global__ void convert(int64_t n, const X *x, Y *y) {
-    EACH(i, n) y[i] = (Y)x[i];
-}
-template <typename X, typename Y> __global__ void add(int64_t n, const X *x, Y *y) {
-    EACH(i, n) y[i] += (Y)x[i];
+template <typename X, typename Y> __global__ void convert(int64_t n, const X *x, Y b, Y *y) {
+    EACH(i, n) y[i] = b == 0 ? (Y)x[i] : (Y)x[i] + b * y[i];
 }
 __global__ void put_entries(int64_t n, const int64_t *places, const double *values, double *x) {
     EACH(i, n) x[places[i]] = values != nullptr ? values[i] : 0.0;
@@ -119,13 +116,10 @@ template <typename R> double dot(int64_t n, const R *x, const R *y) {
         return dot(n, x, y);                                                                                 \
     }                                                                                                        \
     void NAME(narrow)(int64_t n, const double *x, REAL *y) {                                                 \
-        LAUNCH(convert, n, n, x, y);                                                                         \
+        LAUNCH(convert, n, n, x, (REAL)0, y);                                                                \
     }                                                                                                        \
-    void NAME(widen)(int64_t n, const REAL *x, double *y) {                                                  \
-        LAUNCH(convert, n, n, x, y);                                                                         \
-    }                                                                                                        \
-    void NAME(add)(int64_t n, const REAL *x, double *y) {                                                    \
-        LAUNCH(add, n, n, x, y);                                                                             \
+    void NAME(widen)(int64_t n, const REAL *x, double b, double *y) {                                        \
+        LAUNCH(convert, n, n, x, b, y);                                                                      \
     }                                                                                                        \
     void NAME(take_entries)(int64_t n, const int64_t *places, const REAL *x, REAL *values) {                 \
         LAUNCH(take_entries, n, n, places, x, values);                                                       \
@@ -173,19 +167,15 @@ struct kernels make_table() {
     BOTH(dot);
     BOTH(narrow);
     BOTH(widen);
-    BOTH(add);
     BOTH(take_entries);
     BOTH(add_entries);
     BOTH(csr_apply);
-    BOTH(block_apply);
     BOTH(block_smooth);
     BOTH(lane_smooth);
     BOTH(cell_apply);
-    BOTH(cell_apply_full);
     BOTH(row_solve);
     BOTH(brick_apply);
     BOTH(brick_diagonal);
-    BOTH(point_sweep);
     BOTH(brick_prolong);
     BOTH(brick_restrict);
     BOTH(patch_sweep);
@@ -198,7 +188,6 @@ struct kernels make_table() {
     BOTH(box_scale);
     ONE(put_entries);
     ONE(cell_apply_half);
-    ONE(cell_apply_apart);
     ONE(cell_halve);
     ONE(lane_invert);
     ONE(face_blocks);
@@ -207,8 +196,7 @@ struct kernels make_table() {
     ONE(face_columns);
     ONE(face_rows);
     ONE(cell_gather);
-    BOTH(part_prolong);
-    BOTH(part_restrict);
+    BOTH(part_copy);
     BOTH(corner_prolong);
     BOTH(corner_restrict);
     ONE(cell_corners);

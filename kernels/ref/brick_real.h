@@ -87,10 +87,9 @@ void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, dou
         if (brick_is_fixed(c, i)) y[i] = 0;
 }
 
-/* Row i of the matrix of a cell times x, without the columns that stand for the node of row i; their sum is
- * added to *diagonal. */
-static REAL NAME(cell_row)(const struct brick_cells *c, const int cell[3], int row, const REAL *x,
-                           REAL *diagonal) {
+/* What node number `row` of a cell has on the diagonal: entries whose column is the same node, also around a
+ * period of one cell. */
+static REAL NAME(cell_diagonal)(const struct brick_cells *c, const int cell[3], int row) {
     const int n0 = c->element[0].k + 1, n1 = c->element[1].k + 1, n2 = c->element[2].k + 1;
     const REAL k = (REAL)brick_conductivity(c, cell), lambda = (REAL)brick_reaction(c, cell);
     const int64_t self = brick_cell_node(c, cell, row);
@@ -99,78 +98,27 @@ static REAL NAME(cell_row)(const struct brick_cells *c, const int cell[3], int r
         REAL M[3], A[3];
         const int at[3] = {row % n0, row / n0 % n1, row / n0 / n1},
                   to[3] = {j % n0, j / n0 % n1, j / n0 / n1};
+        if (brick_cell_node(c, cell, j) != self) continue;
         for (int d = 0; d < 3; d++) {
             M[d] = NAME(mass)(c, d, cell[d], at[d], to[d]);
             A[d] = NAME(stiffness)(c, d, cell[d], at[d], to[d]);
         }
-        const REAL entry =
+        sum +=
             lambda * M[0] * M[1] * M[2] + k * (A[0] * M[1] * M[2] + M[0] * A[1] * M[2] + M[0] * M[1] * A[2]);
-        const int64_t node = brick_cell_node(c, cell, j);
-        if (node == self)
-            *diagonal += entry;
-        else if (x != NULL)
-            sum += entry * x[node];
-    }
-    return sum;
-}
-
-/* The same row of A: the sum over the cells around a node. */
-static REAL NAME(node_row)(const struct brick_cells *c, int64_t node, const REAL *x, REAL *diagonal) {
-    int at[3], cell[3];
-    REAL sum = 0;
-    *diagonal = 0;
-    brick_node_at(c, node, at);
-    for (int corner = 0; corner < 8; corner++) { /* bit d: this is the last node of the cell in direction d */
-        int row = 0, exists = 1;
-        for (int d = 2; d >= 0; d--) {
-            const int k = c->element[d].k, last = corner >> d & 1;
-            if (last && (k == 0 || at[d] % k != 0)) exists = 0;
-            cell[d] = k == 0 ? 0 : at[d] / k - last;
-            if (c->periodic[d] && cell[d] < 0) cell[d] += c->cells[d];
-            if (cell[d] < 0 || cell[d] >= c->cells[d]) exists = 0;
-            row = row * (k + 1) + (k == 0 ? 0 : last ? k : at[d] % k);
-        }
-        if (exists) sum += NAME(cell_row)(c, cell, row, x, diagonal);
     }
     return sum;
 }
 
 void NAME(brick_diagonal)(const struct brick_cells *c, REAL *d) {
-    for (int64_t i = 0; i < brick_n_nodes(c); i++) {
-        if (brick_is_fixed(c, i))
-            d[i] = 1;
-        else
-            NAME(node_row)(c, i, NULL, &d[i]);
-    }
-}
-
-/* The free nodes of one layer. */
-static void NAME(point_layer)(const struct brick_cells *c, int direction, int layer, int backward,
-                              const REAL *b, REAL *x) {
-    const int k = c->element[direction].k;
-    const int first = layer * k,
-              last = layer == c->cells[direction] - 1 ? c->n_nodes[direction] - 1 : first + k - 1;
-    const int64_t n = brick_n_nodes(c);
-    for (int64_t step = 0; step < n; step++) {
-        const int64_t node = backward ? n - 1 - step : step;
-        int at[3];
-        REAL diagonal;
-        brick_node_at(c, node, at);
-        if (at[direction] < first || at[direction] > last || brick_is_fixed(c, node)) continue;
-        const REAL sum = NAME(node_row)(c, node, x, &diagonal);
-        x[node] = (b[node] - sum) / diagonal;
-    }
-}
-
-void NAME(point_sweep)(const struct brick_cells *c, int backward, const REAL *b, REAL *x, REAL *scratch) {
-    (void)scratch;
-    const int direction = brick_layers(c), n = c->cells[direction];
-    const int single = c->periodic[direction] && n > 1 && n % 2 == 1; /* the last layer is by itself */
-    for (int step = 0; step < 3; step++) {
-        const int colour = backward ? 2 - step : step;
-        for (int layer = 0; layer < n; layer++)
-            if ((single && layer == n - 1 ? 2 : layer % 2) == colour)
-                NAME(point_layer)(c, direction, layer, backward, b, x);
+    const int size = (c->element[0].k + 1) * (c->element[1].k + 1) * (c->element[2].k + 1);
+    for (int64_t i = 0; i < brick_n_nodes(c); i++) d[i] = brick_is_fixed(c, i) ? 1 : 0;
+    for (int64_t number = 0; number < brick_n_cells(c); number++) {
+        int cell[3];
+        brick_cell_at(c, number, cell);
+        for (int i = 0; i < size; i++) {
+            const int64_t node = brick_cell_node(c, cell, i);
+            if (!brick_is_fixed(c, node)) d[node] += NAME(cell_diagonal)(c, cell, i);
+        }
     }
 }
 

@@ -16,8 +16,8 @@ static REAL NAME(constant)(const struct cell_plan *plan, int64_t batch, int lane
     return x[first + c * size];
 }
 
-static void NAME(apply)(const struct cell_plan *plan, int full, const REAL *x, REAL *y) {
-    const int L = plan->lanes;
+void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
+    const int L = plan->lanes, full = plan->full;
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
     for (int64_t i = 0; i < plan->n_unknowns && plan->parts != 0 && plan->fresh; i++) y[i] = 0;
     for (int64_t k = 0; k < cell_plan_count(plan); k++) {
@@ -38,12 +38,4 @@ static void NAME(apply)(const struct cell_plan *plan, int full, const REAL *x, R
                                 ((there ? x[column + j] : 0) - NAME(constant)(plan, batch, lane, j, x));
                 }
     }
-}
-
-void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
-    NAME(apply)(plan, 0, x, y);
-}
-
-void NAME(cell_apply_full)(const struct cell_plan *plan, const REAL *x, REAL *y) {
-    NAME(apply)(plan, 1, x, y);
 }

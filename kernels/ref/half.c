@@ -275,7 +275,3 @@ void cell_apply_half_ref(const struct cell_plan *plan, const float *x, float *y)
         }
     }
 }
-
-void cell_apply_apart_ref(const struct cell_plan *plan, const float *x, float *y) {
-    cell_apply_half_ref(plan, x, y);
-}

@@ -1,14 +1,11 @@
 /* Between degrees for numbers of type REAL: level.c includes this once for each precision, with NAME(what)
  * the name of a function. */
 
-void NAME(part_prolong)(int64_t n_parts, int m, int low, const REAL *coarse, REAL *fine) {
+void NAME(part_copy)(int64_t n_parts, int n_from, const REAL *from, double b, int n_to, REAL *to) {
+    const REAL s = (REAL)b;
     for (int64_t p = 0; p < n_parts; p++)
-        for (int i = 0; i < low; i++) fine[p * m + i] += coarse[p * low + i];
-}
-
-void NAME(part_restrict)(int64_t n_parts, int m, int low, const REAL *fine, REAL *coarse) {
-    for (int64_t p = 0; p < n_parts; p++)
-        for (int i = 0; i < low; i++) coarse[p * low + i] = fine[p * m + i];
+        for (int i = 0; i < n_from && i < n_to; i++)
+            to[p * n_to + i] = s == 0 ? from[p * n_from + i] : from[p * n_from + i] + s * to[p * n_to + i];
 }
 
 void NAME(corner_prolong)(int64_t n_faces, int dim, const int32_t *corners, const double *hats,

@@ -15,15 +15,6 @@ void tensor_contract_ref(int64_t outer, int n_out, int n_in, int64_t inner, cons
             }
 }
 
-void tensor_rows_ref(int64_t rows, int n, int step, const double *columns, const double *in, double *out) {
-    for (int64_t o = 0; o < rows; o++)
-        for (int i = 0; i < n; i++) {
-            double sum = 0.0;
-            for (int q = 0; q < n; q++) sum += columns[q * step + i] * in[o * n + q];
-            out[o * n + i] = sum;
-        }
-}
-
 /* The number of the parity of mode m of n. */
 static int parity(int m, int n) {
     return m >= (n + 1) / 2;

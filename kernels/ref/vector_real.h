@@ -24,12 +24,8 @@ void NAME(narrow)(int64_t n, const double *x, REAL *y) {
     for (int64_t i = 0; i < n; i++) y[i] = (REAL)x[i];
 }
 
-void NAME(widen)(int64_t n, const REAL *x, double *y) {
-    for (int64_t i = 0; i < n; i++) y[i] = x[i];
-}
-
-void NAME(add)(int64_t n, const REAL *x, double *y) {
-    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+void NAME(widen)(int64_t n, const REAL *x, double b, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = b == 0.0 ? x[i] : x[i] + b * y[i];
 }
 
 void NAME(take_entries)(int64_t n, const int64_t *places, const REAL *x, REAL *values) {
@@ -49,19 +45,6 @@ void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *colu
     }
 }
 
-void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
-                       const REAL *x, REAL *y) {
-    for (int64_t b = 0; b < n_blocks; b++) {
-        int64_t n = first[b + 1] - first[b];
-        const REAL *B = matrices + starts[b], *xb = x + first[b];
-        for (int64_t i = 0; i < n; i++) {
-            REAL sum = 0;
-            for (int64_t j = 0; j < n; j++) sum += B[j * n + i] * xb[j];
-            y[first[b] + i] = sum;
-        }
-    }
-}
-
 void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
                         double a, double b, double c, const REAL *f, const REAL *t, REAL *r, REAL *d,
                         REAL *x) {
@@ -69,12 +52,12 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
     for (int64_t k = 0; k < n_blocks; k++) {
         int64_t begin = first[k], n = first[k + 1] - begin;
         const REAL *B = matrices + starts[k];
-        for (int64_t i = 0; i < n; i++) r[begin + i] = t != 0 ? f[begin + i] - t[begin + i] : f[begin + i];
+        for (int64_t i = begin; i < begin + n && r != 0; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
         for (int64_t i = 0; i < n; i++) {
-            REAL sum = 0, *di = d + begin + i, *xi = x + begin + i;
-            for (int64_t j = 0; j < n; j++) sum += B[j * n + i] * r[begin + j];
+            REAL sum = 0, *di = d + begin + i;
+            for (int64_t j = 0; j < n; j++) sum += B[j * n + i] * (r != 0 ? r : f)[begin + j];
             *di = of_old == 0 ? of_new * sum : of_new * sum + of_old * *di;
-            *xi = of_x == 0 ? *di : of_x * *xi + *di;
+            if (x != 0) x[begin + i] = of_x == 0 ? *di : of_x * x[begin + i] + *di;
         }
     }
 }

@@ -1,5 +1,5 @@
-/* Continuous elements on bricks: the operator, its diagonal and point Gauss-Seidel, in both precisions; the
- * bodies stand in brick_cells_real.h and brick_point_real.h. */
+/* Continuous elements on bricks: the operator and its diagonal, in both precisions; the bodies stand in
+ * brick_cells_real.h and brick_diagonal_real.h. */
 #include "kernels/brick.h"
 
 #include <omp.h>
@@ -36,11 +36,6 @@ static struct brick_view brick_view(const struct brick_cells *c) {
         v.widths[d] = c->widths[s];
     }
     return v;
-}
-
-/* Of point_sweep: three rows of nodes, and two numbers for each of a row of cells. */
-static int64_t point_numbers(const struct brick_view *v) {
-    return 3 * brick_whole_lanes(v->nodes[0]) + 2 * brick_whole_lanes(v->cells[0]);
 }
 
 static int64_t volume_numbers(const struct brick_view *v) {
@@ -104,5 +99,5 @@ void OF(brick_scale)(const struct brick_cells *c, const double *nodes, double *v
 #    define ROW_SIZES(F) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
 #endif
 #define TABLE    PICK(table, single)
-#define TEMPLATE "kernels/simd/brick_point_real.h"
+#define TEMPLATE "kernels/simd/brick_diagonal_real.h"
 #include "kernels/twice.h"

@@ -250,10 +250,6 @@ void OF(cell_apply_half)(const struct cell_plan *plan, const float *x, float *y)
     OF(all_runs_single)(plan, x, y, take_half);
 }
 
-void OF(cell_apply_apart)(const struct cell_plan *plan, const float *x, float *y) {
-    OF(all_runs_single)(plan, x, y, take_half);
-}
-
 /* ------------------------------------------------------------------------------- making them */
 
 /* By registers of doubles: whole lane vectors are compared one number at a time where they are split. */

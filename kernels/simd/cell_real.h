@@ -270,11 +270,7 @@ static void NAME(all_runs)(const struct cell_plan *plan, const REAL *x, REAL *y,
 }
 
 void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
-    NAME(all_runs)(plan, x, y, NAME(take_symmetric));
-}
-
-void NAME(cell_apply_full)(const struct cell_plan *plan, const REAL *x, REAL *y) {
-    NAME(all_runs)(plan, x, y, NAME(take_full));
+    NAME(all_runs)(plan, x, y, plan->full ? NAME(take_full) : NAME(take_symmetric));
 }
 
 /* ------------------------------------------------------------------------------- blocks of faces */

@@ -25,13 +25,6 @@ void OF(tensor_contract)(int64_t outer, int n_out, int n_in, int64_t inner, cons
             contract_columns(n_out, n_in, inner, T, in + o * in_step, out + o * out_step);
 }
 
-/* In one go, by a full matrix of padded columns: sums and differences inside a row would cost more than the
- * half of the products that they save. */
-void OF(tensor_rows)(int64_t rows, int n, int step, const double *columns, const double *in, double *out) {
-    for (int from = 0; from < n; from += L)
-        multiply_rows(rows, n - from, n, columns + from, step, in, n, out + from, n);
-}
-
 /* The number of the parity of mode m of n. */
 INLINE int parity(int m, int n) {
     return m >= (n + 1) / 2;

@@ -53,14 +53,14 @@ void NAME(narrow)(int64_t n, const double *restrict x, REAL *restrict y) {
     for (int64_t i = 0; i < n; i++) y[i] = (REAL)x[i];
 }
 
-void NAME(widen)(int64_t n, const REAL *restrict x, double *restrict y) {
+void NAME(widen)(int64_t n, const REAL *restrict x, double b, double *restrict y) {
+    if (b == 0.0) {
 #pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
-    for (int64_t i = 0; i < n; i++) y[i] = x[i];
-}
-
-void NAME(add)(int64_t n, const REAL *restrict x, double *restrict y) {
+        for (int64_t i = 0; i < n; i++) y[i] = x[i];
+    } else {
 #pragma omp parallel for simd num_threads(base_threads_again(n / PER_POINT))
-    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+        for (int64_t i = 0; i < n; i++) y[i] = x[i] + b * y[i];
+    }
 }
 
 void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
@@ -86,18 +86,15 @@ INLINE FOUR NAME(few_product)(int n, const REAL *B, FOUR r) {
     return sum;
 }
 
-INLINE void NAME(apply_few)(int n, const REAL *B, const REAL *x, REAL *y) {
-    LANES(write)(n, y, NAME(few_product)(n, B, LANES(read)(n, x)));
-}
-
 INLINE void NAME(smooth_few)(int n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
                              REAL *r, REAL *d, REAL *x) {
     FOUR residual = LANES(read)(n, f), change;
     if (t != 0) residual -= LANES(read)(n, t);
-    LANES(write)(n, r, residual);
+    if (r != 0) LANES(write)(n, r, residual);
     change = a * NAME(few_product)(n, B, residual);
     if (b != 0) change += b * LANES(read)(n, d);
     LANES(write)(n, d, change);
+    if (x == 0) return;
     if (c != 0) change += c * LANES(read)(n, x);
     LANES(write)(n, x, change);
 }
@@ -114,21 +111,15 @@ INLINE PACKET NAME(many_product)(int64_t n, int64_t i, int rows, const REAL *B, 
     return even + odd;
 }
 
-INLINE void NAME(apply_many)(int64_t n, const REAL *B, const REAL *x, REAL *y) {
-    for (int64_t i = 0; i < n; i += WIDTH) {
-        int rows = (int)(n - i < WIDTH ? n - i : WIDTH);
-        LANES(put)(rows, y + i, NAME(many_product)(n, i, rows, B, x));
-    }
-}
-
 INLINE void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
                               REAL *r, REAL *d, REAL *x) {
-    for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
+    for (int64_t i = 0; i < n && r != 0; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
     for (int64_t i = 0; i < n; i += WIDTH) {
         int rows = (int)(n - i < WIDTH ? n - i : WIDTH);
-        PACKET change = a * NAME(many_product)(n, i, rows, B, r);
+        PACKET change = a * NAME(many_product)(n, i, rows, B, r != 0 ? r : f);
         if (b != 0) change += b * LANES(part)(rows, d + i);
         LANES(put)(rows, d + i, change);
+        if (x == 0) continue;
         if (c != 0) change += c * LANES(part)(rows, x + i);
         LANES(put)(rows, x + i, change);
     }
@@ -160,26 +151,13 @@ INLINE void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, 
             k++;                                                                                             \
         }
 
-void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
-                       const REAL *x, REAL *y) {
-#define APPLY_FEW(n)  NAME(apply_few)(n, matrices + starts[k], x + first[k], y + first[k])
-#define APPLY_MANY(n) NAME(apply_many)(n, matrices + starts[k], x + first[k], y + first[k])
-#pragma omp parallel for num_threads(base_threads_again(first[n_blocks])) schedule(static)
-    for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
-        int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
-        BY_SIZE(APPLY_FEW, APPLY_MANY)
-    }
-#undef APPLY_FEW
-#undef APPLY_MANY
-}
-
 void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
                         double a, double b, double c, const REAL *f, const REAL *t, REAL *r, REAL *d,
                         REAL *x) {
 #define STEP(of, n)                                                                                          \
     NAME(of)                                                                                                 \
     (n, matrices + starts[k], (REAL)a, (REAL)b, (REAL)c, f + first[k], t != 0 ? t + first[k] : 0,            \
-     r + first[k], d + first[k], x + first[k])
+     r != 0 ? r + first[k] : 0, d + first[k], x != 0 ? x + first[k] : 0)
 #define SMOOTH_FEW(n)  STEP(smooth_few, n)
 #define SMOOTH_MANY(n) STEP(smooth_many, n)
 #pragma omp parallel for num_threads(base_threads_again(first[n_blocks])) schedule(static)

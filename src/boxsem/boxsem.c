@@ -24,10 +24,9 @@ static facet_status choose(const struct device *device, const struct boxsem_opti
     if (o->steps < 1 || o->steps > MG_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "a smoother takes 1 to %d steps, not %d", MG_MAX_DEGREE,
                          o->steps);
-    if (grid->part != NULL && (o->smoother == BOXSEM_ADDITIVE || o->smoother == BOXSEM_POINT))
+    if (grid->part != NULL && (o->smoother == BOXSEM_ADDITIVE || o->smoother == BOXSEM_OTHER))
         return base_fail(FACET_ERROR_INPUT,
-                         "the smoothers additive and point are not distributed yet; use patches, jacobi or "
-                         "chebyshev");
+                         "the smoother additive is not distributed yet; use patches or chebyshev");
     if (o->cycle == MG_K) return base_fail(FACET_ERROR_INPUT, "the levels of a box have no K-cycle");
     if (o->solver == BOXSEM_AUTO)
         o->solver = o->smoother == BOXSEM_ADDITIVE                    ? BOXSEM_FGMRES

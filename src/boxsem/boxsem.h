@@ -29,16 +29,13 @@
 #include "boxsem/patches.h"
 #include "solve/multigrid.h"
 
-/* VERTEX: multiplicative patches by colours; ADDITIVE: all patches from one residual, weighted; POINT:
- * Gauss-Seidel; JACOBI: damped; CHEBYSHEV: polynomials in the diagonally scaled matrix. */
-enum boxsem_smoother {
-    BOXSEM_VERTEX,
-    BOXSEM_ADDITIVE,
-    BOXSEM_POINT,
-    BOXSEM_JACOBI,
-    BOXSEM_CHEBYSHEV,
-    BOXSEM_N_SMOOTHERS
-};
+/* VERTEX: multiplicative patches by colours; ADDITIVE: all patches from one residual, weighted; CHEBYSHEV:
+ * polynomials in the diagonally scaled matrix; OTHER: one that the caller has. */
+enum boxsem_smoother { BOXSEM_VERTEX, BOXSEM_ADDITIVE, BOXSEM_CHEBYSHEV, BOXSEM_OTHER, BOXSEM_N_SMOOTHERS };
+/* A step of OTHER on a level: x comes closer to the solution of A x = b; backward: in reverse. Vectors of the
+ * device, in that precision. */
+typedef void (*boxsem_step)(const struct device *device, enum precision precision,
+                            const struct brick_cells *cells, int backward, const void *b, void *x);
 /* AUTO: MULTIGRID for one k and lambda, CG for others. MULTIGRID: cycles by themselves (Algorithm 2.2 with
  * MG_FULL, whose start is the first iteration). DIRECT: fast diagonalization, one k and one lambda only. */
 enum boxsem_solver { BOXSEM_AUTO, BOXSEM_MULTIGRID, BOXSEM_CG, BOXSEM_FGMRES, BOXSEM_DIRECT };
@@ -54,6 +51,7 @@ struct boxsem_options {
     enum boxsem_solver solver;
     enum boxsem_preconditioner preconditioner;
     enum boxsem_smoother smoother;
+    boxsem_step other;          /* of the smoother OTHER */
     enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */
     enum mg_cycle cycle;        /* V, W, F or FULL; FULL is for MULTIGRID alone, others take V instead */
     int steps;      /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */

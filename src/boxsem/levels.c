@@ -87,12 +87,6 @@ static void sweep_patches(const struct boxsem_level *l, int backward, const stru
                        l->all->scratch);
 }
 
-static void sweep_points(const struct boxsem_level *l, int backward, const struct vector *f,
-                         struct vector *x) {
-    device_point_sweep(l->all->device, x->precision, &l->brick.cells, backward, f->numbers, x->numbers,
-                       l->all->scratch);
-}
-
 static void sweep(const struct boxsem_level *l, int backward, const struct vector *f, int from_zero,
                   struct vector *x) {
     const struct boxsem_options *o = l->all->options;
@@ -102,8 +96,8 @@ static void sweep(const struct boxsem_level *l, int backward, const struct vecto
     }
     if (from_zero) vector_fill(x, 0.0);
     for (int step = 0; step < o->steps; step++)
-        if (o->smoother == BOXSEM_POINT)
-            sweep_points(l, backward, f, x);
+        if (o->smoother == BOXSEM_OTHER)
+            o->other(l->all->device, x->precision, &l->brick.cells, backward, f->numbers, x->numbers);
         else
             sweep_patches(l, backward, f, x);
 }
@@ -140,20 +134,16 @@ done:
     return status;
 }
 
-/* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest
- * eigenvalue.
- */
 static facet_status create_smoother(struct boxsem_level *l, const struct linear_operator *A,
                                     struct smoother *s) {
     facet_status status = FACET_OK;
     const struct boxsem_options *o = l->all->options;
     struct linear_operator D = {0};
     *s = (struct smoother){.smooth = smooth, .post = o->reversed ? smooth_reversed : NULL, .data = l};
-    if (o->smoother != BOXSEM_JACOBI && o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
+    if (o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
     TRY(boxsem_levels_diagonal(l, &D));
     if (A->precision == F32) TRY(operator_round(&D));
-    TRY(smoother_create_chebyshev(A, &D, POLYNOMIAL_FOURTH, 4.0, o->smoother == BOXSEM_JACOBI ? 1 : o->steps,
-                                  s));
+    TRY(smoother_create_chebyshev(A, &D, POLYNOMIAL_FOURTH, 4.0, o->steps, s));
 done:
     operator_destroy(&D);
     return status;
@@ -513,8 +503,8 @@ done:
 }
 
 int boxsem_levels_can_change(const struct boxsem_levels *all) {
-    return all->options->smoother != BOXSEM_JACOBI && all->options->smoother != BOXSEM_CHEBYSHEV &&
-           !all->factored && all->levels[0].blocks.blocks == NULL;
+    return all->options->smoother != BOXSEM_CHEBYSHEV && !all->factored &&
+           all->levels[0].blocks.blocks == NULL;
 }
 
 void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction) {

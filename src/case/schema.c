@@ -307,13 +307,12 @@ static const struct schema_entry table[] = {
     ROW("solver.smoother", SCHEMA_WORD,
         "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces. Of `gmg` also over "
         "those and (2D) along rows of quads, or over a factored sparse approximate inverse (`fsai`). Of "
-        "`method: continuous`: vertex patches colour by colour (`patches`) or "
-        "all at once and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev "
-        "polynomial over the diagonal.",
+        "`method: continuous`: vertex patches colour by colour (`patches`) or all at once and weighted "
+        "(`additive`), or a Chebyshev polynomial over the diagonal.",
         OPTION(SMOOTHER), .fallback = "auto"),
     ROW("solver.smoother_degree", SCHEMA_INTEGER,
-        "Of this polynomial; 0: chosen. Of `patches`, `additive` and `point`: how many steps.",
-        FROM_TO(0, 16), .fallback = "0"),
+        "Of this polynomial; 0: chosen. Of `patches` and `additive`: how many steps.", FROM_TO(0, 16),
+        .fallback = "0"),
     ROW("solver.precision", SCHEMA_WORD,
         "Of `pmg`, `gmg`, `patches`, `additive` and `chebyshev`: `mixed` runs the preconditioner in single "
         "precision inside a method in double precision, which `auto` does for large systems.",

@@ -35,7 +35,7 @@ void vector_axpby(double a, const struct vector *x, double b, struct vector *y) 
 
 void vector_add(const struct vector *x, struct vector *y) {
     if (x->precision != y->precision)
-        device_add(x->device, x->precision, x->n, x->numbers, y->data);
+        device_widen(x->device, x->precision, x->n, x->numbers, 1.0, y->data);
     else
         vector_axpby(1.0, x, 1.0, y);
 }
@@ -56,7 +56,7 @@ static void convert_on(const struct device *device, const struct vector *x, stru
     else if (x->precision == F64)
         device_narrow(device, y->precision, x->n, x->data, y->numbers);
     else
-        device_widen(device, x->precision, x->n, x->numbers, y->data);
+        device_widen(device, x->precision, x->n, x->numbers, 0.0, y->data);
 }
 
 /* The device whose memory is the host's. */

@@ -86,11 +86,7 @@ static facet_status require_kernels(const struct facet_solver *s) {
         return base_fail(FACET_ERROR_INPUT, "this device is not distributed yet; use the program facet");
     static const char *const kernels[] = {"brick_apply", "brick_prolong", "brick_restrict", "patch_sweep",
                                           NULL};
-    static const char *const points[] = {"point_sweep", NULL};
-    facet_status status = device_require(s->context->device, "the discretization continuous", kernels);
-    if (status == FACET_OK && s->options.smoother == SMOOTHER_POINT)
-        status = device_require(s->context->device, "the smoother point", points);
-    return status;
+    return device_require(s->context->device, "the discretization continuous", kernels);
 }
 
 /* The largest width of a cell over the smallest. */

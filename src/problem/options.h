@@ -30,7 +30,7 @@
     X(K, AUTO, "auto") X(K, V, "V") X(K, W, "W") X(K, F, "F") X(K, FULL, "full")
 #define SMOOTHER_WORDS(X, K)                                                                                 \
     X(K, AUTO, "auto") X(K, FACES, "faces") X(K, ROWS, "rows") X(K, FSAI, "fsai") X(K, PATCHES, "patches")   \
-    X(K, ADDITIVE, "additive") X(K, POINT, "point") X(K, JACOBI, "jacobi") X(K, CHEBYSHEV, "chebyshev")
+    X(K, ADDITIVE, "additive") X(K, CHEBYSHEV, "chebyshev")
 #define PRECISION_WORDS(X, K)      X(K, AUTO, "auto") X(K, DOUBLE, "double") X(K, MIXED, "mixed")
 #define COARSE_DEVICE_WORDS(X, K)                                                                            \
     X(K, SAME, "same") X(K, REF, "ref") X(K, CPU, "cpu") X(K, DEBUG, "debug") X(K, CUDA, "cuda")

@@ -257,8 +257,8 @@ static void block_jacobi_apply(const struct linear_operator *M, const struct vec
         device_lane_smooth(M->device, M->precision, device_lanes(M->device), m->n_blocks, m->m, m->values,
                            1.0, 0.0, 0.0, x->numbers, NULL, NULL, y->numbers, NULL);
     else
-        device_block_apply(M->device, M->precision, m->n_blocks, m->offsets, m->starts, m->values, x->numbers,
-                           y->numbers);
+        device_block_smooth(M->device, M->precision, m->n_blocks, m->offsets, m->starts, m->values, 1.0, 0.0,
+                            0.0, x->numbers, NULL, NULL, y->numbers, NULL);
 }
 
 int operator_block_smooth(const struct linear_operator *D, double a, double b, double c,

@@ -48,12 +48,12 @@ struct parts {
 
 static void prolong_parts(const struct mg_link *link, const struct vector *coarse, struct vector *fine) {
     const struct parts *p = link->data;
-    device_part_prolong(fine->device, fine->precision, p->n, p->m, p->low, coarse->numbers, fine->numbers);
+    device_part_copy(fine->device, fine->precision, p->n, p->low, coarse->numbers, 1.0, p->m, fine->numbers);
 }
 
 static void restrict_parts(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {
     const struct parts *p = link->data;
-    device_part_restrict(fine->device, fine->precision, p->n, p->m, p->low, fine->numbers, coarse->numbers);
+    device_part_copy(fine->device, fine->precision, p->n, p->m, fine->numbers, 0.0, p->low, coarse->numbers);
 }
 
 static void free_parts(struct mg_link *link) {

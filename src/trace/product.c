@@ -17,7 +17,6 @@
  * device addresses, except the colours. */
 struct product {
     double bytes;
-    int full; /* matrices */
     int half; /* matrices, in 16 bits */
     int n_blocks;
     struct cell_plan cells[MESH_MAX_BLOCKS];
@@ -63,11 +62,9 @@ static void multiply(const struct linear_operator *A, enum part part, int fresh,
         }
         cells.fresh = fresh && b == 0;
         if (p->half)
-            (cells.apart ? device_cell_apply_apart : device_cell_apply_half)(A->device, &cells, x->numbers,
-                                                                             y->numbers);
+            device_cell_apply_half(A->device, &cells, x->numbers, y->numbers);
         else
-            (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &cells,
-                                                                   x->numbers, y->numbers);
+            device_cell_apply(A->device, A->precision, &cells, x->numbers, y->numbers);
     }
     if (p->rest.apply != NULL && part & EARLY) p->rest.add(&p->rest, x, y);
 }
@@ -314,7 +311,8 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .colour_starts = starts,
                                .n_components = matrices->n_components,
                                .n_unknowns = n,
-                               .matrices = matrices->values[block]};
+                               .matrices = matrices->values[block],
+                               .full = matrices->full};
     *n_early = c.n_early;
     starts = NULL;
     sizes = NULL;
@@ -358,7 +356,6 @@ static facet_status product_to_single(const struct linear_operator *A, struct li
 /* An operator without its plan yet. */
 static facet_status begin_operator(int64_t n, const struct device *device, int full,
                                    struct linear_operator *A, struct product **p) {
-    static const char *const kernels[] = {"cell_apply_full", NULL};
     facet_status status = FACET_OK;
     *A = (struct linear_operator){.n = n,
                                   .device = device,
@@ -368,9 +365,7 @@ static facet_status begin_operator(int64_t n, const struct device *device, int f
                                   .name = "the element-wise trace product",
                                   .asymmetric = full,
                                   .to_single = product_to_single};
-    if (full) TRY(device_require(device, "products with element matrices that are not symmetric", kernels));
     TRY(CALLOC(*p, 1));
-    (*p)->full = full;
     A->data = *p;
 done:
     return status;
@@ -413,11 +408,11 @@ done:
 }
 
 /* Rounds the matrices as well. */
-static facet_status cells_to_single(const struct device *device, int full, const struct cell_plan *from,
+static facet_status cells_to_single(const struct device *device, const struct cell_plan *from,
                                     struct cell_plan *to) {
     facet_status status = FACET_OK;
     int64_t n = cell_plan_start(from, from->n_faces),
-            n_values = from->n_batches * (full ? n * n : n * (n + 1) / 2) * from->lanes;
+            n_values = from->n_batches * (from->full ? n * n : n * (n + 1) / 2) * from->lanes;
     TRY(copy_plan(device, from, to));
     TRY(device_copy_rounded(device, F32, &to->matrices, from->matrices, n_values));
 done:
@@ -478,12 +473,12 @@ static facet_status product_to_single(const struct linear_operator *A, struct li
     facet_status status = FACET_OK;
     const struct product *from = A->data;
     struct product *to;
-    TRY(begin_operator(A->n, A->device, from->full, S, &to));
+    TRY(begin_operator(A->n, A->device, A->asymmetric, S, &to));
     S->precision = F32;
     to->bytes = from->bytes / 2.0;
     for (int b = 0; b < from->n_blocks; b++) {
         to->n_blocks = b + 1;
-        TRY(cells_to_single(A->device, from->full, &from->cells[b], &to->cells[b]));
+        TRY(cells_to_single(A->device, &from->cells[b], &to->cells[b]));
         to->n_early[b] = from->n_early[b];
     }
 done:
@@ -496,7 +491,7 @@ static int may_be_half(const struct trace_space *space, const struct linear_oper
     static const char *const kernels[] = {"cell_apply_half", "cell_halve"};
     const struct product *p = A->data;
     const int nc = space->n_components;
-    if (A->apply != product_apply || A->precision != F64 || p->full) return 0;
+    if (A->apply != product_apply || A->precision != F64 || A->asymmetric) return 0;
     if (nc > 1 && (nc != space->mesh->dim || space->degree < 1)) return 0;
     for (int b = 0; b < p->n_blocks && nc > 1; b++)
         if (p->cells[b].starts != NULL) return 0;
@@ -570,8 +565,7 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
     if (space->n_components > 1) TRY(find_held(space, matrices, held, &n_held, &few));
     if (!few) goto done;
     TRY(try_half(space, matrices, A, held, n_held, 0, S));
-    if (S->apply == NULL && space->n_components > 1 && device_has(A->device, "cell_apply_apart"))
-        TRY(try_half(space, matrices, A, held, n_held, 1, S));
+    if (S->apply == NULL && space->n_components > 1) TRY(try_half(space, matrices, A, held, n_held, 1, S));
     if (S->apply != NULL && trace_is_shared(space)) take_seam(S, space->seam);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);

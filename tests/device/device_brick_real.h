@@ -33,18 +33,6 @@ static void NAME(run_brick_diagonal)(struct arena *a, int64_t number) {
     brick_setup_destroy(&s);
 }
 
-static void NAME(run_point_sweep)(struct arena *a, int64_t number) {
-    struct brick_setup s;
-    brick_setup_create(a->device, (int)number, &s);
-    REAL *x = NAME(put_random)(a, s.n, 1), *b = NAME(put_random)(a, s.n, 2),
-         *scratch = NAME(put_nan)(a, brick_scratch(&s.brick.cells, base_threads()));
-    for (int backward = 0; backward < 2; backward++) {
-        device_point_sweep(a->device, PRECISION, &s.brick.cells, backward, b, x, scratch);
-        NAME(take)(a, x, s.n);
-    }
-    brick_setup_destroy(&s);
-}
-
 /* From half the cells, and from the linear functions of all. */
 static void NAME(run_brick_prolong)(struct arena *a, int64_t number) {
     struct brick_setup s;

@@ -28,7 +28,7 @@ static void take_halves(struct arena *a, struct cell_ring *r) {
     r->plan.matrices = halves;
     r->plan.ones = ones;
     *room(a, 1) = (double)device_cell_halve(a->device, &r->plan, put_lanes(a, n_cells, n_entries, K), halves);
-    (r->plan.apart ? device_cell_apply_apart : device_cell_apply_half)(a->device, &r->plan, x, y);
+    device_cell_apply_half(a->device, &r->plan, x, y);
     take_scaled_single(a, y, n_unknowns);
     K[(n_cells - 2) * n_entries] = -1.0; /* not semidefinite */
     *room(a, 1) =
@@ -96,9 +96,5 @@ static void run_cell_apply_half(struct arena *a, int64_t size) {
     struct cell_ring r;
     put_cell_ring(a, size, &r);
     take_halves(a, &r);
-    if (size > 0) take_motions(a, size, 0);
-}
-
-static void run_cell_apply_apart(struct arena *a, int64_t size) {
-    take_motions(a, size, 1);
+    for (int apart = 0; size > 0 && apart < 2; apart++) take_motions(a, size, apart);
 }

@@ -103,21 +103,17 @@ static void NAME(run_narrow)(struct arena *a, int64_t n) {
 
 static void NAME(run_widen)(struct arena *a, int64_t n) {
     double *y = put_nan(a, n);
-    device_widen(a->device, PRECISION, n, NAME(put_random)(a, n, 1), y);
+    device_widen(a->device, PRECISION, n, NAME(put_random)(a, n, 1), 0.0, y);
     take(a, y, n);
-}
-
-static void NAME(run_add)(struct arena *a, int64_t n) {
-    double *y = put_random(a, n, 2);
-    device_add(a->device, PRECISION, n, NAME(put_random)(a, n, 1), y);
+    device_widen(a->device, PRECISION, n, NAME(put_random)(a, n, 2), 1.0, y);
     take(a, y, n);
 }
 
 static void NAME(run_parts)(struct arena *a, int64_t size) {
     const int m = 1 + (int)(size % 11), low = 1 + (int)(size % 4) < m ? 1 + (int)(size % 4) : m;
     REAL *fine = NAME(put_random)(a, size * m, 1), *coarse = NAME(put_nan)(a, size * low);
-    device_part_prolong(a->device, PRECISION, size, m, low, NAME(put_random)(a, size * low, 2), fine);
-    device_part_restrict(a->device, PRECISION, size, m, low, fine, coarse);
+    device_part_copy(a->device, PRECISION, size, low, NAME(put_random)(a, size * low, 2), 1.0, m, fine);
+    device_part_copy(a->device, PRECISION, size, m, fine, 0.0, low, coarse);
     NAME(take)(a, fine, size * m);
     NAME(take)(a, coarse, size * low);
 }
@@ -200,15 +196,7 @@ static void NAME(put_blocks)(struct arena *a, int64_t n_blocks, int size, struct
     test_free(starts);
 }
 
-static void NAME(run_block_apply)(struct arena *a, int64_t n_blocks) {
-    struct NAME(blocks) b;
-    NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 4), &b);
-    REAL *x = NAME(put_random)(a, b.n, 9), *y = NAME(put_nan)(a, b.n);
-    device_block_apply(a->device, PRECISION, n_blocks, b.first, b.starts, b.matrices, x, y);
-    NAME(take)(a, y, b.n);
-}
-
-/* variant, by bits: with t, b not 0, c not 0, r on top of f. */
+/* variant, by bits: with t, b not 0, c not 0, r on top of f; 16, 18: no t, r and x. */
 static void NAME(smooth)(struct arena *a, int64_t n_blocks, int variant) {
     struct NAME(blocks) s;
     NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 9), &s);
@@ -217,15 +205,16 @@ static void NAME(smooth)(struct arena *a, int64_t n_blocks, int variant) {
     REAL *d = b == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 3);
     REAL *x = c == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 4);
     REAL *r = variant & 8 ? f : NAME(put_nan)(a, s.n);
-    device_block_smooth(a->device, PRECISION, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t, r, d,
-                        x);
-    NAME(take)(a, r, s.n);
+    const int all = variant < 16;
+    device_block_smooth(a->device, PRECISION, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t,
+                        all ? r : NULL, d, all ? x : NULL);
+    if (all) NAME(take)(a, r, s.n);
     NAME(take)(a, d, s.n);
-    NAME(take)(a, x, s.n);
+    if (all) NAME(take)(a, x, s.n);
 }
 
 static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
-    for (int variant = 0; variant < 16; variant++) {
+    for (int variant = 0; variant < 20; variant += variant < 16 ? 1 : 2) {
         struct arena one = {.device = a->device};
         NAME(smooth)(&one, n_blocks, variant);
         if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
@@ -273,15 +262,13 @@ static void NAME(cells)(struct arena *a, int64_t size, int full) {
     put_cell_ring(a, size, &r);
     r.plan.matrices = NAME(put_random_lanes)(a, r.n_cells, full ? r.n * r.n : r.n * (r.n + 1) / 2, 1);
     REAL *x = NAME(put_random)(a, r.n_unknowns, 2), *y = NAME(put_random)(a, r.n_unknowns, 3);
-    (full ? device_cell_apply_full : device_cell_apply)(a->device, PRECISION, &r.plan, x, y);
+    r.plan.full = full;
+    device_cell_apply(a->device, PRECISION, &r.plan, x, y);
     NAME(take)(a, y, r.n_unknowns);
 }
 
 static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
     NAME(cells)(a, size, 0);
-}
-
-static void NAME(run_cell_apply_full)(struct arena *a, int64_t size) {
     NAME(cells)(a, size, 1);
 }
 

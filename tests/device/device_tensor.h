@@ -24,22 +24,6 @@ static void run_tensor_contract(struct arena *a, int64_t n) {
     }
 }
 
-static void run_tensor_rows(struct arena *a, int64_t n) {
-    int step = ((int)n + KERNEL_SLACK - 1) / KERNEL_SLACK * KERNEL_SLACK;
-    double *columns = put_random(a, n * step, 1), *in = put_random(a, 7 * n + KERNEL_SLACK, 2);
-    double *out = put_random(a, 7 * n + 1, 3);
-    device_tensor_rows(a->device, 7, (int)n, step, columns, in, out);
-    get(a, out, 7 * n + 1);
-}
-
-static void run_tensor_fold(struct arena *a, int64_t n) {
-    for (int back = 0; back < 2; back++) {
-        double *in = put_random(a, 3 * n * 5, 2), *out = put_random(a, 3 * n * 5 + 1, 3);
-        device_tensor_fold(a->device, 3, (int)n, 5, back, in, out);
-        get(a, out, 3 * n * 5 + 1);
-    }
-}
-
 /* The extents of a cell of dim directions, and one array for each. */
 static void put_lines(struct arena *a, int64_t n, int dim, int extent[3], const double *lines[3]) {
     for (int d = 0; d < 3; d++) {

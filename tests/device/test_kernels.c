@@ -57,21 +57,15 @@ static void check_smooth_single(int64_t n_blocks, const int64_t *first, const in
     base_free(&t);
 }
 
-static void multiply_cells(const struct kernels *table, enum precision precision, int full,
-                           const struct cell_plan *plan, const void *x, void *y) {
-    (full ? table->cell_apply_full : table->cell_apply)[precision](plan, x, y);
-}
-
 /* The product in single precision: simd against ref, and ref against the double one. */
-static void check_cells_single(struct cell_plan plan, int full, int64_t n_values, int64_t n_unknowns,
-                               const double *x) {
+static void check_cells_single(struct cell_plan plan, int64_t n_values, int64_t n_unknowns, const double *x) {
     double *y = randoms(n_unknowns, 3);
     float *K = rounded(n_values, plan.matrices), *xs = rounded(n_unknowns, x), *ys = rounded(n_unknowns, y),
           *zs = rounded(n_unknowns, y);
-    multiply_cells(kernels_ref(), F64, full, &plan, x, y);
+    kernels_ref()->cell_apply[F64](&plan, x, y);
     plan.matrices = K;
-    multiply_cells(kernels_ref(), F32, full, &plan, xs, ys);
-    multiply_cells(kernels_simd(), F32, full, &plan, xs, zs);
+    kernels_ref()->cell_apply[F32](&plan, xs, ys);
+    kernels_simd()->cell_apply[F32](&plan, xs, zs);
     same_single(n_unknowns, ys, zs, 1e-5);
     for (int64_t i = 0; i < n_unknowns; i++) near(ys[i], y[i], 1e-5 * (1 + fabs(y[i])));
     float *arrays[] = {K, xs, ys, zs};
@@ -163,7 +157,8 @@ static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batc
                              .colour_starts = colour_starts,
                              .colour_batches = batches,
                              .maps = maps,
-                             .matrices = K};
+                             .matrices = K,
+                             .full = full};
     uint8_t *loose;
     ok(ALLOC(loose, n_cells));
     for (int64_t c = 0; c < n_cells; c++) loose[c] = (uint8_t)(c * 5 % 8);
@@ -171,10 +166,10 @@ static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batc
     ok(base_alloc(&plan.room, (size_t)plan.threads, (size_t)cell_plan_room_bytes(&plan)));
     plan.n_components = m % 3 == 0 ? 3 : 1;
     plan.loose = uneven ? NULL : loose;
-    multiply_cells(kernels_ref(), F64, full, &plan, x, y);
-    multiply_cells(kernels_simd(), F64, full, &plan, x, z);
+    kernels_ref()->cell_apply[F64](&plan, x, y);
+    kernels_simd()->cell_apply[F64](&plan, x, z);
     same(n_unknowns, y, z, 1e-13);
-    check_cells_single(plan, full, n_values, n_unknowns, x);
+    check_cells_single(plan, n_values, n_unknowns, x);
     double *arrays[] = {K, x, y, z};
     for (int i = 0; i < 4; i++) base_free(&arrays[i]);
     base_free(&loose);

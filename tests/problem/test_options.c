@@ -241,7 +241,7 @@ static void buffers_may_go_once_there_is_a_solver(void **state) {
          .preconditioner = "gmg",
          .discretization = "continuous",
          .cycle = "F",
-         .smoother = "point",
+         .smoother = "additive",
          .precision = "double"},
         {.method = "fgmres",
          .preconditioner = "pmg",

@@ -103,7 +103,7 @@ class Continuous(unittest.TestCase):
                 (["discretization.tau=1"], "belongs to method: hdg"),
                 (["discretization.operator=mapped"], "continuous has tensor"),
                 (["solver.preconditioner=amg"], "none, jacobi, gmg and patches"),
-                (["solver.smoother=fsai"], "patches, additive, point, jacobi and chebyshev"),
+                (["solver.smoother=fsai"], "patches, additive and chebyshev"),
                 (["solver={method: direct, precision: mixed}"], "does not belong to the direct solve"),
                 (["solver={method: cg, cycle: full}"], "goes with the method multigrid"),
                 (["output={file: a.vtu, fields: [trace]}"], "trace belongs to"),

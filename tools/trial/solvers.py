@@ -42,7 +42,7 @@ def draw_solver(rng, p):
     if chosen in ("amg", "pmg", "gmg") and p["method"] != "continuous" and rng.random() < 0.3:
         solver["cycle"] = rng.choice("VWF")
     if chosen == "gmg" and rng.random() < 0.4:
-        solver["smoother"] = rng.choice(("patches", "additive", "point", "jacobi", "chebyshev")
+        solver["smoother"] = rng.choice(("patches", "additive", "chebyshev")
                                         if p["method"] == "continuous" else ("faces", "fsai"))
     elif chosen == "pmg" and rng.random() < 0.3:
         solver["smoother"] = "faces"

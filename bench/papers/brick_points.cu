@@ -1,4 +1,4 @@
-// Gauss-Seidel on the nodes of a brick, in the order that kernels.def states: the layers of a colour, which
+// Gauss-Seidel on the nodes of a brick, in the order that brick_points.h states: the layers of a colour, which
 // do not meet, have a block each, and within a layer nodes come one after another. Nodes that share no cell
 // may change places: with local indices i, and r being how far a cell reaches, node i is taken at the time
 //
@@ -6,6 +6,7 @@
 //
 // which is later than that of every node before it that shares a cell with it; nodes of one time share none.
 // A warp takes a node, its lanes the entries of the row. Bound by the waits from one time to the next.
+#include "bench/papers/brick_points.h"
 #include "kernels/cuda/brick_row.cuh"
 
 namespace facet {
@@ -97,16 +98,17 @@ template <typename R> void sweep_points(const struct brick_cells *c, int backwar
         const int count = count_of(n, ring, l.colour);
         if (count == 0 || !may_launch()) continue;
         point_kernel<R><<<(unsigned)count, dim3(32, WARPS)>>>(l);
-        launched("point_sweep");
+        launched("brick_points");
     }
 }
 
 } // namespace
 } // namespace facet
 
-void point_sweep_cuda(const struct brick_cells *c, int backward, const double *b, double *x, double *) {
-    facet::sweep_points<double>(c, backward, b, x);
-}
-void point_sweep_single_cuda(const struct brick_cells *c, int backward, const float *b, float *x, float *) {
-    facet::sweep_points<float>(c, backward, b, x);
+void brick_points_cuda(enum precision precision, const struct brick_cells *c, int backward, const void *b,
+                       void *x) {
+    if (precision == F32)
+        facet::sweep_points(c, backward, (const float *)b, (float *)x);
+    else
+        facet::sweep_points(c, backward, (const double *)b, (double *)x);
 }
