@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "hdg/contact.h"
 #include "mesh/part.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 /* A group is told when its own error, which one draw of signs may make a few times too small, is above this,
  * and so many times that of the whole. */
@@ -94,7 +94,7 @@ done:
  * as the cells see them. counts (or NULL): of the faces whose unknowns these are. */
 static void add_squares(const struct facet_solver *s, int free, const double *x, double *squares,
                         double *counts) {
-    const struct hdg *h = s->hdg;
+    const struct hdg *h = mapped_of(s)->hdg;
     const struct trace_space *t = free ? &h->trace : contact_seen(h);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++) {
@@ -113,6 +113,7 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
 facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error) {
     facet_status status = FACET_OK;
     struct facet_solver *s = solver;
+    struct mapped *m = mapped_of(s);
     const int n = s->group_errors.n;
     if (error == NULL) {
         s->energy = 0.0;
@@ -123,24 +124,25 @@ facet_status solver_regard(void *solver, const struct vector *residual, const st
     }
     if (s->own.n_electrodes > 0) s->energy += fabs(vector_dot(residual, error));
     if (n == 0) return FACET_OK;
-    TRY(vector_download(error, s->F));
-    add_squares(s, 1, s->F, s->group_errors.squares, NULL);
+    TRY(vector_download(error, m->F));
+    add_squares(s, 1, m->F, s->group_errors.squares, NULL);
 done:
     return status;
 }
 
 /* Squares of the solution. */
 static facet_status size_up(const struct facet_solver *s, double *sizes, double *counts) {
+    struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    const struct hdg *h = s->hdg;
+    const struct hdg *h = m->hdg;
     double *full = NULL;
     if (h->resident == NULL) {
-        add_squares(s, 0, s->solution.trace, sizes, counts);
+        add_squares(s, 0, m->solution.trace, sizes, counts);
         goto done;
     }
     TRY(ALLOC(full, h->trace.n_all));
-    TRY(vector_download(&s->x, s->F));
-    trace_scatter(&h->trace, s->F, h->eliminated, full);
+    TRY(vector_download(&m->x, m->F));
+    trace_scatter(&h->trace, m->F, h->eliminated, full);
     add_squares(s, 0, full, sizes, counts);
 done:
     base_free(&full);
@@ -239,7 +241,7 @@ facet_status solver_group_errors_raise(struct facet_solver *s, const double *cel
 /* A trace on the faces of a cell: the largest coefficient, and the largest that is not that of a constant. */
 static void size_trace(const struct facet_solver *s, int b, int32_t cell, const double *trace,
                        double sizes[2]) {
-    const struct hdg *h = s->hdg;
+    const struct hdg *h = mapped_of(s)->hdg;
     const struct trace_space *t = contact_seen(h);
     double constant = NAN;
     sizes[0] = sizes[1] = 0.0;

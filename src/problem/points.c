@@ -140,7 +140,8 @@ static facet_status evaluate_some(const struct sample_field *f, int64_t n, const
         for (end = begin + 1; end < n && cells[end] == cells[begin];) end++;
         TRY(s->backend->prepare(s, (int)(mesh_block_of(mesh, cells[begin]) - mesh->blocks), degree,
                                 (int)(end - begin), xi + begin * mesh->dim, &points));
-        TRY(s->backend->evaluate(s, f->field, 1, &cells[begin], &points, values + begin * f->components));
+        TRY(s->backend->evaluate(s, BACKEND_SOLVED, f->field, 1, &cells[begin], &points,
+                                 values + begin * f->components));
     }
 done:
     backend_points_destroy(&points);

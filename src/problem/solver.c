@@ -38,26 +38,27 @@ static facet_status pass_options(struct facet_solver *s) {
     return base_wrap(s->context->external->options(text), "solver.petsc");
 }
 
-/* The solver's choices and the data of its discretization; nothing is computed. */
 /* A solver with nothing but its lock, which its thread may take again. */
 static facet_status create_locked(struct facet_solver **solver) {
     facet_status status = FACET_OK;
     pthread_mutexattr_t again;
     TRY(CALLOC(*solver, 1));
+    TRY(CALLOC((*solver)->readers, 1));
     pthread_mutexattr_init(&again);
     pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&(*solver)->making, &again);
+    pthread_mutex_init(&(*solver)->readers->making, &again);
     pthread_mutexattr_destroy(&again);
 done:
+    if (status != FACET_OK) base_free(solver);
     return status;
 }
 
 void solver_lock(const struct facet_solver *s) {
-    pthread_mutex_lock(&((struct facet_solver *)s)->making);
+    pthread_mutex_lock(&s->readers->making);
 }
 
 void solver_unlock(const struct facet_solver *s) {
-    pthread_mutex_unlock(&((struct facet_solver *)s)->making);
+    pthread_mutex_unlock(&s->readers->making);
 }
 
 facet_status solver_need(const struct facet_solver *s, enum hdg_field field) {
@@ -68,15 +69,16 @@ facet_status solver_need(const struct facet_solver *s, enum hdg_field field) {
     return status;
 }
 
-facet_status solver_find_fluxes(const struct facet_solver *s, double *left) {
+facet_status solver_find_fluxes(const struct facet_solver *s, int version, double *left) {
     *left = -1.0;
     if (s->backend->find_fluxes == NULL) return FACET_OK;
     solver_lock(s);
-    facet_status status = s->backend->find_fluxes(s, left);
+    facet_status status = s->backend->find_fluxes(s, version, left);
     solver_unlock(s);
     return status;
 }
 
+/* The solver's choices and the data of its discretization; nothing is computed. */
 static facet_status prepare(const struct facet_problem *problem, const struct options *options,
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
@@ -288,8 +290,7 @@ facet_status solver_rebuild(struct facet_solver *s) {
     enum option_operator_kind asked = s->options.operator_kind;
     int box;
     if (s->solved && s->options.warm_start) { /* the iteration goes on from there */
-        trace = s->x;
-        s->x = (struct vector){0};
+        mapped_take_trace(s, &trace);
         if (s->backend->set_guess != NULL) {
             TRY(ALLOC(u, s->backend->n_points(s)));
             TRY(s->backend->copy_out(s, u));
@@ -310,7 +311,7 @@ facet_status solver_rebuild(struct facet_solver *s) {
     }
     TRY(status);
     if (u != NULL) TRY(s->backend->set_guess(s, u));
-    if (trace.device != NULL && trace.n == s->x.n) vector_axpby(1.0, &trace, 0.0, &s->x);
+    mapped_put_trace(s, &trace);
 done:
     box_data_destroy(&data);
     vector_destroy(&trace);
@@ -354,11 +355,11 @@ static facet_status find_break(const struct facet_solver *s, int box, char *text
     facet_status status = FACET_OK;
     struct hdg_break found = {0};
     if (s->problem->exact == NULL) return FACET_OK;
-    if (s->hdg == NULL && !mesh_is_box(s->problem->mesh)) return FACET_OK;
+    if (s->self == NULL && !mesh_is_box(s->problem->mesh)) return FACET_OK;
     if (box && mesh_is_box(s->problem->mesh))
         TRY(problem_find_box_break(s->problem, &s->resolved, &found));
     else
-        TRY(hdg_find_break(s->hdg, &found));
+        TRY(hdg_find_break(mapped_of(s)->hdg, &found));
     problem_break_text(s->problem, &found, text, bytes);
 done:
     return status;
@@ -389,11 +390,9 @@ static facet_status look_at_data(const struct facet_problem *problem, const stru
     memcpy(findings->unresolved, s->unresolved, sizeof s->unresolved);
     if (!box || (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
                        : gives_data(s->problem) || has_faces_here(s))) { /* else a box stays a box */
-        s->backend = &mapped_backend;
-        TRY(problem_resolve_lists(s->problem, &s->resolved));
-        TRY(hdg_create(mapped_device(s), &s->resolved.data, degree, NULL, NULL, &s->hdg));
-        TRY(cells ? hdg_check_data(s->hdg, mismatch) : hdg_find_mismatch(s->hdg, mismatch));
-        hdg_describe(s->hdg, &s->system);
+        TRY(mapped_describe(s, degree, NULL));
+        const struct hdg *hdg = mapped_of(s)->hdg;
+        TRY(cells ? hdg_check_data(hdg, mismatch) : hdg_find_mismatch(hdg, mismatch));
     }
     TRY(find_break(s, box, findings->broken, sizeof findings->broken));
     if (box) TRY(box_count_unknowns(s, &data));
@@ -455,14 +454,14 @@ facet_status facet_solver_create(const facet_problem *problem, const facet_optio
 void facet_solver_destroy(facet_solver **solver) {
     if (solver == NULL || *solver == NULL) return;
     struct facet_solver *s = *solver;
-    solver_forget_better(s);
     if (s->backend != NULL) s->backend->destroy(s);
     problem_resolved_destroy(&s->resolved);
     solve_report_clear(&s->report);
     problem_clear(&s->own);
     problem_clear(&s->next);
     solver_forget_electrodes(s);
-    pthread_mutex_destroy(&s->making);
+    pthread_mutex_destroy(&s->readers->making);
+    base_free(&s->readers);
     base_free(solver);
 }
 
@@ -702,8 +701,9 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
 }
 
 static const char *preconditioner_of(const struct facet_solver *s) {
-    const char *own =
-        s->method == METHOD_PETSC && s->M.apply != NULL ? s->context->external->preconditioner(&s->M) : NULL;
+    const struct linear_operator *M =
+        s->backend == &mapped_backend && s->method == METHOD_PETSC ? &mapped_of(s)->M : NULL;
+    const char *own = M != NULL && M->apply != NULL ? s->context->external->preconditioner(M) : NULL;
     return own != NULL ? own : option_words[OPTION_PRECONDITIONER][s->preconditioner];
 }
 

@@ -108,7 +108,7 @@ static void linear_functions_are_exact_on_curved_cells(void **state) {
 
 static double *dense_matrix(const struct solved *s, int *n) {
     struct csr csr;
-    ok(trace_assemble(&s->solver->hdg->trace, &s->solver->hdg->matrices, &csr));
+    ok(trace_assemble(&mapped_of(s->solver)->hdg->trace, &mapped_of(s->solver)->hdg->matrices, &csr));
     *n = (int)csr.n;
     double *A = test_calloc((size_t)(*n * *n), sizeof *A);
     for (int i = 0; i < *n; i++)
@@ -177,7 +177,7 @@ static void constants_are_the_kernel(void **state) {
             struct solved s;
             double largest, asymmetry, smallest[2];
             solve(&setup, &s);
-            assert_true(s.solver->hdg->singular);
+            assert_true(mapped_of(s.solver)->hdg->singular);
             measure_matrix(&s, &largest, &asymmetry, smallest);
             assert_true(asymmetry <= 1e-13 * largest);
             assert_true(fabs(smallest[0]) <= 1e-14 * largest);
@@ -322,7 +322,7 @@ static void neumann_everywhere_is_solved_with_the_exact_mean(void **state) {
                                   .conditions = {{"rest", "neumann", "exact", NULL}}};
             struct solved s;
             solve(&setup, &s);
-            assert_true(s.solver->hdg->singular);
+            assert_true(mapped_of(s.solver)->hdg->singular);
             assert_true(s.errors.u_L2 < 1e-10);
             assert_true(s.errors.q_L2 < 1e-10);
             assert_true(s.errors.trace_L2 < 1e-10);
@@ -372,7 +372,7 @@ static void data_that_do_not_balance_are_refused(void **state) {
     refused(try_solve(&setup, &s), FACET_ERROR_INPUT, "balance");
     setup.conditions[0].g = "-0.25"; /* four sides of length one */
     solve(&setup, &s);
-    assert_true(fabs(s.solver->solution.shift) < 1e-13);
+    assert_true(fabs(mapped_of(s.solver)->solution.shift) < 1e-13);
     assert_true(s.report.conservation <= 1e-11);
     release(&s);
     setup.mesh = periodic;
