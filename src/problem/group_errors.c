@@ -90,8 +90,13 @@ done:
     return status;
 }
 
+/* The coefficient of the constant 1 on a face of the trace, those of second sides included, or at a vertex. */
+static double one_on(const struct hdg *h, const struct trace_space *t, int32_t face) {
+    return h->data.equation->one_on(h, face < h->trace.n_faces ? face : t->records[face].face);
+}
+
 /* Adds to every cell the squares of the unknowns on its faces; free: in the free numbering of the solve, else
- * as the cells see them. counts (or NULL): of the faces whose unknowns these are. */
+ * as the cells see them. counts (or NULL): the squares that u = 1 has there. */
 static void add_squares(const struct facet_solver *s, int free, const double *x, double *squares,
                         double *counts) {
     const struct hdg *h = mapped_of(s)->hdg;
@@ -105,7 +110,7 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
                               n = t->face_first[face + 1] - t->face_first[face];
                 if (first < 0 || (free && contact_is_second(h, b, cell, slot))) continue;
                 for (int64_t i = first; i < first + n; i++) squares[at] += x[i] * x[i];
-                if (counts != NULL) counts[at] += 1.0;
+                if (counts != NULL) counts[at] += pow(one_on(h, t, face), 2);
             }
         }
 }
@@ -151,7 +156,7 @@ done:
 
 /* Sums of all shares, and at the end of all cells. */
 struct share_sums {
-    double *errors, *sizes, *counts; /* squares of errors and of u, and their faces */
+    double *errors, *sizes, *counts; /* squares of errors, of u and of u = 1 */
     double *peaks;                   /* of all cells the largest mean square of errors */
 };
 
@@ -248,8 +253,7 @@ static void size_trace(const struct facet_solver *s, int b, int32_t cell, const 
     for (int slot = 0; slot < t->n_slots[b]; slot++) {
         const int32_t face = t->faces[b][(int64_t)cell * t->n_slots[b] + slot];
         const int64_t first = t->face_first[face];
-        const double one =
-            h->data.equation->one_on(h, face < h->trace.n_faces ? face : t->records[face].face);
+        const double one = one_on(h, t, face);
         if (isnan(constant) && one > 0.0) constant = trace[first] / one;
         for (int64_t i = first; i < t->face_first[face + 1]; i++) {
             sizes[0] = fmax(sizes[0], fabs(trace[i]));
