@@ -611,7 +611,7 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
         TRY(CALLOC(early, space->n_faces));
         for (int k = 0; k < seam->n_neighbours; k++)
             for (int64_t i = 0; i < seam->neighbours[k].count; i++)
-                early[space->free_faces[seam->neighbours[k].blocks[i]]] = 1;
+                early[space->free_faces[seam->neighbours[k].items[i]]] = 1;
         slots.early = early;
     }
     TRY(trace_slots_operator(&slots, matrices, space->n_free, A));
