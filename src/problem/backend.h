@@ -105,8 +105,7 @@ struct backend {
      * of a field with one component and the volume; or its least and greatest values at the products of n
      * points x of [0, 1] (mapped cells: at shape_samples of order n - 1). BACKEND_TOTAL: any number of pairs,
      * up to that of the cells, whose sums are those of the mesh. BACKEND_RANGE: mapped cells may have
-     * extremes of several cells together; those of a box that cannot have the extremes of all, a value
-     * between. */
+     * extremes of several cells together. */
     facet_status (*reduce)(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs);
     /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x

@@ -307,15 +307,11 @@ static facet_status load(struct facet_solver *s, const double *source) {
 }
 
 static facet_status load_there(struct facet_solver *s, const double *source) {
-    const struct boxsem *c = elements_of(s);
-    if (c->tiles != NULL && !c->grid.singular && !c->loose) return begin(s, NULL, source);
-    return base_fail(FACET_ERROR_INPUT,
-                     "arrays of the device are for problems with a unique solution: a Dirichlet "
-                     "side, or a reaction that is not weak");
+    return begin(s, NULL, source);
 }
 
 static facet_status copy_there(const struct facet_solver *s, double *u) {
-    return boxsem_get_there(elements_of(s), u);
+    return boxsem_get(elements_of(s), 0, u);
 }
 
 static facet_status solve(struct facet_solver *s) {
@@ -339,8 +335,12 @@ static facet_status recover(struct facet_solver *s) {
     return FACET_OK;
 }
 
+/* Whoever works on tiles has the lock: their scratch is one for all readers. */
 static facet_status copy_out(const struct facet_solver *s, double *u) {
-    return boxsem_get(elements_of(s), u);
+    solver_lock(s);
+    const facet_status status = boxsem_get(elements_of(s), 1, u);
+    solver_unlock(s);
+    return status;
 }
 
 static facet_status find_fluxes(const struct facet_solver *s, int version, double *left) {
@@ -376,12 +376,6 @@ done:
     return status;
 }
 
-/* Loads whose mean must vanish, or nearly so, are made there. */
-static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
-    const struct boxsem *c = elements_of(s);
-    if (c->tiles == NULL || c->grid.singular || c->loose) snprintf(text, bytes, "the load");
-}
-
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
     s->solved = 0; /* the solution is overwritten */
@@ -407,7 +401,9 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     struct box_errors e;
-    facet_status status = boxsem_measure_errors(elements_of(s), s->problem->exact, &e);
+    solver_lock(s);
+    const facet_status status = boxsem_measure_errors(elements_of(s), s->problem->exact, &e);
+    solver_unlock(s);
     if (status != FACET_OK) return status;
     *errors = box_points_errors(&e, 0);
     errors->trace_L2 = -1.0;
@@ -441,13 +437,14 @@ done:
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs) {
-    struct boxsem *c = elements_of(s);
-    const int here = field == HDG_U && (c->tiles != NULL || device_is_host(c->device));
-    *n_pairs = here ? s->problem->mesh->n_cells : 0;
-    if (!here) return FACET_OK;
-    return take == BACKEND_INTEGRALS || take == BACKEND_TOTAL
-               ? box_points_integrals(s, boxsem_integrals(c, values), values)
-               : boxsem_extremes(c, n, x, take == BACKEND_RANGE, values);
+    const struct boxsem *c = elements_of(s);
+    const int whole = take == BACKEND_INTEGRALS || take == BACKEND_TOTAL;
+    *n_pairs = field == HDG_U ? s->problem->mesh->n_cells : 0;
+    if (*n_pairs == 0) return FACET_OK;
+    solver_lock(s);
+    const facet_status status = whole ? boxsem_integrals(c, values) : boxsem_extremes(c, n, x, values);
+    solver_unlock(s);
+    return whole ? box_points_integrals(s, status, values) : status;
 }
 
 const struct backend boxsem_backend = {.destroy = destroy,
@@ -462,7 +459,6 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .solve = solve,
                                        .recover = recover,
                                        .conservation = conservation,
-                                       .on_host = on_host,
                                        .copy_out = copy_out,
                                        .load_there = load_there,
                                        .copy_there = copy_there,
