@@ -38,15 +38,12 @@ template <typename R> __global__ void multiply(int64_t n, const R *d, const R *x
 template <typename X, typename Y> __global__ void convert(int64_t n, const X *x, Y b, Y *y) {
     EACH(i, n) y[i] = b == 0 ? (Y)x[i] : (Y)x[i] + b * y[i];
 }
-__global__ void put_entries(int64_t n, const int64_t *places, const double *values, double *x) {
-    EACH(i, n) x[places[i]] = values != nullptr ? values[i] : 0.0;
-}
-
 template <typename R> __global__ void take_entries(int64_t n, const int64_t *places, const R *x, R *values) {
     EACH(i, n) values[i] = x[places[i]];
 }
-template <typename R> __global__ void add_entries(int64_t n, const int64_t *places, const R *values, R *x) {
-    EACH(i, n) x[places[i]] += values[i];
+template <typename R>
+__global__ void put_entries(int64_t n, const int64_t *places, const R *values, R b, R *x) {
+    EACH(i, n) x[places[i]] = (values != nullptr ? values[i] : 0) + (b == 0 ? 0 : b * x[places[i]]);
 }
 
 __device__ double sum_of_block(double sum) {
@@ -124,8 +121,8 @@ template <typename R> double dot(int64_t n, const R *x, const R *y) {
     void NAME(take_entries)(int64_t n, const int64_t *places, const REAL *x, REAL *values) {                 \
         LAUNCH(take_entries, n, n, places, x, values);                                                       \
     }                                                                                                        \
-    void NAME(add_entries)(int64_t n, const int64_t *places, const REAL *values, REAL *x) {                  \
-        LAUNCH(add_entries, n, n, places, values, x);                                                        \
+    void NAME(put_entries)(int64_t n, const int64_t *places, const REAL *values, double b, REAL *x) {        \
+        LAUNCH(put_entries, n, n, places, values, (REAL)b, x);                                               \
     }                                                                                                        \
     void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values, \
                          const REAL *x, REAL *y) {                                                           \
@@ -133,10 +130,6 @@ template <typename R> double dot(int64_t n, const R *x, const R *y) {
     }
 VECTOR_KERNELS(double, DOUBLE_NAME)
 VECTOR_KERNELS(float, SINGLE_NAME)
-
-void put_entries_cuda(int64_t n, const int64_t *places, const double *values, double *x) {
-    LAUNCH(put_entries, n, n, places, values, x);
-}
 
 namespace {
 
@@ -168,7 +161,7 @@ struct kernels make_table() {
     BOTH(narrow);
     BOTH(widen);
     BOTH(take_entries);
-    BOTH(add_entries);
+    BOTH(put_entries);
     BOTH(csr_apply);
     BOTH(block_smooth);
     BOTH(lane_smooth);
@@ -186,7 +179,6 @@ struct kernels make_table() {
     BOTH(box_prolong);
     BOTH(box_restrict);
     BOTH(box_scale);
-    ONE(put_entries);
     ONE(cell_apply_half);
     ONE(cell_halve);
     ONE(lane_invert);

@@ -32,8 +32,10 @@ void NAME(take_entries)(int64_t n, const int64_t *places, const REAL *x, REAL *v
     for (int64_t i = 0; i < n; i++) values[i] = x[places[i]];
 }
 
-void NAME(add_entries)(int64_t n, const int64_t *places, const REAL *values, REAL *x) {
-    for (int64_t i = 0; i < n; i++) x[places[i]] += values[i];
+void NAME(put_entries)(int64_t n, const int64_t *places, const REAL *values, double b, REAL *x) {
+    const REAL s = (REAL)b;
+    for (int64_t i = 0; i < n; i++)
+        x[places[i]] = (values != NULL ? values[i] : 0) + (s == 0 ? 0 : s * x[places[i]]);
 }
 
 void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,

@@ -17,7 +17,7 @@ const struct kernels *OF(kernels)(void) {
                   .cached_bytes = TUNE_HALF_BYTES},
         /* clang-format off */
         BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen),
-        ONE(put_entries), BOTH(csr_apply), BOTH(block_smooth),
+        BOTH(put_entries), BOTH(csr_apply), BOTH(block_smooth),
         BOTH(lane_smooth),
         BOTH(cell_apply),
         ONE(cell_apply_half), ONE(cell_halve), BOTH(row_solve),

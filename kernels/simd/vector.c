@@ -28,9 +28,3 @@ static int64_t row_of_share(int64_t n_rows, const int64_t *offsets, int share, i
 
 #define TEMPLATE "kernels/simd/vector_real.h"
 #include "kernels/twice.h"
-
-void OF(put_entries)(int64_t n, const int64_t *restrict places, const double *restrict values,
-                     double *restrict x) {
-#pragma omp parallel for num_threads(base_threads_again(n))
-    for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
-}

@@ -63,6 +63,14 @@ void NAME(widen)(int64_t n, const REAL *restrict x, double b, double *restrict y
     }
 }
 
+void NAME(put_entries)(int64_t n, const int64_t *restrict places, const REAL *restrict values, double b,
+                       REAL *restrict x) {
+    const REAL s = (REAL)b;
+#pragma omp parallel for num_threads(base_threads_again(n))
+    for (int64_t i = 0; i < n; i++)
+        x[places[i]] = (values != 0 ? values[i] : 0) + (s == 0 ? 0 : s * x[places[i]]);
+}
+
 void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
                      const REAL *x, REAL *y) {
 #pragma omp parallel num_threads(base_threads_again(offsets[n_rows]))

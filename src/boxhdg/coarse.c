@@ -23,8 +23,7 @@ struct boxhdg_coarse {
     struct vector lattice; /* vertices, on the device of the lanes */
     double *staged;        /* the same on the host, where that memory is elsewhere; of faces: their moments */
     int64_t *foreign;      /* lanes of the faces that other blocks own; lanes->n_foreign */
-    int64_t *places;       /* on a device that is not the host: where their moments are, */
-    struct vector taken, negative; /* and room for these */
+    int64_t *places;       /* on a device that is not the host: where their moments are */
     /* Of a block: numbers of the unknowns in the whole, and those that are owned. */
     int64_t *global, first, n_owned, n_all;
 };
@@ -35,8 +34,6 @@ void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse) {
     base_free(&c->numbers);
     base_free(&c->foreign);
     if (c->places != NULL) device_free(c->lanes->device, &c->places);
-    vector_destroy(&c->taken);
-    vector_destroy(&c->negative);
     base_free(&c->global);
     box_diagonal_destroy(&c->diagonal);
     base_free(&c->staged);
@@ -596,8 +593,6 @@ static facet_status list_foreign_places(struct boxhdg_coarse *c) {
     TRY(ALLOC(places, n));
     for (int64_t i = 0; i < n; i++) places[i] = foreign_place(c, i);
     TRY(device_copy(device, &c->places, places, (size_t)n, sizeof *places));
-    TRY(vector_create_in(device, c->lanes->precision, n, &c->taken));
-    TRY(vector_create_in(device, c->lanes->precision, n, &c->negative));
 done:
     base_free(&places);
     return status;
@@ -612,14 +607,10 @@ static void clear_foreign(const struct boxhdg_coarse *c, void *moments) {
             ((double *)moments)[foreign_place(c, i)] = 0.0;
 }
 
-static void take_off_foreign(struct boxhdg_coarse *c, struct vector *moments) {
-    const struct device *device = c->lanes->device;
+static void take_off_foreign(const struct boxhdg_coarse *c, struct vector *moments) {
     if (c->places == NULL) return;
-    device_take_entries(device, c->taken.precision, c->taken.n, c->places, moments->numbers,
-                        c->taken.numbers);
-    vector_axpby(-1.0, &c->taken, 0.0, &c->negative);
-    device_add_entries(device, c->taken.precision, c->taken.n, c->places, c->negative.numbers,
-                       moments->numbers);
+    device_put_entries(c->lanes->device, c->lanes->precision, KERNEL_BOX_MOMENTS * c->lanes->n_foreign,
+                       c->places, NULL, 0.0, moments->numbers);
 }
 
 /* ------------------------------------------------------------------------------------------ all of it */

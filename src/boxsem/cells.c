@@ -110,11 +110,11 @@ facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vec
     if (solution) c->fixed_is_zero = zero;
     TRY(places_there(c, &places));
     if (device_is_host(v->device)) {
-        device_put_entries(v->device, n_fixed, places, zero ? NULL : values, v->data);
+        device_put_entries(v->device, F64, n_fixed, places, zero ? NULL : values, 0.0, v->data);
         return FACET_OK;
     }
     if (!zero) TRY(device_copy(v->device, &sent, values, (size_t)n_fixed, sizeof *values));
-    device_put_entries(v->device, n_fixed, places, sent, v->data);
+    device_put_entries(v->device, F64, n_fixed, places, sent, 0.0, v->data);
 done:
     device_free(v->device, &sent);
     return status;

@@ -63,7 +63,7 @@ static facet_status add_side(struct load_job *job, struct boxsem *c, int d, int 
                     (side ? c->n_nodes[d] - 1 : 0) * steps[d];
     TRY(device_copy(c->device, &sent, places, (size_t)n, sizeof *places));
     TRY(device_copy(c->device, &values, plane, (size_t)n, sizeof *plane));
-    device_add_entries(c->device, F64, n, sent, values, c->b.data);
+    device_put_entries(c->device, F64, n, sent, values, 1.0, c->b.data);
     TRY(device_check(c->device));
 done:
     device_free(c->device, &sent);
@@ -164,7 +164,7 @@ static facet_status share_fixed(struct boxsem *c) {
     if (c->u.seam == NULL) return FACET_OK;
     TRY(vector_create(c->device, c->n_all, &x));
     vector_fill(&x, 0.0);
-    if (n_fixed > 0) device_put_entries(c->device, n_fixed, c->fixed, c->fixed_values, x.data);
+    if (n_fixed > 0) device_put_entries(c->device, F64, n_fixed, c->fixed, c->fixed_values, 0.0, x.data);
     TRY(seam_share(c->u.seam, &x));
     for (int64_t i = 0; i < n_fixed; i++) c->fixed_values[i] = x.data[c->fixed[i]];
 done:

@@ -347,7 +347,7 @@ void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
     if (status != FACET_OK)
         vector_fill(x, NAN);
     else if (!here)
-        device_add_entries(t->device, x->precision, t->n, t->places, t->arrived, x->numbers);
+        device_put_entries(t->device, x->precision, t->n, t->places, t->arrived, 1.0, x->numbers);
     else if (x->precision == F64)
         add_double(s, &own, x->data);
     else
@@ -394,7 +394,8 @@ facet_status seam_share(const struct seam *s, struct vector *x) {
     facet_status status = begin_there(s, x);
     if (status == FACET_OK) status = fetch_arrived(s, F64, s->there.n_foreign);
     if (status == FACET_OK)
-        device_put_entries(x->device, s->there.n_foreign, s->there.places, s->there.arrived, x->data);
+        device_put_entries(x->device, F64, s->there.n_foreign, s->there.places, s->there.arrived, 0.0,
+                           x->data);
     return status;
 }
 

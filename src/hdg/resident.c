@@ -201,7 +201,7 @@ static facet_status weigh_cells(struct hdg *h, int block, double unit) {
     TRY(ALLOC(empty, n_empty));
     for (int64_t i = 0; i < n_empty; i++) empty[i] = count + i;
     TRY(device_copy(h->device, &there, empty, (size_t)n_empty, sizeof *empty));
-    device_put_entries(h->device, n_empty, there, NULL, det);
+    device_put_entries(h->device, F64, n_empty, there, NULL, 0.0, det);
     TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
     device_fill(h->device, F64, n, 1.0, ones);
     h->resident->volume += unit * device_dot(h->device, F64, n, det, ones);

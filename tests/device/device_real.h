@@ -75,7 +75,11 @@ static void NAME(run_move_entries)(struct arena *a, int64_t n) {
     REAL *x = NAME(put_random)(a, 3 * n, 1), *values = NAME(put_nan)(a, n);
     device_take_entries(a->device, PRECISION, n, there, x, values);
     NAME(take)(a, values, n);
-    device_add_entries(a->device, PRECISION, n, there, NAME(put_random)(a, n, 2), x);
+    device_put_entries(a->device, PRECISION, n, there, NAME(put_random)(a, n, 2), 1.0, x);
+    NAME(take)(a, x, 3 * n);
+    device_put_entries(a->device, PRECISION, n, there, NAME(put_random)(a, n, 3), 0.0, x);
+    NAME(take)(a, x, 3 * n);
+    device_put_entries(a->device, PRECISION, n / 2, there, NULL, 0.0, x);
     NAME(take)(a, x, 3 * n);
     test_free(places);
 }

@@ -281,19 +281,6 @@ static void run_box_cells(struct arena *a, int64_t size) {
 
 /* ------------------------------------------------------------------------------------------ matrices */
 
-/* Every third entry, or so, backwards. */
-static void run_put_entries(struct arena *a, int64_t n) {
-    int64_t *places = test_malloc(((size_t)n + 1) * sizeof *places);
-    for (int64_t i = 0; i < n; i++) places[i] = 3 * (n - 1 - i) + i % 2;
-    int64_t *there = put(a, places, n, sizeof *places);
-    double *x = put_random(a, 3 * n, 1);
-    device_put_entries(a->device, n, there, put_random(a, n, 2), x);
-    take(a, x, 3 * n);
-    device_put_entries(a->device, n / 2, there, NULL, x);
-    take(a, x, 3 * n);
-    test_free(places);
-}
-
 #include "device_lattice.h"
 #include "device_level.h"
 #include "device_tensor.h"
@@ -381,14 +368,13 @@ static const struct check {
     {"narrow_single", NULL, run_narrow_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"widen", NULL, run_widen, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"widen_single", NULL, run_widen_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
-    {"put_entries", NULL, run_put_entries, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"take_entries",
-     "add_entries",
+     "put_entries",
      run_move_entries,
      0,
      {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"take_entries_single",
-     "add_entries_single",
+     "put_entries_single",
      run_move_entries_single,
      0,
      {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
