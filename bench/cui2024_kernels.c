@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "bench/cui2024.h"
+#include "bench/papers/patch_ladder.h"
 #include "bench/plot.h"
 #include "boxsem/brick.h"
 #include "boxsem/levels.h"
@@ -47,6 +48,7 @@ static facet_status subject_create(const struct device *device, int degree, int 
     struct box_grid_data data = {.dim = dim, .cells = {cells, cells, depth}};
     double *x = NULL;
     *s = (struct subject){.device = device};
+    papers_add_ladder();
     TRY(ALLOC(x, cells + 1));
     for (int i = 0; i <= cells; i++) x[i] = (double)i / cells;
     for (int d = 0; d < dim; d++) data.coordinates[d] = x;

@@ -292,7 +292,8 @@ enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, 
  * does not fit the variant, the degree or the patch gives way to PATCH_KERNEL_BEST, the fastest that was
  * measured. For the fused and the separate variant those of cui2024, section 4.1: threads as the nodes of the
  * closed patch lie, of which those on the shell idle (basic); numbered by the nodes inside (linear); and with
- * arrays and loops such that no two threads meet in a bank of shared memory (conflict-free). For the boundary
+ * arrays and loops such that no two threads meet in a bank of shared memory (conflict-free); the first two are in
+ * bench/papers. For the boundary
  * variant (and the corrections of the global one) lines of nodes in registers (lines), and products of
  * 8 x 8 blocks on tensor cores (tensor). */
 enum patch_kernel {

@@ -93,13 +93,18 @@ template <typename R> void solve_patches(const patch_call<R> &call) {
                cube = plane && m == call.g[2]->m && call.g[2]->regular;
     const enum patch_kernel kernel = kernel_for<R>(p, m);
     bool done = false;
-    if (cube && !call.correction && kernel >= PATCH_KERNEL_BASIC && kernel <= PATCH_KERNEL_CONFLICT_FREE)
-        done = run_ladder<R>(call, kernel);
+    const bool ladder =
+        cube && !call.correction && kernel >= PATCH_KERNEL_BASIC && kernel <= PATCH_KERNEL_CONFLICT_FREE;
+    if (ladder && kernel < PATCH_KERNEL_CONFLICT_FREE) {
+        const auto step = paper_steps<R>[kernel - PATCH_KERNEL_BASIC];
+        done = step != nullptr && step(call);
+    }
+    if (!done && ladder) done = run_ladder<R>(call);
     if (!done && m == 1 && (cube || (plane && flat))) done = run_points<R>(call);
     if (!done && kernel == PATCH_KERNEL_TENSOR)
         done = cube ? run_tensor<R>(call) : plane && flat && run_tensor_plane<R>(call);
     if (!done && (cube || (plane && flat))) done = run_lines<R>(call);
-    if (!done && !flat) done = run_ladder<R>(call, PATCH_KERNEL_CONFLICT_FREE);
+    if (!done && !flat) done = run_ladder<R>(call);
     if (!done) run_general<R>(call);
 }
 

@@ -94,13 +94,15 @@ template <typename R> patch_step<R> step_of(const patch_call<R> &call) {
 constexpr int64_t MOST_SHARED = 227 * 1024;
 
 // Each returns whether it has such patches; then it has launched, or an error is kept.
-template <typename R> bool run_points(const patch_call<R> &);                    // one node a patch
-template <typename R> bool run_lines(const patch_call<R> &);                     // patch.cuh
-template <typename R> bool run_tensor(const patch_call<R> &);                    // patch_tensor.cuh
-template <typename R> bool run_tensor_plane(const patch_call<R> &);              // the same in two dimensions
-template <typename R> bool run_ladder(const patch_call<R> &, enum patch_kernel); // patch_ladder.cu
-template <typename R> bool run_cells(const patch_call<R> &);                     // patch_cells.cu
-template <typename R> void run_general(const patch_call<R> &);                   // any patch
+template <typename R> bool run_points(const patch_call<R> &);       // one node a patch
+template <typename R> bool run_lines(const patch_call<R> &);        // patch.cuh
+template <typename R> bool run_tensor(const patch_call<R> &);       // patch_tensor.cuh
+template <typename R> bool run_tensor_plane(const patch_call<R> &); // the same in two dimensions
+template <typename R> bool run_ladder(const patch_call<R> &);       // patch_ladder.cu
+template <typename R> bool run_cells(const patch_call<R> &);        // patch_cells.cu
+template <typename R> void run_general(const patch_call<R> &);      // any patch
+// PATCH_KERNEL_BASIC and _LINEAR, which a bench adds; nullptr: not there.
+template <typename R> inline bool (*paper_steps[2])(const patch_call<R> &) = {};
 
 // Numbers that `tables` needs.
 constexpr int64_t TABLE_NUMBERS = 20000;

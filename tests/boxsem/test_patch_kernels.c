@@ -1,5 +1,6 @@
 /* The kernels that a device has for one smoothing step (enum patch_kernel): on boxes of equal cells, where
  * each of them has code of its own, all give what `ref` gives, and the same bits twice. */
+#include "bench/papers/patch_ladder.h"
 #include "boxsem/brick.h"
 #include "boxsem/patches.h"
 #include "hdg_helpers.h"
@@ -119,6 +120,7 @@ static void every_patch_kernel_gives_what_ref_gives(void **state) {
     const struct device *gpu;
     const char *name = device_find("cuda", &gpu) == FACET_OK ? "cuda" : "cpu";
     int most = strcmp(name, "cuda") == 0 ? 8 : 4, failed = 0;
+    papers_add_ladder();
     for (int dim = 2; dim <= 3; dim++)
         for (int degree = 1; degree <= most; degree++) {
             failed += check_degree(name, dim, degree, 0, 0, 1);
