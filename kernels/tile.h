@@ -26,6 +26,9 @@ struct tile_scale {
     const double *of_cells;
 };
 
+/* What becomes of a contraction. */
+enum tile_end { TILE_PUT, TILE_ADD, TILE_EXTREMES };
+
 /* Points of a cell: products of n[d] points x[d] of [0, 1] of every direction; one, 0, from dim on. */
 struct tile_points {
     int n[3];

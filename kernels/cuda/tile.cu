@@ -287,12 +287,20 @@ void tile_add_cuda(const struct tile_plan *t, int k, const int *nodes, const dou
     facet::launched("tile_add");
 }
 
-void tile_contract_cuda(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                        const struct tile_scale *scale, int add, const double *in, double *out,
-                        double *scratch) {
+void tile_extremes_cuda(int64_t n_cells, int64_t n, int components, int64_t step, const double *values,
+                        double *extremes) {
+    if (n_cells == 0 || !facet::may_launch()) return;
+    extremes_of<<<(unsigned)((n_cells * 32 + THREADS - 1) / THREADS), THREADS>>>(n_cells, n, components, step,
+                                                                                 values, extremes);
+    facet::launched("tile_extremes");
+}
+
+// A direction after the other.
+static void contract(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                     const struct tile_scale *scale, bool add, const double *in, double *out,
+                     double *scratch) {
     double *work[2] = {scratch, scratch + t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim)};
     const double *from = in;
-    if (contract_cells(n_in, {*t, *scale, n_out, add != 0, {T[0], T[1], T[2]}, in, out, nullptr})) return;
     for (int d = 0; d < t->dim; d++) {
         const bool last = d + 1 == t->dim;
         const along_launch g = {*t,
@@ -315,19 +323,22 @@ void tile_contract_cuda(const struct tile_plan *t, int n_in, int n_out, const do
     }
 }
 
-void tile_extremes_cuda(int64_t n_cells, int64_t n, int components, int64_t step, const double *values,
-                        double *extremes) {
-    if (n_cells == 0 || !facet::may_launch()) return;
-    extremes_of<<<(unsigned)((n_cells * 32 + THREADS - 1) / THREADS), THREADS>>>(n_cells, n, components, step,
-                                                                                 values, extremes);
-    facet::launched("tile_extremes");
-}
-
-void tile_contract_extremes_cuda(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                                 const double *in, double *extremes, double *scratch) {
-    const struct tile_scale plain = {1.0, {0, 0, 0}, nullptr};
-    double *out = scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
-    if (contract_cells(n_in, {*t, plain, n_out, false, {T[0], T[1], T[2]}, in, nullptr, extremes})) return;
-    tile_contract_cuda(t, n_in, n_out, T, &plain, 0, in, out, scratch);
-    tile_extremes_cuda(t->count, tile_power(n_out, t->dim), 1, 0, out, extremes);
+void tile_contract_cuda(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                        const struct tile_scale *scale, enum tile_end end, const double *in, double *out,
+                        double *scratch) {
+    const bool extremes = end == TILE_EXTREMES;
+    const struct tile_scale plain = {1.0, {0, 0, 0}, nullptr}, *by = extremes ? &plain : scale;
+    double *values =
+        extremes ? scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim) : out;
+    if (contract_cells(n_in, {*t,
+                              *by,
+                              n_out,
+                              end == TILE_ADD,
+                              {T[0], T[1], T[2]},
+                              in,
+                              extremes ? nullptr : out,
+                              extremes ? out : nullptr}))
+        return;
+    contract(t, n_in, n_out, T, by, end == TILE_ADD, in, values, scratch);
+    if (extremes) tile_extremes_cuda(t->count, tile_power(n_out, t->dim), 1, 0, values, out);
 }

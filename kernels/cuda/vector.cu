@@ -230,7 +230,6 @@ struct kernels make_table() {
     ONE(tile_contract);
     ONE(tile_expression);
     ONE(tile_extremes);
-    ONE(tile_contract_extremes);
     ONE(box_imbalance);
     ONE(tile_gather);
     ONE(tile_add);

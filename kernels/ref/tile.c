@@ -6,9 +6,9 @@
 
 #include "kernels/ref/ref.h"
 
-void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                       const struct tile_scale *scale, int add, const double *in, double *out,
-                       double *scratch) {
+static void contract(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                     const struct tile_scale *scale, int add, const double *in, double *out,
+                     double *scratch) {
     const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim);
     double *work[2] = {scratch, scratch + (size_in > size_out ? size_in : size_out)};
     for (int64_t c = 0; c < t->count; c++, in += size_in, out += size_out) {
@@ -141,10 +141,15 @@ void tile_add_ref(const struct tile_plan *t, int k, const int *nodes, const doub
     }
 }
 
-void tile_contract_extremes_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                                const double *in, double *extremes, double *scratch) {
+void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                       const struct tile_scale *scale, enum tile_end end, const double *in, double *out,
+                       double *scratch) {
     const struct tile_scale plain = {.factor = 1.0};
-    double *out = scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
-    tile_contract_ref(t, n_in, n_out, T, &plain, 0, in, out, scratch);
-    tile_extremes_ref(t->count, tile_power(n_out, t->dim), 1, 0, out, extremes);
+    double *values = scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
+    if (end != TILE_EXTREMES) {
+        contract(t, n_in, n_out, T, scale, end == TILE_ADD, in, out, scratch);
+        return;
+    }
+    contract(t, n_in, n_out, T, &plain, 0, in, values, scratch);
+    tile_extremes_ref(t->count, tile_power(n_out, t->dim), 1, 0, values, out);
 }

@@ -55,26 +55,7 @@ static double *contract_cell(const struct tile_plan *t, const int at[3], int n_i
     return work + (t->dim - 1) % 2 * room;
 }
 
-void OF(tile_contract)(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                       const struct tile_scale *scale, int add, const double *in, double *out,
-                       double *scratch) {
-    const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim),
-                  room = cell_room(t->dim, n_in, n_out);
-    struct turned turned = {.kind = -1};
-    for (int64_t c = 0; c < t->count; c++) {
-        double *to = out + c * size_out;
-        int at[3];
-        tile_at(t, t->first + c, at);
-        const double factor = tile_factor(t, scale, t->first + c, at),
-                     *from = contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, scratch, room);
-        if (add)
-            for (int64_t i = 0; i < size_out; i++) to[i] += factor * from[i];
-        else
-            for (int64_t i = 0; i < size_out; i++) to[i] = factor * from[i];
-    }
-}
-
-/* ------------------------------------------------------------------------------------- extremes */
+/* ------------------------------------------------------------------------------------- what comes of them */
 
 /* In place of n numbers: the magnitudes of several components. */
 static void find_magnitudes(int n, int components, int64_t step, const double *values, double *magnitudes) {
@@ -125,17 +106,26 @@ void OF(tile_extremes)(int64_t n_cells, int64_t n, int components, int64_t step,
         find_extremes(n, components, step, values + c * n, extremes + 2 * c);
 }
 
-void OF(tile_contract_extremes)(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                                const double *in, double *extremes, double *scratch) {
-    const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim),
+void OF(tile_contract)(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                       const struct tile_scale *scale, enum tile_end end, const double *in, double *out,
+                       double *scratch) {
+    const int64_t size_in = tile_power(n_in, t->dim), size = tile_power(n_out, t->dim),
                   room = cell_room(t->dim, n_in, n_out);
     struct turned turned = {.kind = -1};
     for (int64_t c = 0; c < t->count; c++) {
+        double *to = out + c * size;
         int at[3];
         tile_at(t, t->first + c, at);
-        find_extremes(size_out, 1, 0,
-                      contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, scratch, room),
-                      extremes + 2 * c);
+        const double *from = contract_cell(t, at, n_in, n_out, T, &turned, in + c * size_in, scratch, room);
+        if (end == TILE_EXTREMES) {
+            find_extremes(size, 1, 0, from, out + 2 * c);
+            continue;
+        }
+        const double factor = tile_factor(t, scale, t->first + c, at);
+        if (end == TILE_ADD)
+            for (int64_t i = 0; i < size; i++) to[i] += factor * from[i];
+        else
+            for (int64_t i = 0; i < size; i++) to[i] = factor * from[i];
     }
 }
 

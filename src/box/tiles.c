@@ -191,10 +191,8 @@ static facet_status contract_part(struct box_tiles *t, void *user) {
                                                                                   (const double *const *)
                                                                                       tables.T;
         if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, c->in, cells);
-        if (c->end == TO_EXTREMES)
-            device_tile_contract_extremes(device, &tile, n_in, n_out, M, from, to, t->room);
-        else
-            device_tile_contract(device, &tile, n_in, n_out, M, c->scale, 0, from, to, t->room);
+        device_tile_contract(device, &tile, n_in, n_out, M, c->scale,
+                             c->end == TO_EXTREMES ? TILE_EXTREMES : TILE_PUT, from, to, t->room);
         if (c->end != TO_DEVICE)
             TRY(device_download(device, c->out + first * size_out, to,
                                 (size_t)(tile.count * size_out) * sizeof *to));
@@ -240,8 +238,8 @@ static facet_status add_part(struct box_tiles *t, void *user) {
     device_fill(t->device, F64, most * size, 1.0, ones);
     for (int64_t first = t->all.first; first < tiles_end(t); first += most) {
         const struct tile_plan tile = tiles_next(t, first, most);
-        device_tile_contract(t->device, &tile, c->n_in, c->n_in, (const double *const *)tables.T, c->scale, 1,
-                             ones, c->out + first * size, t->room);
+        device_tile_contract(t->device, &tile, c->n_in, c->n_in, (const double *const *)tables.T, c->scale,
+                             TILE_ADD, ones, c->out + first * size, t->room);
     }
     TRY(device_check(t->device));
 done:

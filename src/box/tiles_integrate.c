@@ -104,11 +104,11 @@ static facet_status end_tile(struct integrals *job, const struct tile_plan *tile
             values = job->values;
         }
     }
-    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 0, values, out, t->room);
+    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, TILE_PUT, values, out, t->room);
     scale.factor = -1.0;
     scale.of_cells = t->k;
     if (job->exact && job->origin == PROGRAM)
-        device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
+        device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, TILE_ADD,
                              job->values + tile->count * job->n_points, out, t->room);
     if (job->origin == PROGRAM) TRY(check_finite(job, tile));
     share(job, tile);

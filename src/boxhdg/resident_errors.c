@@ -157,11 +157,11 @@ static void postprocess(struct errors *e, const struct tile_plan *tile) {
     for (int d = 0; d < dim; d++) {
         struct tile_scale scale = {.factor = -ldexp(1.0, 1 - dim), .powers = {1, 1, 1}};
         scale.powers[d]--;
-        device_tile_contract(device, tile, e->n, e->P, TABLES(e->into[d]), &scale, d > 0, e->q[d],
-                             e->coefficients, e->tiles->room);
+        device_tile_contract(device, tile, e->n, e->P, TABLES(e->into[d]), &scale,
+                             d > 0 ? TILE_ADD : TILE_PUT, e->q[d], e->coefficients, e->tiles->room);
     }
     const struct tile_scale mean = {.factor = pow(2.0, -0.5 * dim)};
-    device_tile_contract(device, tile, e->n, 1, TABLES(e->moments), &mean, 0,
+    device_tile_contract(device, tile, e->n, 1, TABLES(e->moments), &mean, TILE_PUT,
                          e->there->u + tile->first * e->h->cell_size, e->constants, e->tiles->room);
     device_tile_divide(device, tile, e->P, e->theta, e->tiles->k, e->constants, e->coefficients);
 }
@@ -204,8 +204,8 @@ static void evaluate(void *user, const struct tile_plan *tile, int field, int c,
     struct tile_scale scale = {.factor = 1.0};
     if (field < 2) {
         const double *from = field == 0 ? e->there->u + tile->first * e->h->cell_size : e->q[c];
-        device_tile_contract(e->device, tile, e->n, e->n_points, TABLES(e->modes), &scale, 0, from, values,
-                             e->tiles->room);
+        device_tile_contract(e->device, tile, e->n, e->n_points, TABLES(e->modes), &scale, TILE_PUT, from,
+                             values, e->tiles->room);
         return;
     }
     if (field == 3) {
@@ -213,7 +213,7 @@ static void evaluate(void *user, const struct tile_plan *tile, int field, int c,
         scale.powers[c] = -1;
     }
     device_tile_contract(e->device, tile, e->P, e->n_points, TABLES(field == 2 ? e->out : e->slopes[c]),
-                         &scale, 0, e->coefficients, values, e->tiles->room);
+                         &scale, TILE_PUT, e->coefficients, values, e->tiles->room);
 }
 
 static facet_status faces(void *user, const struct tile_plan *tile, int d, int side, const double *exact,

@@ -147,7 +147,7 @@ static void evaluate(void *user, const struct tile_plan *tile, int field, int d,
     struct tile_scale scale = {.factor = field == 0 ? 1.0 : -1.0, .of_cells = field == 0 ? NULL : t->k};
     if (field > 0) scale.powers[d] = -1;
     device_tile_contract(t->device, tile, m->c->n, m->n_points,
-                         (const double *const *)(field == 0 ? m->values : m->slopes[d]).T, &scale, 0,
+                         (const double *const *)(field == 0 ? m->values : m->slopes[d]).T, &scale, TILE_PUT,
                          m->cells, values, t->room);
 }
 

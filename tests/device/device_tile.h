@@ -34,13 +34,13 @@ static void run_tile(struct arena *a, int64_t size) {
                                                               .of_cells = put_random(a, all, 31)};
     double *from = put_random(a, in, 5), *to = put_nan(a, out), *extremes = put_nan(a, 2 * t.count);
     double *scratch = put_nan(a, tile_scratch(&t, n_in, n_out));
-    device_tile_contract(a->device, &t, n_in, n_out, T, &plain, 0, from, to, scratch);
+    device_tile_contract(a->device, &t, n_in, n_out, T, &plain, TILE_PUT, from, to, scratch);
     take_scaled(a, to, out);
-    device_tile_contract(a->device, &t, n_in, n_out, T, &scale, 1, from, to, scratch);
+    device_tile_contract(a->device, &t, n_in, n_out, T, &scale, TILE_ADD, from, to, scratch);
     take_scaled(a, to, out);
     device_tile_extremes(a->device, t.count, tile_power(n_out, dim), 1, 0, to, extremes);
     take_scaled(a, extremes, 2 * t.count);
-    device_tile_contract_extremes(a->device, &t, n_in, n_out, T, from, extremes, scratch);
+    device_tile_contract(a->device, &t, n_in, n_out, T, NULL, TILE_EXTREMES, from, extremes, scratch);
     take_scaled(a, extremes, 2 * t.count);
     const int components = 3;
     const int64_t n = out / components / 2; /* three components of two cells */
