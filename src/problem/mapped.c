@@ -32,7 +32,7 @@ static int is_for_host(const struct facet_solver *s) {
 
 const struct device *mapped_device(const struct facet_solver *s) {
     const struct device *device = s->context->device;
-    return is_for_host(s) && !device_is_host(device) ? device_host() : device;
+    return is_for_host(s) ? device_of_host(device) : device;
 }
 
 facet_status mapped_describe(struct facet_solver *s, int degree, const struct base_monitor *monitor) {
