@@ -213,8 +213,6 @@ static const struct way ways[] = {
     {NULL, "patches", NULL, "W", "mixed", {"cg", "patches"}, 12},
     {"fgmres", NULL, NULL, "F", NULL, {"fgmres", "patches"}, 12},
     {NULL, NULL, "additive", NULL, NULL, {"fgmres", "patches"}, 40},
-    {"cg", "gmg", "point", NULL, NULL, {"cg", "gmg"}, 40},
-    {"cg", NULL, "jacobi", NULL, NULL, {"cg", "gmg"}, 120},
     {"cg", "gmg", "chebyshev", NULL, "mixed", {"cg", "gmg"}, 40},
     {"cg", "none", NULL, NULL, NULL, {"cg", "none"}, 1000},
     {"cg", "jacobi", NULL, NULL, NULL, {"cg", "jacobi"}, 1000},

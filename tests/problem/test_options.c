@@ -241,7 +241,7 @@ static void buffers_may_go_once_there_is_a_solver(void **state) {
          .preconditioner = "gmg",
          .discretization = "continuous",
          .cycle = "F",
-         .smoother = "additive",
+         .smoother = "chebyshev",
          .precision = "double"},
         {.method = "fgmres",
          .preconditioner = "pmg",
