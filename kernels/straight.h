@@ -37,17 +37,6 @@ struct source_points {
     double *work;                /* of the kernel expression, block threads at once */
 };
 
-/* Of affine_balance. */
-struct balance_cells {
-    double one, constant;                 /* 1 / psi_0 on a reference face, phi_0 */
-    const double *moments;                /* n_faces x 8 x N: of phi_i with 1, by orientations */
-    const double *normals;                /* n_faces x 3, of the reference cell */
-    const double *coefficients, *corners; /* affine_layout */
-    const double *u, *q, *loads;          /* batch x N, dim N, N x LANES */
-    const double *trace;
-    const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
-};
-
 /* C = det J J^-T: its columns are normal to those of J. Returns det J. */
 EVERYWHERE double straight_cofactors(int dim, const double *J, double *C) {
     if (dim == 2) {
@@ -137,36 +126,6 @@ EVERYWHERE double straight_coefficients(const struct straight_cells *s, const st
             c[(at->normals + f * F + g) * L] = sum * scale;
         }
     return det;
-}
-
-/* What affine_balance says of a cell, `lanes` apart. */
-EVERYWHERE void straight_balance(const struct affine_tables *t, const struct affine_layout *at,
-                                 const struct balance_cells *b, int64_t batch, int lane, double *balance) {
-    const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N;
-    const double *c = b->coefficients + batch * at->count * L + lane, *u = b->u + batch * N * L + lane,
-                 *q = b->q + batch * dim * N * L + lane;
-    double J[9], C[9], out = 0.0, moduli = 0.0;
-    straight_map(dim, L, b->corners + batch * (1 + dim) * dim * L + lane, J, C);
-    for (int f = 0; f < F; f++) {
-        double n[3], weight = c[(at->weight + f) * L];
-        const double *M = b->moments + (f * 8 + (int)c[(at->orientation + f) * L]) * N;
-        const int64_t first = b->maps[(batch * F + f) * L + lane];
-        const double outer = first >= 0 ? b->one * weight * b->trace[first] : 0.0;
-        double flux = -outer;
-        moduli += fabs(outer);
-        straight_apply(dim, C, b->normals + 3 * f, n);
-        for (int i = 0; i < N; i++) {
-            double inner = weight * M[i] * u[i * L], through = 0.0;
-            for (int a = 0; a < dim; a++) through += n[a] * q[(a * N + i) * L];
-            flux += inner + through * M[i];
-            moduli += fabs(inner) + fabs(through * M[i]);
-        }
-        balance[(2 + f) * L] = flux;
-        out += flux;
-    }
-    balance[0] = fabs(b->loads[batch * N * L + lane] / b->constant -
-                      c[at->reaction * L] * sqrt(t->volume) * u[0] - out);
-    balance[L] = moduli;
 }
 
 #endif

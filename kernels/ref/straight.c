@@ -36,12 +36,3 @@ void cell_source_ref(const struct source_points *p, int64_t n_batches, double *v
         }
     }
 }
-
-void affine_balance_ref(const struct affine_tables *t, const struct balance_cells *cells, int64_t n_batches,
-                        double *balance) {
-    const struct affine_layout at = affine_layout(t->dim, t->n_faces);
-    for (int64_t batch = 0; batch < n_batches; batch++)
-        for (int lane = 0; lane < t->lanes; lane++)
-            straight_balance(t, &at, cells, batch, lane,
-                             balance + batch * (2 + t->n_faces) * t->lanes + lane);
-}

@@ -100,11 +100,4 @@ static inline enum batch_way condenser_way(const struct hdg *hdg, const struct c
     return c->fast != NULL ? batch_way(hdg, block, batch) : BATCH_SINGLE;
 }
 
-/* inner.c, of one block: locals (batch x n x LANES) = R'S^-1 f for the loads f of the solution; and u, with q
- * where kernels make it, from its trace and its loads. solution NULL: all of it stays on the device
- * (resident.h), and so do the locals. */
-facet_status inner_load(const struct hdg *hdg, int block, const struct hdg_solution *solution,
-                        double *locals);
-facet_status inner_recover(const struct hdg *hdg, int block, struct hdg_solution *solution);
-
 #endif

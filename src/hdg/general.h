@@ -220,13 +220,6 @@ struct general_errors {
 };
 facet_status general_errors(const struct hdg *hdg, int block, const struct hdg_solution *solution,
                             struct general_errors *cells);
-/* general_balance.c: of the cells of batches that are general: what goes out through their faces, the moduli
- * of its terms, and the integral of lambda u. */
-struct general_fluxes {
-    double flux[SHAPE_MAX_FACES], moduli, reaction;
-};
-facet_status general_fluxes(const struct hdg *hdg, int block, const struct hdg_solution *solution,
-                            struct general_fluxes *cells);
 /* trace_errors.c: of every face, of any equation, the integrals of the squares of the error of the trace by
  * component, and the area: n_faces x (components + 1). */
 facet_status general_trace_errors(const struct hdg *hdg, const struct hdg_solution *solution, double *faces);

@@ -6,16 +6,15 @@
 
 #include "base/memory.h"
 #include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
+#include "hdg/inner.h"
 #include "trace/sides.h"
 
 /* Part of what is free on the device that all of this may take beside the matrices. */
 #define MOST_PART 0.25
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
-    double **arrays[] = {&b->corners, &b->coefficients, &b->loads,     &b->u,  &b->q,
-                         &b->normals, &b->moments,      &b->moments_u, &b->det};
-    for (int i = 0; i < 9; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&b->corners, &b->coefficients, &b->loads, &b->u, &b->q, &b->det};
+    for (int i = 0; i < 6; i++) device_free(device, arrays[i]);
     device_free(device, &b->maps);
     device_free(device, &b->sides);
 }
@@ -67,13 +66,13 @@ static int has_way(const struct hdg *h, int block, enum batch_way way) {
 }
 
 static int has_kernels(const struct hdg *h) {
-    static const char *const kernels[] = {"cell_source", "face_sums",    "cell_gather",  "table_apply",
-                                          "put_entries", "cell_extract", "tile_extremes"};
-    static const char *const own[][3] = {{"affine_coefficients", "affine_solve", "affine_balance"},
-                                         {"condense_elastic", "elastic_solve", "elastic_balance"}};
+    static const char *const kernels[] = {"cell_source", "face_sums",    "cell_gather",   "table_apply",
+                                          "put_entries", "cell_extract", "tile_extremes", "cell_balance"};
+    static const char *const own[][2] = {{"affine_coefficients", "affine_solve"},
+                                         {"condense_elastic", "elastic_solve"}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(h->device, kernels[i])) return 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (!device_has(h->device, own[h->elastic != NULL][i])) return 0;
     return 1;
 }
@@ -220,10 +219,10 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
     uint8_t *orientations = NULL;
     int32_t *regions = NULL;
-    double tau = 0.0;
+    double tau = 0.0, *normals = NULL;
     TRY(put_orientations(h, block, &orientations));
     TRY(resident_put_regions(h, block, &regions));
-    TRY(device_copy(h->device, &r->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
+    TRY(device_copy(h->device, &normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
     if (h->data.tau != NULL) field_is_constant(h->data.tau, &tau);
@@ -235,7 +234,7 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
                                    .orientations = orientations,
                                    .regions = regions,
                                    .K = K,
-                                   .normals = r->normals,
+                                   .normals = normals,
                                    .volume = shape_measure(b->shape),
                                    .face = shape_measure(shape_face_shape(b->shape, 0)),
                                    .reaction = h->resident->reaction,
@@ -246,6 +245,7 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *K)
 done:
     device_free(h->device, &orientations);
     device_free(h->device, &regions);
+    device_free(h->device, &normals);
     return status;
 }
 
@@ -341,21 +341,6 @@ done:
     return status;
 }
 
-/* Moments of phi with 1 over the reference faces, by orientations: F has them times psi_0, which is 1 over
- * the root of their measure. */
-static facet_status put_moments(const struct hdg *h, int block, struct resident_block *to) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    const double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
-    double *host = NULL;
-    TRY(ALLOC(host, b->n_faces * 8 * b->N));
-    for (int64_t i = 0; i < (int64_t)b->n_faces * 8 * b->N; i++) host[i] = one * b->F_ref[i * b->m];
-    TRY(device_copy(h->device, &to->moments, host, (size_t)(b->n_faces * 8 * b->N), sizeof *host));
-done:
-    base_free(&host);
-    return status;
-}
-
 /* What the first load needs beyond coefficients. */
 static facet_status need_arrays(const struct hdg *h) {
     facet_status status = FACET_OK;
@@ -369,7 +354,6 @@ static facet_status need_arrays(const struct hdg *h) {
         const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes), N = (size_t)to->N;
         if (n == 0) continue;
         TRY(put_maps(h, b, first, to));
-        TRY((h->elastic != NULL ? elastic_put_moments : put_moments)(h, b, to));
         TRY(device_alloc(h->device, &to->loads, n * N, sizeof(double)));
         TRY(device_alloc(h->device, &to->u, n * N, sizeof(double)));
         TRY(device_alloc(h->device, &to->q, n * (size_t)to->n_flux, sizeof(double)));

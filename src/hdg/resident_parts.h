@@ -15,10 +15,7 @@ struct resident_block {
     int64_t *maps;                  /* batch x n_faces x LANES: into the trace of hdg_resident */
     int64_t *sides;                 /* of the free faces: the kernel face_sums */
     double *loads, *u, *q;
-    double *normals,
-        *moments;      /* of the reference cell: struct balance_cells; elasticity: elastic_forces.phi, */
-    double *moments_u; /* and chi, else NULL */
-    double *det;       /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell;
+    double *det; /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell;
                           elasticity: NULL */
     struct resident_general *general; /* NULL: no batch is BATCH_GENERAL */
 };
@@ -51,15 +48,10 @@ facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regi
 /* The cells of a block, all batches of them, on the device. */
 facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to);
 void resident_forget_cells(const struct hdg *h, struct resident_cells *cells);
-/* The psi of a face at its points, as each orientation has them: 8 x n_face x m. */
-facet_status resident_put_psi(const struct hdg *h, int block, const struct hdg_face_table *face,
-                              double **psi);
-
 /* resident_general.c: batches whose maps or data vary, begin .. end-1 of a block, all of them such. Data are
  * made anew, tile by tile, whenever they are wanted. */
 struct resident_general {
     struct resident_cells there;
-    double *psi; /* struct balance_general */
     struct general_work *work;
 };
 /* Whether the device has the kernels. */
@@ -67,19 +59,12 @@ int resident_general_fits(const struct hdg *h);
 /* With the det of all these batches, and h->resident->reaction. */
 facet_status resident_general_create(struct hdg *h, int block);
 void resident_general_destroy(const struct hdg *h, struct resident_block *block);
-/* As affine_balance has it, of all batches of the block. */
-facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                      double *balance);
 /* integrals (of all batches, batch x LANES) = those of u. */
 facet_status resident_general_integrals(const struct hdg *h, int block, int64_t begin, int64_t end,
                                         double *integrals);
 
-/* elastic_resident.c: whether a problem of elasticity is one for this; of batches that are fast coefficients,
- * and integrals of functions over faces; and the balance of such batches into that of all of the block, on
- * the device, batch x (2 + n_faces dim) x LANES. */
+/* elastic_resident.c: whether a problem of elasticity is one for this; and coefficients of batches that are fast. */
 int elastic_stays(const struct hdg *h);
 facet_status elastic_put_coefficients(struct hdg *h, int block);
-facet_status elastic_put_moments(const struct hdg *h, int block, struct resident_block *to);
-void elastic_fast_balance(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance);
 
 #endif

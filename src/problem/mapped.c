@@ -415,8 +415,7 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
         *balance = s->solution.consistent.balance;
         return status;
     }
-    if (s->hdg->resident != NULL) return hdg_resident_balance(s->hdg, balance);
-    return hdg_conservation(s->hdg, &s->solution, balance);
+    return hdg_conservation(s->hdg, s->hdg->resident != NULL ? NULL : &s->solution, balance);
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */

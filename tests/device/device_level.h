@@ -258,35 +258,4 @@ static void run_cell_source(struct arena *a, int64_t size) {
     field_destroy(&f);
 }
 
-static void run_affine_balance(struct arena *a, int64_t size) {
-    struct straight s = put_straight(a, size);
-    const int N = 1 + (int)(size % 5), lanes = device_lanes(a->device);
-    const int64_t n_maps = s.n_batches * s.n_faces * lanes;
-    struct affine_tables t = {.lanes = lanes, .dim = s.dim, .n_faces = s.n_faces, .N = N, .volume = 0.5};
-    double *c = random_numbers(s.n_cells * s.at.count, 36),
-           *balance = put_nan_lanes(a, s.n_cells, 2 + s.n_faces);
-    int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps);
-    for (int64_t i = 0; i < s.n_cells; i++)
-        for (int f = 0; f < s.n_faces; f++) c[i * s.at.count + s.at.orientation + f] = (double)((i + f) % 8);
-    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
-    for (int64_t i = 0; i < s.n_cells; i++)
-        for (int f = 0; f < s.n_faces; f++)
-            maps[lane_of(a->device, s.n_faces, i) + f * lanes] = (i + f) % 6 == 5 ? -1 : (i * 7 + f) % 50;
-    struct balance_cells cells = {.one = 0.8,
-                                  .constant = 1.2,
-                                  .moments = put_random(a, s.n_faces * 8 * N, 37),
-                                  .normals = s.normals,
-                                  .coefficients = put_lanes(a, s.n_cells, s.at.count, c),
-                                  .corners = s.corners,
-                                  .u = put_random_lanes(a, s.n_cells, N, 38),
-                                  .q = put_random_lanes(a, s.n_cells, (int64_t)s.dim * N, 39),
-                                  .loads = put_random_lanes(a, s.n_cells, N, 40),
-                                  .trace = put_random(a, 50, 41),
-                                  .maps = put(a, maps, n_maps, sizeof *maps)};
-    device_affine_balance(a->device, &t, &cells, s.n_batches, balance);
-    take_lanes(a, balance, s.n_cells, 2 + s.n_faces);
-    test_free(c);
-    test_free(maps);
-}
-
 #endif
