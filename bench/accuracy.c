@@ -28,7 +28,7 @@ facet_status accuracy_run(const struct accuracy_case *a, struct hdg_errors *erro
     TRY(options_read(&options, &words));
     TRY(solver_create(problem, &words, a->maker, &solver));
     TRY(facet_solver_solve(solver, NULL, NULL));
-    TRY(hdg_measure_errors(solver->hdg, &solver->solution, errors));
+    TRY(hdg_measure_errors(mapped_of(solver)->hdg, &mapped_of(solver)->solution, errors));
 done:
     facet_solver_destroy(&solver);
     facet_problem_destroy(&problem);

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "bench/bench.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 #include "solve/amg.h"
 
 #define RTOL 1e-10
@@ -47,12 +47,12 @@ static facet_status trace_problem_create(const struct bench_options *bench, cons
     TRY(facet_problem_set_reaction(p->problem, "1"));
     TRY(facet_problem_set_exact(p->problem, "sin(2*pi*x)*sin(2*pi*y)"));
     TRY(facet_solver_create(p->problem, &options, &p->solver));
-    const struct trace_space *trace = &p->solver->hdg->trace;
+    const struct trace_space *trace = &mapped_of(p->solver)->hdg->trace;
     TRY(CALLOC(p->constant, trace->n_free));
     for (int64_t b = 0; b < trace->n_free_faces; b++) p->constant[trace->free_offsets[b]] = 1.0;
-    TRY(hdg_load(p->solver->hdg, NULL, &p->solver->solution, p->solver->F));
-    TRY(trace_assemble(trace, &p->solver->hdg->matrices, &p->csr));
-    TRY(vector_upload(&p->solver->b, p->solver->F));
+    TRY(hdg_load(mapped_of(p->solver)->hdg, NULL, &mapped_of(p->solver)->solution, mapped_of(p->solver)->F));
+    TRY(trace_assemble(trace, &mapped_of(p->solver)->hdg->matrices, &p->csr));
+    TRY(vector_upload(&mapped_of(p->solver)->b, mapped_of(p->solver)->F));
 done:
     return status;
 }
@@ -79,7 +79,7 @@ static double complexity(const struct multigrid *mg, int *n_levels) {
 static facet_status solve(struct trace_problem *p, const struct amg_options *options, struct outcome *o) {
     facet_status status = FACET_OK;
     struct facet_solver *s = p->solver;
-    const struct trace_space *trace = &s->hdg->trace;
+    const struct trace_space *trace = &mapped_of(s)->hdg->trace;
     struct linear_operator M = {0};
     struct solve_report report = {0};
     struct solve_control control = {
@@ -88,7 +88,7 @@ static facet_status solve(struct trace_problem *p, const struct amg_options *opt
     *o = (struct outcome){0};
     if (options != NULL) {
         struct amg_options with = *options;
-        with.fine = &s->A;
+        with.fine = &mapped_of(s)->A;
         TRY(operator_create_amg(p->context->device, &p->csr, trace->n_free_faces, trace->free_offsets, 1,
                                 p->constant, &with, &M));
         o->complexity = complexity(operator_multigrid(&M), &o->n_levels);
@@ -97,8 +97,8 @@ static facet_status solve(struct trace_problem *p, const struct amg_options *opt
                                          trace->free_offsets, &M));
     }
     double middle = base_seconds();
-    vector_fill(&s->x, 0.0);
-    TRY(solve_cg(&s->A, &M, &s->b, &s->x, &control, &report));
+    vector_fill(&mapped_of(s)->x, 0.0);
+    TRY(solve_cg(&mapped_of(s)->A, &M, &mapped_of(s)->b, &mapped_of(s)->x, &control, &report));
     o->iterations = report.iterations;
     o->setup_seconds = middle - begin;
     o->solve_seconds = base_seconds() - middle;

@@ -107,11 +107,12 @@ static facet_status run_cycles(struct trial *s, const struct gmg_options *option
     struct solve_control control = {.rtol = LAST_RTOL, .max_iterations = MAX_CYCLES};
     double begin = base_seconds();
     TRY(mesh_hierarchy_create(v->problem->mesh, 4, &hierarchy));
-    TRY(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &hierarchy, options, &mg));
+    TRY(trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A,
+                         &hierarchy, options, &mg));
     TRY(multigrid_set_cycle(mg, cycle));
     TRY(operator_create_multigrid(&mg, &M));
-    vector_fill(&v->x, 0.0);
-    status = solve_multigrid(&v->A, &M, &v->b, &v->x, &control, &report);
+    vector_fill(&mapped_of(v)->x, 0.0);
+    status = solve_multigrid(&mapped_of(v)->A, &M, &mapped_of(v)->b, &mapped_of(v)->x, &control, &report);
     if (status == FACET_NOT_CONVERGED) status = FACET_OK; /* the history says so */
     h->seconds = base_seconds() - begin;
     summarize(&report, h);
@@ -438,7 +439,8 @@ static facet_status count(const struct bench_options *bench, const struct trial_
     base_memory_read(&before);
     double begin = base_seconds();
     TRY(mesh_hierarchy_create(v->problem->mesh, 4, &hierarchy));
-    TRY(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &hierarchy, &options, &mg));
+    TRY(trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A,
+                         &hierarchy, &options, &mg));
     TRY(trial_solve(&s, &mg, begin, &before, o));
 done:
     multigrid_destroy(&mg);

@@ -79,13 +79,13 @@ facet_status fabien2019_solve_again(struct fabien2019_run *run, hdg_rule_maker m
                                     struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct facet_solver *s = run->solver;
-    struct hdg *hdg = NULL, *kept = s->hdg;
+    struct hdg *hdg = NULL, *kept = mapped_of(s)->hdg;
     TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, NULL, &hdg));
     TRY(hdg_condense(hdg));
-    s->hdg = hdg;
+    mapped_of(s)->hdg = hdg;
     TRY(fabien2019_solve(run, errors));
 done:
-    s->hdg = kept;
+    mapped_of(s)->hdg = kept;
     hdg_destroy(&hdg);
     return status;
 }

@@ -26,7 +26,7 @@ enum { COPY, PRODUCT, CONDENSE, SOLVE, N_WHATS };
 
 static void bodies_destroy(struct bodies *b) {
     if (b->run.solver != NULL) {
-        const struct device *device = b->run.solver->hdg->device;
+        const struct device *device = mapped_of(b->run.solver)->hdg->device;
         double **arrays[] = {&b->coefficients, &b->K, &b->u, &b->uhat, &b->q, &b->scratch};
         for (int i = 0; i < 6; i++) device_free(device, arrays[i]);
     }
@@ -56,7 +56,7 @@ static facet_status bodies_create(const struct bench_options *options, int cells
     int N, n;
     *b = (struct bodies){0};
     TRY(fabien2019_create(options, &c, &b->run));
-    const struct hdg *h = b->run.solver->hdg;
+    const struct hdg *h = mapped_of(b->run.solver)->hdg;
     const int64_t count = h->matrices.n_batches[0];
     const size_t lanes = (size_t)(count * h->lanes);
     h->data.equation->condenser(h, 0, &b->condenser);
@@ -83,13 +83,13 @@ done:
 }
 
 static void run(struct bodies *b, int what) {
-    const struct hdg *h = b->run.solver->hdg;
+    const struct hdg *h = mapped_of(b->run.solver)->hdg;
     const int64_t n = h->matrices.n_batches[0];
     if (what == COPY)
         device_move(h->device, b->K, h->matrices.values[0],
                     (size_t)(n * trace_matrix_size(&h->matrices, 0) * h->lanes) * sizeof(double));
     else if (what == PRODUCT)
-        operator_apply(&b->run.solver->A, &b->x, &b->y);
+        operator_apply(&mapped_of(b->run.solver)->A, &b->x, &b->y);
     else if (what == CONDENSE)
         b->condenser.fast(h, 0, n, b->coefficients, b->K, b->scratch);
     else
@@ -101,13 +101,13 @@ static facet_status measure(struct bodies *b, int what, double *best) {
     facet_status status = FACET_OK;
     double first = base_seconds();
     run(b, what);
-    TRY(device_check(b->run.solver->hdg->device)); /* waits */
+    TRY(device_check(mapped_of(b->run.solver)->hdg->device)); /* waits */
     *best = base_seconds() - first;
     const int inner = *best > LONG ? 1 : INNER, repeats = *best > LONG ? 1 : REPEATS;
     for (int i = 0; i < repeats; i++) {
         double begin = base_seconds();
         for (int j = 0; j < inner; j++) run(b, what);
-        TRY(device_check(b->run.solver->hdg->device));
+        TRY(device_check(mapped_of(b->run.solver)->hdg->device));
         *best = fmin(*best, (base_seconds() - begin) / inner);
     }
 done:
@@ -132,7 +132,7 @@ static facet_status add_product(const struct bench_options *options, int cells, 
     int N, n;
     TRY(bodies_create(options, cells, degree, &b));
     for (int what = 0; what < N_WHATS; what++) TRY(measure(&b, what, &seconds[what]));
-    const struct hdg *h = b.run.solver->hdg;
+    const struct hdg *h = mapped_of(b.run.solver)->hdg;
     hdg_local_sizes(h, 0, &N, &n);
     const double count = h->data.mesh->n_cells, entries = 0.5 * n * (n + 1), free = (double)h->trace.n_free;
     const double bytes = count * (8.0 * entries + 8.0 * 4) + 16.0 * free, operations = 2.0 * count * n * n;

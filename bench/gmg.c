@@ -25,7 +25,8 @@ static facet_status solve_gmg(struct trial *s, const struct gmg_options *options
     base_memory_read(&before);
     double begin = base_seconds();
     TRY(mesh_hierarchy_create(v->problem->mesh, 4, &hierarchy));
-    TRY(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &hierarchy, options, &mg));
+    TRY(trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A,
+                         &hierarchy, options, &mg));
     TRY(trial_solve(s, &mg, begin, &before, o));
 done:
     multigrid_destroy(&mg);

@@ -44,7 +44,7 @@ static void cells_destroy(struct bench_cells *c) {
 /* Coefficients of all cells, and room for what is made of them. */
 static facet_status make_local(struct bench_cells *c) {
     facet_status status = FACET_OK;
-    const struct hdg *h = c->subject.solver->hdg;
+    const struct hdg *h = mapped_of(c->subject.solver)->hdg;
     int N, n;
     int64_t lanes = h->lanes, count = h->matrices.n_batches[0];
     double *host = NULL;
@@ -73,9 +73,9 @@ static facet_status cells_create(const struct bench_options *options, const stru
     facet_status status = FACET_OK;
     *c = (struct bench_cells){0};
     TRY(subject_create_bare(options, shape, cells, degree, &c->subject));
-    const struct hdg *h = c->subject.solver->hdg;
+    const struct hdg *h = mapped_of(c->subject.solver)->hdg;
     const struct device *device = h->device;
-    const struct linear_operator *A = &c->subject.solver->A;
+    const struct linear_operator *A = &mapped_of(c->subject.solver)->A;
     TRY(operator_create_single(A, &c->single));
     TRY(trace_operator_halve(&h->trace, &h->matrices, A, &c->half));
     TRY(trace_block_inverse(&h->trace, &h->matrices, &c->blocks));
@@ -91,12 +91,12 @@ done:
 }
 
 static void run(struct bench_cells *c, int what) {
-    const struct hdg *h = c->subject.solver->hdg;
+    const struct hdg *h = mapped_of(c->subject.solver)->hdg;
     if (what == COPY)
         device_move(h->device, c->K, h->matrices.values[0],
                     (size_t)(c->n_batches * trace_matrix_size(&h->matrices, 0) * h->lanes) * sizeof(double));
     else if (what == DOUBLE)
-        operator_apply(&c->subject.solver->A, &c->x, &c->y);
+        operator_apply(&mapped_of(c->subject.solver)->A, &c->x, &c->y);
     else if (what == SINGLE)
         operator_apply(&c->single, &c->x_single, &c->y_single);
     else if (what == HALF && c->half.apply != NULL)
@@ -137,7 +137,7 @@ static facet_status add_row(const struct bench_options *options, const struct su
     int N, n;
     TRY(cells_create(options, shape, cells, degree, &c));
     for (int what = 0; what < N_WHATS; what++) TRY(measure(&c, what, &seconds[what]));
-    const struct hdg *h = c.subject.solver->hdg;
+    const struct hdg *h = mapped_of(c.subject.solver)->hdg;
     const double count = h->data.mesh->n_cells, free = (double)h->trace.n_free;
     hdg_local_sizes(h, 0, &N, &n);
     const int n_batched = (int)fmin(count, BATCHED);

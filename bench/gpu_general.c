@@ -112,12 +112,13 @@ static facet_status make(const struct bench_options *bench, const struct subject
     TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
     TRY(set_conductivity(s->problem, shape_dim(shape->shape), variant));
     TRY(subject_finish(degree, s));
-    if (s->solver->hdg->resident == NULL)
+    if (mapped_of(s->solver)->hdg->resident == NULL)
         FAIL(FACET_ERROR_INPUT,
              "gpu-general is for devices whose memory is not the host's; use --device cuda");
-    vector_fill(&s->solver->x, 1.0);
-    TRY(hdg_resident_load(s->solver->hdg, NULL, &s->solver->solution, &s->solver->b));
-    TRY(hdg_resident_take(s->solver->hdg, &s->solver->x));
+    vector_fill(&mapped_of(s->solver)->x, 1.0);
+    TRY(hdg_resident_load(mapped_of(s->solver)->hdg, NULL, &mapped_of(s->solver)->solution,
+                          &mapped_of(s->solver)->b));
+    TRY(hdg_resident_take(mapped_of(s->solver)->hdg, &mapped_of(s->solver)->x));
 done:
     return status;
 }
@@ -147,7 +148,7 @@ static facet_status measure(const struct bench_options *options, const struct su
     facet_status status = FACET_OK;
     struct subject s = {0};
     TRY(make(options, shape, cells, degree, variant, &s));
-    struct hdg *h = s.solver->hdg;
+    struct hdg *h = mapped_of(s.solver)->hdg;
     *n_cells = h->data.mesh->n_cells;
     for (int what = 0; what < N_WHATS; what++) {
         best[what] = INFINITY;

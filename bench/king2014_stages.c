@@ -19,7 +19,7 @@
 #include "bench/ceiling.h"
 #include "bench/king2014.h"
 #include "bench/plot.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 #define N_MESHES 3 /* of the paper */
 #define N_ALL    6
@@ -155,10 +155,10 @@ static double operations(const struct hdg *hdg) {
 }
 
 static double stored_bytes(const struct facet_solver *solver) {
-    const struct hdg *hdg = solver->hdg;
+    const struct hdg *hdg = mapped_of(solver)->hdg;
     double N = hdg->space.blocks[0].N, n = hdg->space.blocks[0].n_trace;
     double lanes = (double)(hdg->matrices.n_batches[0] * hdg->lanes);
-    return 8.0 * lanes * (n * (n + 1) / 2 + N * (N + 1) / 2 + N * n) + solver->assembled_bytes;
+    return 8.0 * lanes * (n * (n + 1) / 2 + N * (N + 1) / 2 + N * n) + mapped_of(solver)->assembled_bytes;
 }
 
 static facet_status again(struct hdg *hdg, int passes, double *best) {
@@ -212,11 +212,11 @@ static facet_status run_once(const struct king_problem *p, const facet_options *
     }
     s->total = fmin(s->total, total);
     s->n_unknowns = report.trace_unknowns;
-    s->operations = operations(solver->hdg);
+    s->operations = operations(mapped_of(solver)->hdg);
     s->stored = stored_bytes(solver);
-    TRY(again(solver->hdg, passes, &s->again));
+    TRY(again(mapped_of(solver)->hdg, passes, &s->again));
     s->apart = is_gpu(p);
-    if (s->apart) TRY(assemble(solver->hdg, &s->seconds[ASSEMBLY]));
+    if (s->apart) TRY(assemble(mapped_of(solver)->hdg, &s->seconds[ASSEMBLY]));
 done:
     facet_solver_destroy(&solver);
     return status;
@@ -270,7 +270,7 @@ static facet_status measure_continuous(const struct bench_options *bench, const 
     options.preconditioner = "none";
     s->continuous = INFINITY;
     TRY(facet_solver_create(p->problem, &options, &solver));
-    TRY(again(solver->hdg, bench->quick ? 5 : 10, &s->continuous));
+    TRY(again(mapped_of(solver)->hdg, bench->quick ? 5 : 10, &s->continuous));
 done:
     facet_solver_destroy(&solver);
     return status;

@@ -58,7 +58,7 @@ static facet_status measure(const struct bench_options *options, const struct su
     row->cells =
         subject_cells(shape, 4.0 * (N * N + n * n) + 8.0 * N * n, (options->quick ? 1.0 : CACHES) * cache);
     TRY(subject_create(options, shape, row->cells, row->degree, &s));
-    row->n_cells = s.solver->hdg->data.mesh->n_cells;
+    row->n_cells = mapped_of(s.solver)->hdg->data.mesh->n_cells;
     row->operations = row->n_cells * operations(N, n);
     TRY(time_stages(&s, options->quick ? 2 : PASSES, row));
     subject_destroy(&s);

@@ -62,7 +62,7 @@ static void count_iteration(const struct trace_space *space, const struct trace_
 
 static facet_status count_linear(const struct trial *s, struct count *c) {
     facet_status status = FACET_OK;
-    const struct hdg *h = s->solver->hdg;
+    const struct hdg *h = mapped_of(s->solver)->hdg;
     struct trace_space low = {0};
     struct trace_matrices matrices = {0};
     struct linear_operator A = {0};
@@ -84,10 +84,10 @@ static facet_status count_one(const struct bench_options *bench, const char *sha
     struct trial_domain d = {shape, n, 1.0, 0.0, NULL, NULL};
     struct count c = {0};
     TRY(trial_create(bench, &d, degree, &s));
-    const struct hdg *h = s.solver->hdg;
+    const struct hdg *h = mapped_of(s.solver)->hdg;
     double unknowns = (double)h->trace.n_free;
     count_iteration(&h->trace, &h->matrices, &c);
-    TRY(count_level(&h->trace, &h->matrices, &s.solver->A, &c));
+    TRY(count_level(&h->trace, &h->matrices, &mapped_of(s.solver)->A, &c));
     if (degree > 1 && shape_is_simplex(s.mesh->blocks[0].shape)) TRY(count_linear(&s, &c));
     double least = c.entries + c.blocks + c.vectors, all = least + c.scales + c.maps + c.again;
     table_cell(table, "%s %d^%d", shape, n, trial_dimension(shape));

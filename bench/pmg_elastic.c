@@ -58,9 +58,9 @@ static facet_status solve_body(const struct bench_options *bench, const char *sh
         K[c] = factor_of(materials[material].pattern, n, dim, middles + (int64_t)c * dim, c);
     TRY(trial_scale(&s, K, 0));
     pmg_options_default(&options);
-    options.n_modes = hdg_n_rigid_modes(s.solver->hdg);
+    options.n_modes = hdg_n_rigid_modes(mapped_of(s.solver)->hdg);
     options.fill_modes = fill_modes;
-    options.modes_data = s.solver->hdg;
+    options.modes_data = mapped_of(s.solver)->hdg;
     options.incompressible = atof(materials[material].lambda) > 8.0;
     clock_t begin = clock();
     TRY(trial_solve_pmg(&s, &options, &o));

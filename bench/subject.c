@@ -80,7 +80,7 @@ facet_status subject_create_bare(const struct bench_options *bench, const struct
     TRY(facet_mesh_create_box(s->context, &box, &s->mesh));
     TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
     TRY(subject_finish(degree, s));
-    vector_fill(&s->solver->b, 1.0);
+    vector_fill(&mapped_of(s->solver)->b, 1.0);
 done:
     return status;
 }
@@ -89,14 +89,15 @@ facet_status subject_create(const struct bench_options *bench, const struct subj
                             int degree, struct subject *s) {
     facet_status status = FACET_OK;
     TRY(subject_create_bare(bench, shape, cells, degree, s));
-    TRY(product_create(&s->solver->hdg->trace, &s->solver->hdg->matrices, PRODUCT_FACETS, &s->facets));
+    TRY(product_create(&mapped_of(s->solver)->hdg->trace, &mapped_of(s->solver)->hdg->matrices,
+                       PRODUCT_FACETS, &s->facets));
 done:
     return status;
 }
 
 facet_status subject_run(struct subject *s, enum stage stage, double *seconds) {
     facet_status status = FACET_OK;
-    struct hdg *hdg = s->solver->hdg, *fresh = NULL;
+    struct hdg *hdg = mapped_of(s->solver)->hdg, *fresh = NULL;
     struct csr csr = {0};
     if (stage == STAGE_CONDENSE)
         TRY(hdg_create(s->context->device, &s->solver->resolved.data, s->solver->options.degree, NULL,
@@ -113,19 +114,19 @@ facet_status subject_run(struct subject *s, enum stage stage, double *seconds) {
         TRY(trace_assemble(&hdg->trace, &hdg->matrices, &csr));
         break;
     case STAGE_CELLS:
-        operator_apply(&s->solver->A, &s->solver->b, &s->solver->x);
+        operator_apply(&mapped_of(s->solver)->A, &mapped_of(s->solver)->b, &mapped_of(s->solver)->x);
         break;
     case STAGE_FACETS:
-        operator_apply(&s->facets, &s->solver->b, &s->solver->x);
+        operator_apply(&s->facets, &mapped_of(s->solver)->b, &mapped_of(s->solver)->x);
         break;
     case STAGE_LOAD:
-        TRY(hdg_load(hdg, NULL, &s->solver->solution, s->solver->F));
+        TRY(hdg_load(hdg, NULL, &mapped_of(s->solver)->solution, mapped_of(s->solver)->F));
         break;
     case STAGE_RECOVER:
-        TRY(hdg_recover(hdg, &s->solver->solution));
+        TRY(hdg_recover(hdg, &mapped_of(s->solver)->solution));
         break;
     case STAGE_POSTPROCESS:
-        TRY(hdg_postprocess(hdg, &s->solver->solution));
+        TRY(hdg_postprocess(hdg, &mapped_of(s->solver)->solution));
         break;
     }
     *seconds = base_seconds() - begin;

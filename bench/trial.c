@@ -116,7 +116,7 @@ facet_status trial_create(const struct bench_options *bench, const struct trial_
     }
     TRY(d->lambda != NULL ? pose_body(d, s) : pose_diffusion(d, s));
     TRY(facet_solver_create(s->problem, &options, &s->solver));
-    TRY(solve_fill_noise(&s->solver->b));
+    TRY(solve_fill_noise(&mapped_of(s->solver)->b));
 done:
     return status;
 }
@@ -138,7 +138,7 @@ done:
 }
 
 facet_status trial_scale(struct trial *s, const double *K, int undo) {
-    struct trace_matrices *m = &s->solver->hdg->matrices;
+    struct trace_matrices *m = &mapped_of(s->solver)->hdg->matrices;
     if (!device_is_host(m->device))
         return base_fail(FACET_ERROR_INPUT, "element matrices are scaled on devices of the host only");
     for (int b = 0; b < m->n_blocks; b++) {
@@ -165,8 +165,8 @@ facet_status trial_iterate(struct trial *s, const struct linear_operator *A, str
     struct facet_solver *v = s->solver;
     double begin = base_seconds();
     o->n_levels = multigrid_n_levels(mg);
-    vector_fill(&v->x, 0.0);
-    status = solve_cg(A, M, &v->b, &v->x, &control, &report);
+    vector_fill(&mapped_of(v)->x, 0.0);
+    status = solve_cg(A, M, &mapped_of(v)->b, &mapped_of(v)->x, &control, &report);
     o->solve = base_seconds() - begin;
     o->iterations = report.converged ? report.iterations : -report.iterations;
     if (status == FACET_NOT_CONVERGED) status = FACET_OK;
@@ -201,7 +201,7 @@ facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
     TRY(operator_create_multigrid(mg, &M));
     o->setup = base_seconds() - begin;
     base_memory_read(&held);
-    TRY(trial_iterate(s, &s->solver->A, &M, o));
+    TRY(trial_iterate(s, &mapped_of(s->solver)->A, &M, o));
     base_memory_read(&after);
     o->held = (double)(held.live_bytes - before->live_bytes) + factor;
     o->peak = (double)(after.peak_bytes - before->live_bytes) + factor;
@@ -218,7 +218,8 @@ facet_status trial_solve_pmg(struct trial *s, const struct pmg_options *options,
     base_memory_reset_peak();
     base_memory_read(&before);
     double begin = base_seconds();
-    TRY(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, options, &mg));
+    TRY(trace_pmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A, options,
+                         &mg));
     TRY(trial_solve(s, &mg, begin, &before, o));
 done:
     multigrid_destroy(&mg);
@@ -238,11 +239,11 @@ facet_status trial_solve_amg(struct trial *s, struct trial_outcome *o) {
     amg_options_default(&options);
     options.fine = &A;
     double begin = base_seconds();
-    TRY(hdg_assemble(v->hdg, &csr));
+    TRY(hdg_assemble(mapped_of(v)->hdg, &csr));
     TRY(operator_create_csr(s->context->device, &csr, &A));
-    solver_fill_constant(v, v->F);
-    TRY(operator_create_amg(s->context->device, &csr, v->system.n_blocks, v->system.block_offsets, 1, v->F,
-                            &options, &M));
+    solver_fill_constant(v, mapped_of(v)->F);
+    TRY(operator_create_amg(s->context->device, &csr, v->system.n_blocks, v->system.block_offsets, 1,
+                            mapped_of(v)->F, &options, &M));
     csr_destroy(&csr);
     o->setup = base_seconds() - begin;
     base_memory_read(&held);

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "bench/bench.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 #include "solve/multigrid.h"
 #include "trace/pmg.h"
 

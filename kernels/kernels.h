@@ -57,7 +57,7 @@ struct cell_plan {
     int n_near;           /* of cell_apply_half, displacements: so many functions of each component of a face
                              have degree 1, the first ones; 0: one function */
     int apart;            /* of cell_apply_apart: the net flux of cells stands beside the rest of them */
-    /* In parts, where the device likes that (cell_parts), faces have m unknowns each, no face has more than
+    /* In parts, where the device likes that (struct cell_tuning), faces have m unknowns each, no face has more than
      * two cells, and unknowns are those of one face after another: the cells of a face write m numbers each,
      * at 2 first and at 2 first + m, and a sum of these goes to y. */
     int64_t n_unknowns;    /* of x and y */
@@ -223,6 +223,17 @@ static inline size_t precision_size(enum precision precision) {
 }
 
 /* The words of kernels.def. */
+/* How cell_apply and cell_apply_half work best, by measurement. */
+struct cell_tuning {
+    int64_t run_bytes; /* of the matrices of a run of batches; 0: a run is one batch */
+    int colours;       /* 1: threads share out the batches of a colour; 0: faces want parts */
+    /* 16 bits are faster than single precision from half_rows rows of a matrix on (0: another table says
+     * it), and from few_rows on where all matrices have more bytes in single precision than caches hold;
+     * never beyond most_rows (0: no bound). */
+    int half_rows, few_rows, most_rows;
+    int64_t cached_bytes;
+};
+
 #define KERNEL_NONE  void
 #define KERNEL_COUNT int64_t
 #define KERNEL_SUM   double
@@ -237,6 +248,7 @@ struct kernels {
     int box_lanes; /* of boxes; 0: as lanes */
     int64_t tile;  /* numbers of an array of a tile (kernels/tile.h); 0: what stays in the cache of a thread,
                       of all  threads */
+    struct cell_tuning cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result(*name[KERNEL_##precisions]) parameters;
 #include "kernels/kernels.def"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 static inline void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("status %d: %s", (int)status, base_message());
@@ -296,17 +296,20 @@ static inline void solve(const struct setup *p, struct solved *s) {
 
 /* The largest difference of the coefficients of u, q and the trace of two solutions on the same mesh. */
 static inline double difference(const struct solved *a, const struct solved *b) {
-    const struct hdg *h = a->solver->hdg;
+    const struct hdg *h = mapped_of(a->solver)->hdg;
     double largest = 0.0;
     for (int k = 0; k < h->data.mesh->n_blocks; k++) {
         int64_t n = (int64_t)h->data.mesh->blocks[k].count * h->space.blocks[k].N;
         for (int64_t i = 0; i < n; i++)
-            largest = fmax(largest, fabs(a->solver->solution.u[k][i] - b->solver->solution.u[k][i]));
+            largest = fmax(largest, fabs(mapped_of(a->solver)->solution.u[k][i] -
+                                         mapped_of(b->solver)->solution.u[k][i]));
         for (int64_t i = 0; i < h->data.mesh->dim * n; i++)
-            largest = fmax(largest, fabs(a->solver->solution.q[k][i] - b->solver->solution.q[k][i]));
+            largest = fmax(largest, fabs(mapped_of(a->solver)->solution.q[k][i] -
+                                         mapped_of(b->solver)->solution.q[k][i]));
     }
     for (int64_t i = 0; i < h->trace.n_all; i++)
-        largest = fmax(largest, fabs(a->solver->solution.trace[i] - b->solver->solution.trace[i]));
+        largest = fmax(
+            largest, fabs(mapped_of(a->solver)->solution.trace[i] - mapped_of(b->solver)->solution.trace[i]));
     return largest;
 }
 

@@ -211,11 +211,3 @@ void cell_apply_full_cuda(const struct cell_plan *plan, const double *x, double 
 void cell_apply_full_single_cuda(const struct cell_plan *plan, const float *x, float *y) {
     apply<float, true>(plan, x, y);
 }
-int64_t cell_run_cuda(int64_t batch_bytes) {
-    (void)batch_bytes;
-    return 1;
-}
-int64_t cell_parts_cuda(int64_t n_cells) {
-    (void)n_cells;
-    return 1;
-}

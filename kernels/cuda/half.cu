@@ -660,10 +660,3 @@ int64_t cell_halve_cuda(const struct cell_plan *plan, const double *matrices, ui
     launched("cell_halve");
     return failure_found(failed);
 }
-
-// The vectors of a batch must fit into shared memory. On an H200 single precision is as fast with 9 and 12
-// rows; 16 bits are 1.06 times faster with 18, 1.17 with 24, 1.5 with 54.
-int64_t cell_half_pays_cuda(int64_t n, int64_t n_cells) {
-    (void)n_cells;
-    return n > 16 && lane_bytes<float>((int)n) <= MOST_SHARED;
-}

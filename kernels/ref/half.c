@@ -279,9 +279,3 @@ void cell_apply_half_ref(const struct cell_plan *plan, const float *x, float *y)
 void cell_apply_apart_ref(const struct cell_plan *plan, const float *x, float *y) {
     cell_apply_half_ref(plan, x, y);
 }
-
-int64_t cell_half_pays_ref(int64_t n, int64_t n_cells) {
-    (void)n;
-    (void)n_cells;
-    return 1;
-}

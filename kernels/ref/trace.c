@@ -6,13 +6,3 @@
 
 #define TEMPLATE "kernels/ref/row_real.h"
 #include "kernels/twice.h"
-
-int64_t cell_parts_ref(int64_t n_cells) {
-    (void)n_cells;
-    return 1;
-}
-
-int64_t cell_run_ref(int64_t batch_bytes) {
-    (void)batch_bytes;
-    return 1;
-}

@@ -465,14 +465,3 @@ int64_t OF(cell_halve)(const struct cell_plan *plan, const double *matrices, uin
     }
     return first < plan->n_batches ? first : -1;
 }
-
-int64_t OF(cell_half_pays)(int64_t n, int64_t n_cells) {
-#ifdef __F16C__
-    int64_t bytes = n_cells * n * (n + 1) / 2 * (int64_t)sizeof(float);
-    return n >= TUNE_HALF_ROWS || (n >= TUNE_HALF_FEW_ROWS && bytes > TUNE_HALF_BYTES);
-#else
-    (void)n;
-    (void)n_cells;
-    return 0; /* without instructions for it */
-#endif
-}

@@ -10,12 +10,17 @@ const struct kernels *OF(kernels)(void);
 const struct kernels *OF(kernels)(void) {
     static const struct kernels table = {
         .lanes = L,
+        .cells = {.run_bytes = TUNE_RUN_BYTES,
+                  .colours = 1,
+                  .half_rows = TUNE_HALF_ROWS,
+                  .few_rows = TUNE_HALF_FEW_ROWS,
+                  .cached_bytes = TUNE_HALF_BYTES},
         /* clang-format off */
         BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen), BOTH(add),
         ONE(put_entries), BOTH(csr_apply), BOTH(block_apply), BOTH(block_smooth),
         BOTH(lane_smooth),
-        BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), ONE(cell_parts),
-        ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), ONE(cell_half_pays), BOTH(row_solve),
+        BOTH(cell_apply), BOTH(cell_apply_full),
+        ONE(cell_apply_half), ONE(cell_apply_apart), ONE(cell_halve), BOTH(row_solve),
         BOTH(part_prolong), BOTH(part_restrict), ONE(cell_lower), ONE(cell_summary),
         ONE(condense_affine), ONE(affine_solve), ONE(condense_scratch), ONE(condense_sum), ONE(sum_solve),
         ONE(condense_sum_scratch), ONE(batch_extend), ONE(condense_elastic), ONE(elastic_solve), ONE(elastic_scratch),

@@ -3,6 +3,8 @@
 #ifndef FACET_KERNELS_SIMD_TUNE_H
 #define FACET_KERNELS_SIMD_TUNE_H
 
+#include <limits.h>
+
 /* Bytes of element matrices that a thread reads in one go: long enough for the processor to fetch ahead. */
 #define TUNE_RUN_BYTES (1 << 20)
 /* Rows of an ELL matrix taken at once. */
@@ -11,9 +13,14 @@
 #define TUNE_TRANSPOSE 4
 /* Rows of element matrices from which on 16 bits are faster than single precision wherever the matrices lie,
  * and where they have more bytes in single precision than caches hold. */
-#define TUNE_HALF_ROWS     16
-#define TUNE_HALF_FEW_ROWS 12
-#define TUNE_HALF_BYTES    (16 << 20)
+#ifdef __F16C__
+#    define TUNE_HALF_ROWS     16
+#    define TUNE_HALF_FEW_ROWS 12
+#else /* never, without instructions for it */
+#    define TUNE_HALF_ROWS     INT_MAX
+#    define TUNE_HALF_FEW_ROWS INT_MAX
+#endif
+#define TUNE_HALF_BYTES (16 << 20)
 /* The register tile of the local solvers: rows x columns sums and columns + 1 operands in 32 registers, or
  * in 16 before AVX-512. */
 #define TUNE_TILE_ROWS 4

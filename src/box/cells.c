@@ -235,10 +235,8 @@ facet_status box_integrate(const struct box_samples *s, const int kinds[3], cons
     struct expr_grid grid = box_cell_lines(g, at, from, x, lines);
     if (d >= 0)
         TRY(side_values(g, cell, given, d, side, &grid, count, work, values));
-    else if (given->values == NULL)
-        TRY(source_values(g, cell, given, &grid, count, work, values));
     else
-        memcpy(values, given->values + cell * count, sizeof *values * (size_t)count);
+        TRY(source_values(g, cell, given, &grid, count, work, values));
     *integrals = box_contract_all(g->dim, to, from, T, values, other);
 done:
     return status;
@@ -352,76 +350,5 @@ facet_status box_evaluate(const struct box_function *f, const struct box_places 
 done:
     base_free(&store);
     base_free(&work);
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------- errors */
-
-struct error_job {
-    const struct box_measure *measure;
-    double (*cells)[BOX_MAX_FIELDS + 1]; /* squares of the fields, the largest of the first */
-};
-
-static facet_status error_work(int64_t cell, const int at[3], double *scratch, void *user) {
-    facet_status status = FACET_OK;
-    const struct error_job *job = user;
-    const struct box_measure *m = job->measure;
-    const struct box_grid *g = m->grid;
-    const struct box_samples *s = m->samples[0];
-    int dim = g->dim, n = s->n_points, counts[3] = {n, n, n}, points = (int)box_power(n, dim);
-    const double *const x[3] = {s->x, s->x, s->x};
-    double *local = scratch, *at_points = local + m->room, *exact = at_points + points * dim,
-           *gradients = exact + points, *weights = gradients + points * dim, *values = weights + points,
-           *work = values + points * dim;
-    struct box_function fields[BOX_MAX_FIELDS];
-    for (int i = 0; i < points; i++) weights[i] = weight_of(s, dim, i, box_cell_volume(g, at));
-    cell_points(g, at, counts, x, at_points);
-    TRY(base_wrap(field_eval_jet(m->exact, 0, points, dim, at_points, exact, gradients, NULL), "exact"));
-    for (int i = 0; i < points * dim; i++) gradients[i] *= -box_conductivity(g, cell);
-    m->describe(m->user, cell, at, local, fields);
-    for (int f = 0; f < m->n_fields; f++) {
-        int components = fields[f].components;
-        const double *other = f % 2 == 0 ? exact : gradients, *tables[3] = {NULL}, *slopes[3] = {NULL};
-        for (int d = 0; d < dim; d++) {
-            int64_t first = (int64_t)fields[f].kinds[d] * fields[f].n * n;
-            tables[d] = m->samples[f]->values + first;
-            slopes[d] = m->samples[f]->slopes + first;
-        }
-        evaluate(&fields[f], counts, tables, slopes, work, values);
-        double square = 0.0, largest = 0.0;
-        for (int i = 0; i < points; i++)
-            for (int c = i * components; c < (i + 1) * components; c++) {
-                double error = values[c] - other[c];
-                square += weights[i] * error * error;
-                if (f == 0 && fabs(error) > largest) largest = fabs(error);
-            }
-        job->cells[cell][f] = square;
-        if (f == 0) job->cells[cell][m->n_fields] = largest;
-    }
-done:
-    return status;
-}
-
-facet_status box_measure(const struct box_measure *m, double *L2, double *Linf) {
-    facet_status status = FACET_OK;
-    struct error_job job = {.measure = m};
-    int dim = m->grid->dim;
-    int64_t points = box_power(m->samples[0]->n_points, dim);
-    TRY(CALLOC(job.cells, m->grid->n_cells));
-    TRY(box_for_cells(m->grid, points, 0, m->room + points * (3 * dim + 2) + 2 * (points + BOX_SLACK),
-                      error_work, &job));
-    *Linf = 0.0;
-    for (int f = 0; f < m->n_fields; f++) L2[f] = 0.0;
-    for (int64_t cell = 0; cell < m->grid->n_cells; cell++) {
-        for (int f = 0; f < m->n_fields; f++) L2[f] += job.cells[cell][f];
-        *Linf = fmax(*Linf, job.cells[cell][m->n_fields]);
-    }
-    if (m->grid->part != NULL) {
-        TRY(team_reduce(m->grid->part->team, TEAM_SUM, m->n_fields, L2));
-        TRY(team_reduce(m->grid->part->team, TEAM_MAX, 1, Linf));
-    }
-    for (int f = 0; f < m->n_fields; f++) L2[f] = sqrt(L2[f]);
-done:
-    base_free(&job.cells);
     return status;
 }

@@ -45,16 +45,6 @@ typedef facet_status (*box_work)(int64_t cell, const int at[3], double *scratch,
 facet_status box_for_cells(const struct box_grid *g, int64_t cell_size, int layers, int64_t room,
                            box_work work, void *user);
 
-/* The least and the greatest value of every cell (2 each) of a function that is a tensor product there, at
- * n_out points in every direction: T (kinds x n_out x n_in) from n_in numbers, kinds[d][column] (NULL: 0)
- * being that of a column. get: these numbers of a cell. reach: 0, or the numbers are values at points, every
- * other value is at most reach times half their range away from its middle, and what is wanted are the
- * extremes of all cells: those that cannot have them get a value between these. */
-typedef facet_status (*box_numbers_of)(const void *user, int64_t cell, const int at[3], double *numbers);
-facet_status box_extremes(const struct box_grid *g, const int *const kinds[3], int n_in, int n_out,
-                          const double *T, box_numbers_of get, const void *user, double reach,
-                          double *extremes);
-
 /* ------------------------------------------------------------------------------------- points and data */
 
 /* Gauss points and weights on [0, 1]. */
@@ -70,8 +60,8 @@ void box_all_points(const struct box_grid *g, int n, const double *x, double *po
 /* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
  * is known, it is derived from that; else it is zero. */
 struct box_given {
-    const double *values;               /* f at the Gauss points of all cells (boxsem), or */
-    const struct field *source;         /* f */
+    const double *values;       /* f at the Gauss points of all cells, which boxsem_load looks at, or */
+    const struct field *source; /* f */
     const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
     const struct field *exact;
 };
@@ -141,19 +131,5 @@ struct box_errors {
     double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2;
 };
 #define BOX_MAX_FIELDS 4
-struct box_measure {
-    const struct box_grid *grid;
-    const struct field *exact;
-    int n_fields; /* in turn against u and against -k grad u */
-    /* Of the functions of every field, all with the same rule. */
-    const struct box_samples *samples[BOX_MAX_FIELDS];
-    /* The fields in a cell; room: numbers it is given for coefficients. */
-    void (*describe)(const void *user, int64_t cell, const int at[3], double *coefficients,
-                     struct box_function fields[]);
-    int64_t room;
-    const void *user;
-};
-/* L2[f] of every field; *Linf of the first. */
-facet_status box_measure(const struct box_measure *m, double *L2, double *Linf);
 
 #endif

@@ -61,6 +61,10 @@ void box_tiles_share(struct box_tiles *t, int k, const int nodes[3]) {
     for (int d = 0; d < 3; d++) t->nodes[d] = nodes[d];
 }
 
+void box_tiles_forget_reaction(struct box_tiles *t) {
+    device_free(t->device, &t->lambda);
+}
+
 int64_t tiles_in_one(const struct box_tiles *t, int64_t numbers) {
     const int64_t most = device_tile_numbers(t->device) / numbers;
     return most < 1 ? 1 : most < t->all.count ? most : t->all.count;

@@ -1,7 +1,6 @@
-/* The cells of a box on a device whose memory is not the host's: data at their points, functions that are
- * tensor products in every cell. What box/cells.h does on the host cell by cell is done here by kernels
- * (kernels/tile.h) for a tile of cells after the other, so that what is made on the way fits. Functions of
- * the caller are called on the host, tile by tile. */
+/* The cells of a box on a device: data at their points, functions that are tensor products in every cell, by kernels
+ * (kernels/tile.h) for a tile of cells after the other, so that what is made on the way fits, on the host into a cache.
+ * Functions of the caller are called on the host, tile by tile. */
 #ifndef FACET_BOX_TILES_H
 #define FACET_BOX_TILES_H
 
@@ -15,6 +14,9 @@ facet_status box_tiles_create(const struct device *device, const struct box_grid
 void box_tiles_destroy(struct box_tiles **tiles); /* safe on NULL, and twice */
 /* Bytes of the device that any of the calls below takes, at most, where a cell has n numbers a direction. */
 double box_tiles_bytes(const struct device *device, int dim, int n, double n_cells);
+
+/* The reaction of the grid is another one. */
+void box_tiles_forget_reaction(struct box_tiles *tiles);
 
 /* From now on `in` and `out` of box_tiles_integrate, _download and _extremes are vectors of the nodes of
  * elements of degree k that share their ends (kernels.def, tile_gather), not arrays of cells; out of
@@ -41,9 +43,9 @@ facet_status box_tiles_keep(struct box_tiles *tiles, int n_in, int n_out, const 
 /* FACET_ERROR_INPUT with the first place where values at the Gauss points, n a direction, are not finite; on
  * the device. */
 facet_status box_tiles_check_finite(struct box_tiles *tiles, int n, const double *values, const char *what);
-/* As box_tiles_integrate with f at the n Gauss points of the samples, on the device. */
+/* As box_tiles_integrate with f at the n Gauss points of the samples, on the host or on the device. */
 facet_status box_tiles_integrate_values(struct box_tiles *tiles, const struct box_samples *samples,
-                                        const double *values, double *out);
+                                        int on_host, const double *values, double *out);
 /* The numbers of n cells in turn, n_in^dim each, on the host. */
 facet_status box_tiles_fetch(struct box_tiles *tiles, int n_in, int64_t n, const int64_t *cells,
                              const double *in, double *out);

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "box/tiles_parts.h"
 
-/* Where f comes from: a number, an expression, a function of the caller, or his values on the device. */
+/* Where f comes from: a number, an expression, a function of the caller, or his values on the device or on the host. */
 enum origin { NUMBER, PROGRAM, FUNCTION, VALUES };
 
 /* Everything that integrals are made with. */
@@ -15,7 +15,8 @@ struct integrals {
     const struct field *field; /* the source, or the exact solution */
     const double *given_values;
     enum origin origin;
-    int exact; /* f = lambda u - k div grad u */
+    int on_host; /* the values of the caller are on the host */
+    int exact;   /* f = lambda u - k div grad u */
     double number;
     struct tile_tables tables;
     struct expr_program program;
@@ -94,8 +95,15 @@ static facet_status end_tile(struct integrals *job, const struct tile_plan *tile
     const double *const *T = (const double *const *)job->tables.T;
     double *out = room_of(job, tile);
     struct tile_scale scale = {.factor = 1.0, .powers = {1, 1, 1}, .of_cells = job->exact ? t->lambda : NULL};
-    const double *values =
-        job->origin == VALUES ? job->given_values + tile->first * job->n_points : job->values;
+    const double *values = job->values;
+    if (job->origin == VALUES) {
+        values = job->given_values + tile->first * job->n_points;
+        if (job->values != NULL) {
+            TRY(device_upload(t->device, job->values, values,
+                              (size_t)(tile->count * job->n_points) * sizeof *values));
+            values = job->values;
+        }
+    }
     device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 0, values, out, t->room);
     scale.factor = -1.0;
     scale.of_cells = t->k;
@@ -115,8 +123,7 @@ static facet_status integrate_tile(struct integrals *job, const struct tile_plan
             tiles_points(tile->dim, job->samples->n_points, job->points, -1, NULL);
         device_tile_expression(t->device, tile, &points, &job->program.plan, &job->program.lines,
                                job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
-    } else if (tile->first == t->all.first && job->origin == NUMBER)
-        device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
+    }
     return end_tile(job, tile);
 }
 
@@ -159,11 +166,13 @@ static facet_status prepare(struct integrals *job) {
     }
     TRY(tile_tables_create(t, s->n_points, s->n, T, &job->tables));
     TRY(tiles_need_room(t, job->most, s->n_points, s->n));
-    if (job->origin == VALUES) goto done;
-    TRY(device_copy(t->device, &job->points, s->x, (size_t)s->n_points, sizeof *s->x));
+    if (job->origin == VALUES && (!job->on_host || device_is_host(t->device))) goto done;
     TRY(device_alloc(t->device, &job->values, (size_t)(job->most * job->n_points * (1 + job->exact)),
                      sizeof *job->values));
-    if (job->origin == NUMBER) goto done;
+    if (job->origin == NUMBER)
+        device_fill(t->device, F64, job->most * job->n_points, job->number, job->values);
+    if (job->origin != PROGRAM) goto done;
+    TRY(device_copy(t->device, &job->points, s->x, (size_t)s->n_points, sizeof *s->x));
     TRY(ALLOC(job->extremes, 2 * job->most));
     const struct tile_points points = tiles_points(t->all.dim, s->n_points, s->x, -1, NULL);
     TRY(tiles_make_program(t, job->field, job->exact ? 2 : 0, &points, -1, job->most * job->n_points,
@@ -172,31 +181,77 @@ done:
     return status;
 }
 
-static facet_status integrate_part(struct box_tiles *t, void *user) {
+static facet_status integrate_cells(struct integrals *job, int64_t begin, int64_t end) {
     facet_status status = FACET_OK;
-    struct integrals own = *(const struct integrals *)user, *job = &own;
-    job->t = t;
-    job->most = tiles_in_one(t, job->n_points);
-    TRY(prepare(job));
-    for (int64_t first = t->all.first; first < tiles_end(t); first += job->most) {
+    struct box_tiles *t = job->t;
+    t->all.first = begin;
+    t->all.count = end - begin;
+    for (int64_t first = begin; first < end; first += job->most) {
         const struct tile_plan tile = tiles_next(t, first, job->most);
         TRY(job->origin == FUNCTION ? call_tile(job, &tile) : integrate_tile(job, &tile));
     }
     TRY(device_check(t->device));
 done:
-    integrals_destroy(job);
     return status;
 }
 
-/* Where nodes are shared, parts would share them too. */
+/* Parts of the cells that threads work on. Where nodes are shared, parts are layers of the last direction, as many
+ * together as fill a tile: every other one at once, and the last of an odd number, whose neighbour across a periodic
+ * side is the first, by itself. So a node receives in the same order whatever the number of threads. */
+struct parts {
+    int64_t count, step; /* of cells */
+    int colours;
+};
+
+static struct parts find_parts(const struct integrals *job, int crew) {
+    const struct box_tiles *t = job->t;
+    const int64_t n = t->all.count, layer = n / t->all.cells[t->all.dim - 1];
+    const int64_t step = t->degree == 0 ? (n + crew - 1) / crew : (job->most + layer - 1) / layer * layer;
+    if (!device_is_host(t->device)) return (struct parts){1, n, 1};
+    return (struct parts){(n + step - 1) / step, step, t->degree > 0 ? 3 : 1};
+}
+
+/* What one thread does. */
+static void integrate_parts(struct integrals *job, const struct parts *parts, facet_status mine,
+                            struct base_collector *failures) {
+    const int64_t n = job->t->all.count, even = parts->count / 2 * 2;
+    base_collect(failures, -1, mine);
+    for (int colour = 0; colour < parts->colours; colour++) {
+        const int64_t first = colour < 2 ? colour : even,
+                      end = parts->colours > 1 && colour < 2 ? even : parts->count,
+                      by = parts->colours > 1 ? 2 : 1;
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t p = first; p < end; p += by) {
+            const int64_t begin = p * parts->step, last = begin + parts->step;
+            if (mine == FACET_OK) base_collect(failures, p, integrate_cells(job, begin, last < n ? last : n));
+        }
+    }
+}
+
 static facet_status integrate(struct integrals *job) {
     facet_status status = FACET_OK;
     struct box_tiles *t = job->t;
+    struct base_collector failures;
     job->n_points = box_power(job->samples->n_points, t->all.dim);
     job->size = box_power(job->samples->n, t->all.dim);
+    job->most = tiles_in_one(t, job->n_points);
     if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 0, &t->k));
     if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 1, &t->lambda));
-    TRY(t->degree > 0 ? integrate_part(t, job) : tiles_share_out(t, job->n_points, integrate_part, job));
+    const int crew = device_is_host(t->device) ? base_threads_for(t->all.count * job->n_points) : 1;
+    const struct parts parts = find_parts(job, crew);
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(crew)
+    {
+        struct integrals own = *job;
+        struct box_tiles part = *t;
+        own.t = &part;
+        part.room = NULL;
+        part.room_size = 0;
+        integrate_parts(&own, &parts, prepare(&own), &failures);
+        integrals_destroy(&own);
+        device_free(t->device, &part.room);
+    }
+    TRY(base_collected(&failures));
 done:
     return status;
 }
@@ -205,15 +260,15 @@ facet_status box_tiles_integrate(struct box_tiles *t, const struct box_samples *
                                  const struct box_given *given, double *out) {
     struct integrals job = {.t = t, .samples = s, .given = given, .out = out, .exact = given->source == NULL};
     job.field = job.exact ? given->exact : given->source;
-    if (given->values != NULL) job.exact = 0;
-    job.origin = given->values != NULL || !field_is_differentiable(job.field) ? FUNCTION
-                 : field_is_constant(job.field, &job.number)                  ? NUMBER
-                                                                              : PROGRAM;
+    job.origin = !field_is_differentiable(job.field)         ? FUNCTION
+                 : field_is_constant(job.field, &job.number) ? NUMBER
+                                                             : PROGRAM;
     return integrate(&job);
 }
 
-facet_status box_tiles_integrate_values(struct box_tiles *t, const struct box_samples *s,
+facet_status box_tiles_integrate_values(struct box_tiles *t, const struct box_samples *s, int on_host,
                                         const double *values, double *out) {
-    struct integrals job = {.t = t, .samples = s, .given_values = values, .origin = VALUES, .out = out};
+    struct integrals job = {
+        .t = t, .samples = s, .given_values = values, .on_host = on_host, .origin = VALUES, .out = out};
     return integrate(&job);
 }

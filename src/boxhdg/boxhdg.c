@@ -50,7 +50,7 @@ static int32_t face_of(const struct boxhdg *h, int32_t face) {
 static facet_status make_seam(struct boxhdg *h) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = h->grid.part->mesh->part;
-    struct seam_neighbour *neighbours = NULL;
+    struct team_neighbour *neighbours = NULL;
     int64_t *offsets = NULL;
     if (h->grid.n_faces >= INT32_MAX)
         FAIL(FACET_ERROR_INPUT, "a block of %lld faces is too large for one process",
@@ -59,16 +59,16 @@ static facet_status make_seam(struct boxhdg *h) {
     TRY(ALLOC(offsets, h->grid.n_faces + 1));
     for (int64_t f = 0; f <= h->grid.n_faces; f++) offsets[f] = f * h->face_size;
     for (int k = 0; k < part->n_neighbours; k++) {
-        const struct part_neighbour *from = &part->neighbours[k];
-        neighbours[k] = (struct seam_neighbour){.rank = from->rank, .count = from->count};
-        TRY(ALLOC(neighbours[k].blocks, from->count));
-        for (int32_t i = 0; i < from->count; i++) neighbours[k].blocks[i] = face_of(h, from->items[i]);
+        const struct team_neighbour *from = &part->neighbours[k];
+        neighbours[k] = (struct team_neighbour){.rank = from->rank, .count = from->count};
+        TRY(ALLOC(neighbours[k].items, from->count));
+        for (int32_t i = 0; i < from->count; i++) neighbours[k].items[i] = face_of(h, from->items[i]);
     }
     TRY(seam_create(part->team, h->grid.n_faces, offsets, part->n_neighbours, neighbours, &h->seam));
     h->n_all_free = seam_n_owned(h->seam) - (h->n_trace - h->n_free);
     TRY(team_reduce_counts(part->team, TEAM_SUM, 1, &h->n_all_free));
 done:
-    for (int k = 0; neighbours != NULL && k < part->n_neighbours; k++) base_free(&neighbours[k].blocks);
+    for (int k = 0; neighbours != NULL && k < part->n_neighbours; k++) base_free(&neighbours[k].items);
     base_free(&neighbours);
     base_free(&offsets);
     return status;

@@ -565,7 +565,7 @@ static facet_status list_foreign(struct boxhdg_coarse *c) {
         for (int64_t i = 0; seam->neighbours[k].rank < seam->team->rank && i < seam->neighbours[k].count;
              i++) {
             struct boxhdg_place at;
-            boxhdg_lanes_find_face(c->lanes, seam->neighbours[k].blocks[i], &at);
+            boxhdg_lanes_find_face(c->lanes, seam->neighbours[k].items[i], &at);
             c->foreign[n++] = face_of_cell(&c->lanes->plan, at.axis, at.cell, at.side);
         }
     return status;

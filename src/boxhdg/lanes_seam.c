@@ -42,7 +42,7 @@ facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes) {
     facet_status status = FACET_OK;
     const struct seam *plain = lanes->hdg->seam;
     const int64_t size = lanes->hdg->face_size;
-    struct seam_neighbour *neighbours = NULL;
+    struct team_neighbour *neighbours = NULL;
     struct boxhdg_place at;
     int64_t *offsets = NULL, *places = NULL, n = 0;
     if (plain == NULL) return FACET_OK;
@@ -54,14 +54,14 @@ facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes) {
     n = offsets[0] = 0;
     lanes->n_foreign = 0;
     for (int k = 0; k < plain->n_neighbours; k++) {
-        const struct seam_neighbour *from = &plain->neighbours[k];
-        neighbours[k] = (struct seam_neighbour){.rank = from->rank, .count = from->count};
-        TRY(ALLOC(neighbours[k].blocks, from->count));
+        const struct team_neighbour *from = &plain->neighbours[k];
+        neighbours[k] = (struct team_neighbour){.rank = from->rank, .count = from->count};
+        TRY(ALLOC(neighbours[k].items, from->count));
         for (int64_t i = 0; i < from->count; i++, n++) {
-            boxhdg_lanes_find_face(lanes, from->blocks[i], &at);
+            boxhdg_lanes_find_face(lanes, from->items[i], &at);
             places[n] = box_where(&lanes->plan, at.axis, at.cell, at.side, lanes->plan.lanes);
             offsets[n + 1] = offsets[n] + size;
-            neighbours[k].blocks[i] = (int32_t)n;
+            neighbours[k].items[i] = (int32_t)n;
             if (from->rank < plain->team->rank)
                 square_scales(lanes, &at, lanes->foreign_scales + size * lanes->n_foreign++);
         }
@@ -69,7 +69,7 @@ facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes) {
     TRY(seam_create_apart(plain->team, n, offsets, places, lanes->plan.lanes, plain->n_neighbours, neighbours,
                           &lanes->seam));
 done:
-    for (int k = 0; neighbours != NULL && k < plain->n_neighbours; k++) base_free(&neighbours[k].blocks);
+    for (int k = 0; neighbours != NULL && k < plain->n_neighbours; k++) base_free(&neighbours[k].items);
     base_free(&neighbours);
     base_free(&offsets);
     base_free(&places);

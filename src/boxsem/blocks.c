@@ -230,7 +230,7 @@ done:
 facet_status boxsem_blocks_seam(const struct boxsem_blocks *b, int k, struct seam **seam) {
     facet_status status = FACET_OK;
     const struct boxsem_block *own = boxsem_own_block(b);
-    struct seam_neighbour *neighbours = NULL;
+    struct team_neighbour *neighbours = NULL;
     int64_t **nodes = NULL, *offsets = NULL, *places = NULL, n = 1, n_shared = 0;
     int32_t *numbers = NULL;
     int n_neighbours = 0;
@@ -239,7 +239,7 @@ facet_status boxsem_blocks_seam(const struct boxsem_blocks *b, int k, struct sea
     TRY(CALLOC(nodes, b->team->size));
     TRY(CALLOC(numbers, n));
     for (int r = 0; r < b->team->size; r++) {
-        struct seam_neighbour *neighbour = &neighbours[n_neighbours];
+        struct team_neighbour *neighbour = &neighbours[n_neighbours];
         if (r == b->team->rank) continue;
         TRY(find_shared(b, r, k, &neighbour->count, &nodes[n_neighbours]));
         for (int64_t i = 0; i < neighbour->count; i++) numbers[nodes[n_neighbours][i]] = 1;
@@ -257,13 +257,13 @@ facet_status boxsem_blocks_seam(const struct boxsem_blocks *b, int k, struct sea
     }
     for (int64_t i = 0; i <= n_shared; i++) offsets[i] = i;
     for (int r = 0; r < n_neighbours; r++) {
-        TRY(ALLOC(neighbours[r].blocks, neighbours[r].count));
-        for (int64_t i = 0; i < neighbours[r].count; i++) neighbours[r].blocks[i] = numbers[nodes[r][i]];
+        TRY(ALLOC(neighbours[r].items, neighbours[r].count));
+        for (int64_t i = 0; i < neighbours[r].count; i++) neighbours[r].items[i] = numbers[nodes[r][i]];
     }
     TRY(seam_create_apart(b->team, n_shared, offsets, places, 1, n_neighbours, neighbours, seam));
 done:
     for (int r = 0; r < b->team->size; r++) {
-        if (neighbours != NULL) base_free(&neighbours[r].blocks);
+        if (neighbours != NULL) base_free(&neighbours[r].items);
         if (nodes != NULL) base_free(&nodes[r]);
     }
     base_free(&neighbours);

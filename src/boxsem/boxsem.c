@@ -224,10 +224,8 @@ facet_status boxsem_create(const struct device *device, const struct box_grid_da
     c->fixed_is_zero = 1;
     TRY(make_kernel(c, &c->kernel));
     TRY(make_solver(c));
-    if (!device_is_host(device) && device_has(device, "tile_add")) {
-        TRY(box_tiles_create(device, &c->grid, NULL, &c->tiles));
-        box_tiles_share(c->tiles, degree, c->n_nodes);
-    }
+    TRY(box_tiles_create(device, &c->grid, NULL, &c->tiles));
+    box_tiles_share(c->tiles, degree, c->n_nodes);
     *continuous = c;
 done:
     if (status != FACET_OK) boxsem_destroy(&c);
@@ -291,6 +289,7 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
         kernel = old;
     }
     values = before.reaction; /* the old ones go */
+    box_tiles_forget_reaction(c->tiles);
 done:
     if (status != FACET_OK) c->grid = before;
     vector_destroy(&kernel);

@@ -124,7 +124,7 @@ struct boxsem {
     struct box_diagonal *direct; /* which borrows this */
     struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
     struct vector kernel;        /* of a singular problem: the constant */
-    struct box_tiles *tiles;     /* NULL: u is the host's */
+    struct box_tiles *tiles;
     struct boxsem_held held;
     int loose;   /* no Dirichlet side, and one reaction so weak that rounding decides about the constant */
     double mean; /* what the mean of a singular or loose solution is made: of the first that of the exact
@@ -154,10 +154,8 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction);
  * values are interpolated at the nodes; where two sides meet, the one of the higher direction counts. A
  * singular problem whose loads do not balance is refused. */
 facet_status boxsem_load(struct boxsem *c, const struct box_given *given);
-/* The same with f at the Gauss points, and u there, on the device. Where c->tiles is not NULL and the
- * solution is unique. */
+/* The same with f at the Gauss points on the device. */
 facet_status boxsem_load_there(struct boxsem *c, const struct box_given *given, const double *values);
-facet_status boxsem_get_there(const struct boxsem *c, double *values);
 /* The next solve begins with this u, given at the Gauss points; NULL: with zero. Without a call it begins
  * with the last solution. */
 facet_status boxsem_set_guess(struct boxsem *c, const double *values);
@@ -173,17 +171,16 @@ facet_status boxsem_get_system(struct boxsem *c, double *b, double *u);
 
 /* ------------------------------------------------------------------------------------- results */
 
-/* u at the Gauss points, n_volume. */
-facet_status boxsem_get(const struct boxsem *c, double *values);
+/* u at the Gauss points, n_volume, on the host or on the device. */
+facet_status boxsem_get(const struct boxsem *c, int on_host, double *values);
 
 /* Makes cells (ascending; NULL: all) ready for boxsem_evaluate, which is for these alone until the next solve
  * or call, where u is on a device that is not the host; elsewhere all are ready always. */
 facet_status boxsem_fetch(struct boxsem *c, int64_t n, const int64_t *cells);
-/* Where c->tiles is not NULL or the device is the host: the integrals of u over all cells; its least and
- * greatest values (2 a cell) at the products of n points of [0, 1]. of_all: a cell that does not have the
- * extremes of all may have anything between them. */
-facet_status boxsem_integrals(struct boxsem *c, double *integrals);
-facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, int of_all, double *extremes);
+/* The integrals of u over all cells; its least and greatest values (2 a cell) at the products of n points of
+ * [0, 1]. */
+facet_status boxsem_integrals(const struct boxsem *c, double *integrals);
+facet_status boxsem_extremes(const struct boxsem *c, int n, const double *x, double *extremes);
 
 /* u has one component, q = -k grad u dim. */
 enum boxsem_field { BOXSEM_U, BOXSEM_Q };

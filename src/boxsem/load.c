@@ -15,71 +15,15 @@
 struct load_job {
     const struct boxsem *c;
     const struct box_given *data;
-    double *nodes;
     struct box_samples cells, sides; /* the rules of both */
 };
 static const int kinds[3] = {0, 0, 0};
-
-/* Adds <g, phi> over a face to the loads of a cell: the functions that do not vanish on it are those of its
- * nodes. */
-static facet_status add_face(const struct load_job *job, int64_t cell, const int at[3], int d, int side,
-                             double *scratch, double *loads) {
-    facet_status status = FACET_OK;
-    const struct boxsem *c = job->c;
-    const struct box_grid *g = &c->grid;
-    double *integrals, area = box_cell_volume(g, at) / g->widths[d][at[d]];
-    int64_t inner = box_power(c->n, d), size = c->cell_size / c->n, end = side * c->degree;
-    TRY(box_integrate(&job->sides, kinds, g, job->data, cell, d, side, scratch, &integrals));
-    for (int64_t i = 0; i < size; i++)
-        loads[(i / inner * c->n + end) * inner + i % inner] += area * integrals[i];
-done:
-    return status;
-}
 
 /* Whether something is given on a side that is a condition on k grad u . n. */
 static int has_flux(const struct load_job *job, int d, int side) {
     return job->c->grid.sides[d][side] == BOX_NEUMANN &&
            (job->data->boundary[d][side] != NULL || job->data->exact != NULL);
 }
-
-static facet_status load_work(int64_t cell, const int at[3], double *scratch, void *user) {
-    facet_status status = FACET_OK;
-    const struct load_job *job = user;
-    const struct boxsem *c = job->c;
-    const struct box_given *data = job->data;
-    double *loads = scratch, *rest = scratch + c->cell_size, *integrals,
-           volume = box_cell_volume(&c->grid, at);
-    memset(loads, 0, sizeof *loads * (size_t)c->cell_size);
-    if (data->values != NULL || data->source != NULL || data->exact != NULL) {
-        TRY(box_integrate(&job->cells, kinds, &c->grid, data, cell, -1, 0, rest, &integrals));
-        for (int64_t i = 0; i < c->cell_size; i++) loads[i] = volume * integrals[i];
-    }
-    for (int d = 0; d < c->grid.dim; d++)
-        for (int side = 0; side < 2; side++)
-            if (at[d] == side * (c->grid.cells[d] - 1) && has_flux(job, d, side))
-                TRY(add_face(job, cell, at, d, side, rest, loads));
-    boxsem_cell_move(c, at, BOXSEM_ADD, job->nodes, loads);
-done:
-    return status;
-}
-
-static facet_status add_loads(const struct boxsem *c, const struct box_given *data, double *nodes) {
-    facet_status status = FACET_OK;
-    struct load_job job = {.c = c, .data = data, .nodes = nodes};
-    int any = data->values != NULL || data->source != NULL || data->exact != NULL;
-    for (int d = 0; d < c->grid.dim; d++) any |= has_flux(&job, d, 0) || has_flux(&job, d, 1);
-    if (!any) return FACET_OK;
-    TRY(boxsem_samples_create(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.cells));
-    TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.sides));
-    TRY(box_for_cells(&c->grid, c->cell_size, 1, c->cell_size + box_integrate_room(&job.sides, c->grid.dim),
-                      load_work, &job));
-done:
-    box_samples_destroy(&job.cells);
-    box_samples_destroy(&job.sides);
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------- on a device */
 
 /* The loads of one side at its nodes, a plane of them; cells as in boxsem_cell_move. */
 static facet_status side_loads(const struct load_job *job, int d, int side, double *scratch, double *plane) {
@@ -103,14 +47,13 @@ done:
     return status;
 }
 
-/* b += the loads of a side, by way of a vector that is zero elsewhere: sides share their edges. */
+/* b += the loads of a side. */
 static facet_status add_side(struct load_job *job, struct boxsem *c, int d, int side) {
     facet_status status = FACET_OK;
     int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2;
     int64_t n = (int64_t)c->n_nodes[fast] * c->n_nodes[slow], *places = NULL, *sent = NULL,
             steps[3] = {1, c->n_nodes[0], (int64_t)c->n_nodes[0] * c->n_nodes[1]};
     double *plane = NULL, *values = NULL, *scratch = NULL;
-    struct vector x = {0};
     TRY(CALLOC(plane, n));
     TRY(ALLOC(places, n));
     TRY(ALLOC(scratch, box_integrate_room(&job->sides, c->grid.dim)));
@@ -120,14 +63,11 @@ static facet_status add_side(struct load_job *job, struct boxsem *c, int d, int 
                     (side ? c->n_nodes[d] - 1 : 0) * steps[d];
     TRY(device_copy(c->device, &sent, places, (size_t)n, sizeof *places));
     TRY(device_copy(c->device, &values, plane, (size_t)n, sizeof *plane));
-    TRY(vector_create(c->device, c->n_all, &x));
-    vector_fill(&x, 0.0);
-    device_put_entries(c->device, n, sent, values, x.data);
-    vector_axpby(1.0, &x, 1.0, &c->b);
+    device_add_entries(c->device, F64, n, sent, values, c->b.data);
+    TRY(device_check(c->device));
 done:
     device_free(c->device, &sent);
     device_free(c->device, &values);
-    vector_destroy(&x);
     base_free(&plane);
     base_free(&places);
     base_free(&scratch);
@@ -139,22 +79,20 @@ static int is_zero(const struct field *field) {
     return field != NULL && field_is_constant(field, &value) && value == 0.0;
 }
 
-/* The loads of everything but Dirichlet sides, where b is not the host's; there: f at the Gauss points, or
- * NULL. */
-static facet_status load_on_device(struct boxsem *c, const struct box_given *data, const double *there) {
+/* b += the loads of everything but Dirichlet sides; there: f at the Gauss points on the device, or NULL. */
+static facet_status add_loads(struct boxsem *c, const struct box_given *data, const double *there) {
     facet_status status = FACET_OK;
     struct load_job job = {.c = c, .data = data};
-    TRY(boxsem_samples_create(c, there != NULL || data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS,
-                              &job.cells));
+    const double *values = there != NULL ? there : data->values;
+    TRY(boxsem_samples_create(c, values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.cells));
     TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.sides));
-    if (there != NULL)
-        TRY(box_tiles_integrate_values(c->tiles, &job.cells, there, c->b.data));
-    else if (data->values != NULL || data->exact != NULL || (data->source != NULL && !is_zero(data->source)))
+    if (values != NULL)
+        TRY(box_tiles_integrate_values(c->tiles, &job.cells, there == NULL, values, c->b.data));
+    else if (data->source != NULL ? !is_zero(data->source) : data->exact != NULL)
         TRY(box_tiles_integrate(c->tiles, &job.cells, data, c->b.data));
     for (int d = 0; d < c->grid.dim; d++)
         for (int side = 0; side < 2; side++)
             if (has_flux(&job, d, side) && !is_zero(data->boundary[d][side])) TRY(add_side(&job, c, d, side));
-    TRY(boxsem_keep_loads(c));
 done:
     box_samples_destroy(&job.cells);
     box_samples_destroy(&job.sides);
@@ -299,12 +237,12 @@ done:
 
 /* The mean of a loose solution: that of the exact one if all data are its, or what the reaction makes of the
  * integrals of f and the boundary data, which the nodes have. */
-static facet_status find_mean(struct boxsem *c, const struct box_given *data, const double *nodes) {
+static facet_status find_mean(struct boxsem *c, int is_exact, const struct field *exact,
+                              const double *nodes) {
     facet_status status = FACET_OK;
     double sums[2];
     c->uncertainty = 0.0;
-    if (box_given_is_exact(data))
-        return box_field_mean(&c->grid, c->n + BOX_EXTRA_POINTS, data->exact, &c->mean);
+    if (is_exact) return box_field_mean(&c->grid, c->n + BOX_EXTRA_POINTS, exact, &c->mean);
     TRY(add_up(c, nodes, sums));
     c->mean = sums[0] / (c->grid.reaction[0] * c->volume);
     c->uncertainty = DBL_EPSILON * sums[1] / (c->grid.reaction[0] * c->volume);
@@ -312,34 +250,38 @@ done:
     return status;
 }
 
-static facet_status load(struct boxsem *c, const struct box_given *data, const double *there) {
+/* Of a solution that is unique up to a constant, or nearly so: what its mean is to be. */
+static facet_status judge_constant(struct boxsem *c, const struct box_given *data, const double *there) {
     facet_status status = FACET_OK;
     double *nodes = NULL;
-    int any;
-    boxsem_forget(c);
-    c->fluxes.known = 0;
-    vector_fill(&c->b, 0.0);
-    if (c->tiles != NULL && !c->grid.singular && !c->loose) {
-        TRY(load_on_device(c, data, there));
-        goto sides;
-    }
+    if (!c->grid.singular && !c->loose) return FACET_OK;
     TRY(boxsem_nodes_open(&c->b, &nodes));
-    TRY(add_loads(c, data, nodes));
     if (c->grid.singular) {
         TRY(balance(c, nodes));
         c->mean = 0.0;
         if (data->exact != NULL)
             TRY(box_field_mean(&c->grid, c->n + BOX_EXTRA_POINTS, data->exact, &c->mean));
     }
-    if (c->loose) TRY(find_mean(c, data, nodes));
-    TRY(boxsem_nodes_close(&c->b, 1, &nodes));
+    if (c->loose) TRY(find_mean(c, there == NULL && box_given_is_exact(data), data->exact, nodes));
+    TRY(boxsem_nodes_close(&c->b, c->grid.singular, &nodes));
+done:
+    boxsem_nodes_close(&c->b, 0, &nodes);
+    return status;
+}
+
+static facet_status load(struct boxsem *c, const struct box_given *data, const double *there) {
+    facet_status status = FACET_OK;
+    int any;
+    boxsem_forget(c);
+    c->fluxes.known = 0;
+    vector_fill(&c->b, 0.0);
+    TRY(add_loads(c, data, there));
+    TRY(judge_constant(c, data, there));
     TRY(boxsem_keep_loads(c));
     seam_add(c->b.seam, &c->b);
-sides:
     TRY(load_fixed(c, data, &any));
     if (box_all(&c->grid, TEAM_MAX, any) > 0.0) TRY(lift(c));
 done:
-    boxsem_nodes_close(&c->b, 0, &nodes);
     return status;
 }
 
@@ -354,89 +296,64 @@ facet_status boxsem_load_there(struct boxsem *c, const struct box_given *data, c
 
 /* ------------------------------------------------------------------------------------- Gauss points */
 
-/* From values at the Gauss points of every cell to nodes, or back. */
-struct points_job {
-    const struct boxsem *c;
-    const double *matrix; /* n x n */
-    const double *from;   /* or NULL: back, */
-    double *to;           /* to these */
-    double *nodes;
-};
-
-static facet_status points_work(int64_t cell, const int at[3], double *scratch, void *user) {
-    const struct points_job *job = user;
-    const struct boxsem *c = job->c;
-    const int n[3] = {c->n, c->n, c->n};
-    const double *T[3] = {job->matrix, job->matrix, job->matrix};
-    const size_t bytes = sizeof *scratch * (size_t)c->cell_size;
-    if (job->from != NULL)
-        memcpy(scratch, job->from + cell * c->cell_size, bytes);
-    else
-        boxsem_cell_move(c, at, BOXSEM_GATHER, job->nodes, scratch);
-    double *result = box_contract_all(c->grid.dim, n, n, T, scratch, scratch + c->cell_size + BOX_SLACK);
-    if (job->from != NULL)
-        boxsem_cell_move(c, at, BOXSEM_PUT, job->nodes, result);
-    else
-        memcpy(job->to + cell * c->cell_size, result, bytes);
-    return FACET_OK;
+/* One over the volume of the cells that have a node, in this block. */
+static facet_status find_shares(const struct boxsem *c, double *shares) {
+    facet_status status = FACET_OK;
+    double *widths[3] = {NULL}; /* of the cells that have a node of a direction */
+    for (int d = 0; d < 3; d++) {
+        TRY(CALLOC(widths[d], c->n_nodes[d]));
+        if (d >= c->grid.dim) widths[d][0] = 1.0;
+        for (int cell = 0; d < c->grid.dim && cell < c->grid.cells[d]; cell++)
+            for (int i = 0; i < c->n; i++)
+                widths[d][boxsem_around(c, d, cell * c->degree + i)] += c->grid.widths[d][cell];
+    }
+    for (int z = 0; z < c->n_nodes[2]; z++)
+        for (int y = 0; y < c->n_nodes[1]; y++)
+            for (int x = 0; x < c->n_nodes[0]; x++)
+                *shares++ = 1.0 / (widths[0][x] * widths[1][y] * widths[2][z]);
+done:
+    for (int d = 0; d < 3; d++) base_free(&widths[d]);
+    return status;
 }
 
-/* Neighbours put the same node: never at once. */
-static facet_status run_points(const struct boxsem *c, struct points_job *job) {
-    job->c = c;
-    return box_for_cells(&c->grid, c->cell_size, job->from != NULL, 2 * (c->cell_size + BOX_SLACK),
-                         points_work, job);
-}
-
+/* A node takes the mean of what its cells have for it. */
 facet_status boxsem_set_guess(struct boxsem *c, const double *values) {
     facet_status status = FACET_OK;
-    struct points_job job = {.from = values};
-    double *weights = NULL, *matrix = NULL;
+    struct box_samples to_nodes = {.n = c->n, .n_points = c->n};
+    double *weights = NULL, *matrix = NULL, *shares = NULL, *there = NULL;
     boxsem_forget(c);
-    if (values == NULL) {
-        vector_fill(&c->u, 0.0);
-        return FACET_OK;
-    }
+    vector_fill(&c->u, 0.0);
+    if (values == NULL) return FACET_OK;
     TRY(ALLOC(weights, c->n));
     TRY(ALLOC(matrix, c->n * c->n));
     lagrange_weights(c->n, c->gauss, weights);
     for (int i = 0; i < c->n; i++)
         lagrange_row(c->n, c->gauss, weights, c->element.nodes[i], matrix + i * c->n);
-    job.matrix = matrix;
+    to_nodes.weighted = matrix;
     c->fixed_is_zero = 0;
-    TRY(boxsem_nodes_open(&c->u, &job.nodes));
-    TRY(run_points(c, &job));
-    TRY(boxsem_nodes_close(&c->u, 1, &job.nodes));
+    TRY(box_tiles_integrate_values(c->tiles, &to_nodes, 1, values, c->u.data));
+    TRY(ALLOC(shares, c->n_all));
+    TRY(find_shares(c, shares));
+    TRY(device_copy(c->device, &there, shares, (size_t)c->n_all, sizeof *shares));
+    device_multiply(c->device, F64, c->n_all, there, c->u.data, c->u.data);
     TRY(seam_share(c->u.seam, &c->u)); /* the values of cells need not agree */
+    TRY(device_check(c->device));
 done:
-    boxsem_nodes_close(&c->u, 0, &job.nodes);
+    device_free(c->device, &there);
+    base_free(&shares);
     base_free(&weights);
     base_free(&matrix);
     return status;
 }
 
-facet_status boxsem_get(const struct boxsem *c, double *values) {
-    facet_status status = FACET_OK;
-    struct points_job job = {.to = values};
-    struct box_samples samples = {0};
-    struct vector u = c->u;
-    TRY(boxsem_samples_create(c, c->n, &samples));
-    TRY(boxsem_nodes_open(&u, &job.nodes));
-    job.matrix = samples.values;
-    TRY(run_points(c, &job));
-done:
-    boxsem_nodes_close(&u, 0, &job.nodes);
-    box_samples_destroy(&samples);
-    return status;
-}
-
-facet_status boxsem_get_there(const struct boxsem *c, double *values) {
+facet_status boxsem_get(const struct boxsem *c, int on_host, double *values) {
     facet_status status = FACET_OK;
     const struct tile_scale plain = {.factor = 1.0};
     struct box_samples samples = {0};
     TRY(boxsem_samples_create(c, c->n, &samples));
     const double *const T[3] = {samples.values, samples.values, samples.values};
-    TRY(box_tiles_contract(c->tiles, c->n, c->n, T, &plain, c->u.data, values));
+    TRY((on_host ? box_tiles_download : box_tiles_contract)(c->tiles, c->n, c->n, T, &plain, c->u.data,
+                                                            values));
 done:
     box_samples_destroy(&samples);
     return status;

@@ -73,7 +73,7 @@ facet_status boxsem_fetch(struct boxsem *c, int64_t n, const int64_t *cells) {
     struct boxsem_held *held = &c->held;
     if (device_is_host(c->device) || held->nodes != NULL) return FACET_OK;
     boxsem_forget(c);
-    if (cells == NULL || c->tiles == NULL) {
+    if (cells == NULL) {
         TRY(boxsem_nodes_open(&c->u, &held->nodes));
         goto done;
     }
@@ -87,76 +87,28 @@ done:
     return status;
 }
 
-struct integral_job {
-    const struct boxsem *c;
-    const double *weights; /* of the nodes of a cell of volume 1 */
-    double *integrals;
-};
-
-static facet_status integrate_cell(int64_t cell, const int at[3], double *scratch, void *user) {
-    const struct integral_job *job = user;
-    const struct boxsem *c = job->c;
-    double sum = 0.0;
-    boxsem_cell_move(c, at, BOXSEM_GATHER, c->u.data, scratch);
-    for (int64_t i = 0; i < c->cell_size; i++) sum += job->weights[i] * scratch[i];
-    for (int d = 0; d < c->grid.dim; d++) sum *= c->grid.widths[d][at[d]];
-    job->integrals[cell] = sum;
-    return FACET_OK;
-}
-
-facet_status boxsem_integrals(struct boxsem *c, double *integrals) {
+facet_status boxsem_integrals(const struct boxsem *c, double *integrals) {
     facet_status status = FACET_OK;
     const struct tile_scale volume = {.factor = 1.0, .powers = {1, 1, 1}};
-    double *moments = NULL, *weights = NULL;
+    double *moments = NULL;
     TRY(CALLOC(moments, c->n));
     for (int i = 0; i < c->n * c->n; i++) moments[i / c->n] += c->element.mass[i];
     const double *const T[3] = {moments, moments, moments};
-    if (c->tiles != NULL) {
-        TRY(box_tiles_download(c->tiles, c->n, 1, T, &volume, c->u.data, integrals));
-        goto done;
-    }
-    TRY(ALLOC(weights, c->cell_size));
-    for (int64_t i = 0; i < c->cell_size; i++) {
-        int64_t place = i;
-        weights[i] = 1.0;
-        for (int d = 0; d < c->grid.dim; d++, place /= c->n) weights[i] *= moments[place % c->n];
-    }
-    struct integral_job job = {c, weights, integrals};
-    TRY(box_for_cells(&c->grid, c->cell_size, 0, c->cell_size, integrate_cell, &job));
+    TRY(box_tiles_download(c->tiles, c->n, 1, T, &volume, c->u.data, integrals));
 done:
     base_free(&moments);
-    base_free(&weights);
     return status;
 }
 
-static facet_status numbers_of(const void *user, int64_t cell, const int at[3], double *numbers) {
-    return take_cell(user, cell, at, numbers);
-}
-
-/* The norm of interpolation from the nodes to n points in every direction. */
-static double lebesgue(const struct boxsem *c, int n, const double *values) {
-    double most = 0.0;
-    for (int p = 0; p < n; p++) {
-        double sum = 0.0;
-        for (int i = 0; i < c->n; i++) sum += fabs(values[p * c->n + i]);
-        most = fmax(most, sum);
-    }
-    return pow(most, c->grid.dim);
-}
-
-facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, int of_all, double *extremes) {
+facet_status boxsem_extremes(const struct boxsem *c, int n, const double *x, double *extremes) {
     facet_status status = FACET_OK;
-    double *values = NULL, *slopes = NULL;
-    TRY(ALLOC(values, n * c->n));
-    TRY(ALLOC(slopes, n * c->n));
-    TRY(boxsem_tabulate(c, 0, n, x, values, slopes));
+    double *values = NULL;
+    TRY(ALLOC(values, 2 * n * c->n));
+    TRY(boxsem_tabulate(c, 0, n, x, values, values + n * c->n));
     const double *const T[3] = {values, values, values};
-    TRY(c->tiles != NULL ? box_tiles_extremes(c->tiles, c->n, n, T, c->u.data, extremes)
-                         : box_extremes(&c->grid, (const int *const[3]){NULL, NULL, NULL}, c->n, n, values,
-                                        numbers_of, c, of_all ? lebesgue(c, n, values) : 0.0, extremes));
+    TRY(box_tiles_extremes(c->tiles, c->n, n, T, c->u.data, extremes));
 done:
     base_free(&values);
-    base_free(&slopes);
     return status;
 }
 
@@ -174,98 +126,88 @@ done:
     return status;
 }
 
-struct error_job {
+/* What a part of the cells has of its own: tables of the nodes of a cell and of their slopes, the nodes of a tile. */
+struct measured {
     const struct boxsem *c;
-    double *nodes;
-};
-
-static void describe_all(const void *user, int64_t cell, const int at[3], double *local,
-                         struct box_function fields[]) {
-    const struct error_job *job = user;
-    boxsem_cell_move(job->c, at, BOXSEM_GATHER, job->nodes, local);
-    describe(job->c, BOXSEM_U, cell, at, local, &fields[0]);
-    describe(job->c, BOXSEM_Q, cell, at, local, &fields[1]);
-}
-
-/* The same on the device: nodes of the cells of a tile, and tables of them and of their slopes. */
-struct error_there {
-    const struct boxsem *c;
+    struct box_tiles *tiles;
     int n_points;
     struct tile_tables values, slopes[3];
     double *cells;
 };
 
 static facet_status begin(void *user, const struct tile_plan *tile) {
-    const struct error_there *e = user;
-    const struct box_tiles *t = e->c->tiles;
-    device_tile_gather(t->device, tile, t->degree, t->nodes, e->c->u.data, e->cells);
+    const struct measured *m = user;
+    device_tile_gather(m->tiles->device, tile, m->c->degree, m->c->n_nodes, m->c->u.data, m->cells);
     return FACET_OK;
 }
 
 static void evaluate(void *user, const struct tile_plan *tile, int field, int d, double *values) {
-    const struct error_there *e = user;
-    const struct box_tiles *t = e->c->tiles;
+    const struct measured *m = user;
+    const struct box_tiles *t = m->tiles;
     struct tile_scale scale = {.factor = field == 0 ? 1.0 : -1.0, .of_cells = field == 0 ? NULL : t->k};
     if (field > 0) scale.powers[d] = -1;
-    device_tile_contract(t->device, tile, e->c->n, e->n_points,
-                         (const double *const *)(field == 0 ? e->values : e->slopes[d]).T, &scale, 0,
-                         e->cells, values, t->room);
+    device_tile_contract(t->device, tile, m->c->n, m->n_points,
+                         (const double *const *)(field == 0 ? m->values : m->slopes[d]).T, &scale, 0,
+                         m->cells, values, t->room);
 }
 
-static facet_status measure_there(const struct boxsem *c, const struct field *exact,
-                                  const struct box_samples *samples, double L2[3], double *largest) {
+static void close_part(void **user) {
+    struct measured *m = *user;
+    if (m == NULL) return;
+    tile_tables_destroy(&m->values);
+    for (int d = 0; d < 3; d++) tile_tables_destroy(&m->slopes[d]);
+    device_free(m->c->device, &m->cells);
+    base_free(user);
+}
+
+struct wanted {
+    const struct boxsem *c;
+    const struct box_samples *samples;
+};
+
+static facet_status open_part(const void *of, struct box_tiles *part, void **user) {
     facet_status status = FACET_OK;
-    struct error_there e = {.c = c, .n_points = samples->n_points};
-    struct box_tiles *t = c->tiles;
-    const struct box_tiles_measure measure = {.exact = exact,
-                                              .n = samples->n_points,
-                                              .x = samples->x,
-                                              .weights = samples->w,
-                                              .n_fields = 2,
-                                              .begin = begin,
-                                              .evaluate = evaluate,
-                                              .user = &e};
-    int64_t most = box_tiles_measured(t, e.n_points);
-    const double *T[3] = {samples->values, samples->values, samples->values};
-    TRY(tile_tables_create(t, c->n, e.n_points, T, &e.values));
+    const struct wanted *w = of;
+    const struct boxsem *c = w->c;
+    const struct box_samples *s = w->samples;
+    const double *T[3] = {s->values, s->values, s->values};
+    const int64_t most = box_tiles_measured(part, s->n_points);
+    struct measured *m;
+    *user = NULL;
+    TRY(CALLOC(m, 1));
+    *user = m;
+    *m = (struct measured){.c = c, .tiles = part, .n_points = s->n_points};
+    TRY(tile_tables_create(part, c->n, s->n_points, T, &m->values));
     for (int d = 0; d < c->grid.dim; d++) {
-        for (int i = 0; i < 3; i++) T[i] = i == d ? samples->slopes : samples->values;
-        TRY(tile_tables_create(t, c->n, e.n_points, T, &e.slopes[d]));
+        for (int i = 0; i < 3; i++) T[i] = i == d ? s->slopes : s->values;
+        TRY(tile_tables_create(part, c->n, s->n_points, T, &m->slopes[d]));
     }
-    TRY(tiles_need_room(t, most, c->n, e.n_points));
-    TRY(device_alloc(t->device, &e.cells, (size_t)(most * c->cell_size), sizeof *e.cells));
-    TRY(box_tiles_measure(t, &measure, L2, largest));
+    TRY(tiles_need_room(part, most, c->n, s->n_points));
+    TRY(device_alloc(c->device, &m->cells, (size_t)(most * c->cell_size), sizeof *m->cells));
 done:
-    tile_tables_destroy(&e.values);
-    for (int d = 0; d < 3; d++) tile_tables_destroy(&e.slopes[d]);
-    device_free(t->device, &e.cells);
     return status;
 }
 
 facet_status boxsem_measure_errors(const struct boxsem *c, const struct field *exact,
                                    struct box_errors *errors) {
     facet_status status = FACET_OK;
-    struct error_job job = {.c = c};
     struct box_samples samples = {0};
-    const struct box_measure measure = {.grid = &c->grid,
-                                        .exact = exact,
-                                        .n_fields = 2,
-                                        .samples = {&samples, &samples},
-                                        .describe = describe_all,
-                                        .room = c->cell_size,
-                                        .user = &job};
-    struct vector u = c->u;
-    double L2[3] = {NAN}, largest;
+    const struct wanted wanted = {c, &samples};
+    double L2[3], largest;
     TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &samples));
-    if (c->tiles != NULL)
-        TRY(measure_there(c, exact, &samples, L2, &largest));
-    else {
-        TRY(boxsem_nodes_open(&u, &job.nodes));
-        TRY(box_measure(&measure, L2, &largest));
-    }
+    const struct box_tiles_measure measure = {.exact = exact,
+                                              .n = samples.n_points,
+                                              .x = samples.x,
+                                              .weights = samples.w,
+                                              .n_fields = 2,
+                                              .begin = begin,
+                                              .evaluate = evaluate,
+                                              .open = open_part,
+                                              .close = close_part,
+                                              .of = &wanted};
+    TRY(box_tiles_measure(c->tiles, &measure, L2, &largest));
     *errors = (struct box_errors){L2[0], largest, L2[1], -1.0, -1.0, -1.0};
 done:
-    boxsem_nodes_close(&u, 0, &job.nodes);
     box_samples_destroy(&samples);
     return status;
 }

@@ -41,6 +41,7 @@ static void add_to_table(const struct kernels *from, struct kernels *to) {
     if (to->lanes == 0) to->lanes = from->lanes;
     if (to->box_lanes == 0) to->box_lanes = from->box_lanes;
     if (to->tile == 0) to->tile = from->tile;
+    if (to->cells.half_rows == 0) to->cells = from->cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     for (int p = 0; p < KERNEL_##precisions; p++)                                                            \
         if (to->name[p] == NULL) to->name[p] = from->name[p];
@@ -460,6 +461,17 @@ int64_t device_tile_numbers(const struct device *device) {
 int device_box_lanes(const struct device *device) {
     const struct kernels *table = &in_use[device - devices];
     return table->box_lanes > 0 ? table->box_lanes : table->lanes;
+}
+
+const struct cell_tuning *device_cell_tuning(const struct device *device) {
+    return &in_use[device - devices].cells;
+}
+
+int device_half_pays(const struct device *device, int64_t rows, int64_t n_cells) {
+    const struct cell_tuning *cells = device_cell_tuning(device);
+    const int64_t bytes = n_cells * rows * (rows + 1) / 2 * (int64_t)sizeof(float);
+    const int from = bytes > cells->cached_bytes && cells->few_rows > 0 ? cells->few_rows : cells->half_rows;
+    return rows >= from && (cells->most_rows == 0 || rows <= cells->most_rows);
 }
 
 int device_is_host(const struct device *device) {

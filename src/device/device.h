@@ -71,6 +71,10 @@ int device_box_lanes(const struct device *device); /* of those of boxes (kernels
 /* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
  * has tiles of its own, or what fills a GPU. */
 int64_t device_tile_numbers(const struct device *device);
+/* How products with the matrices of cells work best, and whether those of n_cells cells are faster in 16
+ * bits than in single precision. */
+const struct cell_tuning *device_cell_tuning(const struct device *device);
+int device_half_pays(const struct device *device, int64_t rows, int64_t n_cells);
 
 /* Whether the host can read and write the device's memory. */
 int device_is_host(const struct device *device);

@@ -20,8 +20,7 @@ static void there_free(struct seam_there *t) {
 
 static void seam_free(struct seam *s) {
     there_free(&s->there);
-    for (int k = 0; s->neighbours != NULL && k < s->n_neighbours; k++) base_free(&s->neighbours[k].blocks);
-    base_free(&s->neighbours);
+    team_free_neighbours(s->n_neighbours, &s->neighbours);
     base_free(&s->offsets);
     base_free(&s->places);
     base_free(&s->foreign);
@@ -53,7 +52,7 @@ static facet_status find_foreign(struct seam *s) {
     TRY(CALLOC(flags, s->n_blocks + 1));
     for (int k = 0; k < s->n_neighbours; k++)
         for (int64_t i = 0; s->neighbours[k].rank < s->team->rank && i < s->neighbours[k].count; i++, n++)
-            flags[s->neighbours[k].blocks[i]] = 1;
+            flags[s->neighbours[k].items[i]] = 1;
     TRY(ALLOC(s->foreign, 2 * n));
     for (int64_t b = 0; b < s->n_blocks; b++) {
         if (!flags[b]) continue;
@@ -73,7 +72,7 @@ static facet_status find_several(struct seam *s) {
     TRY(CALLOC(counts, s->n_blocks + 1));
     for (int k = 0; k < s->n_neighbours; k++)
         for (int64_t i = 0; i < s->neighbours[k].count; i++) {
-            uint8_t *count = &counts[s->neighbours[k].blocks[i]];
+            uint8_t *count = &counts[s->neighbours[k].items[i]];
             s->n_several += *count == 1;
             if (*count < 2) (*count)++;
         }
@@ -101,7 +100,7 @@ static facet_status make_room(struct seam *s, const int64_t *offsets) {
     }
     for (int k = 0; k < s->n_neighbours; k++)
         for (int64_t i = 0; i < s->neighbours[k].count; i++) {
-            int32_t b = s->neighbours[k].blocks[i];
+            int32_t b = s->neighbours[k].items[i];
             bytes += (size_t)(offsets[b + 1] - offsets[b]) * sizeof(double);
         }
     if (bytes <= s->bytes) return FACET_OK;
@@ -117,7 +116,7 @@ done:
 
 facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
                                const int64_t *places, int stride, int n_neighbours,
-                               const struct seam_neighbour *neighbours, struct seam **seam) {
+                               const struct team_neighbour *neighbours, struct seam **seam) {
     facet_status status = FACET_OK;
     struct seam *s;
     *seam = NULL;
@@ -132,16 +131,8 @@ facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const i
     memcpy(s->offsets, offsets, (size_t)(n_blocks + 1) * sizeof *offsets);
     if (places != NULL) TRY(ALLOC(s->places, n_blocks));
     if (places != NULL && n_blocks > 0) memcpy(s->places, places, (size_t)n_blocks * sizeof *places);
-    TRY(CALLOC(s->neighbours, n_neighbours));
+    TRY(team_map_neighbours(n_neighbours, neighbours, NULL, &s->neighbours));
     TRY(CALLOC(s->messages, n_neighbours));
-    for (int k = 0; k < n_neighbours; k++) {
-        s->neighbours[k].rank = neighbours[k].rank;
-        s->neighbours[k].count = neighbours[k].count;
-        TRY(ALLOC(s->neighbours[k].blocks, neighbours[k].count));
-        if (neighbours[k].count > 0)
-            memcpy(s->neighbours[k].blocks, neighbours[k].blocks,
-                   (size_t)neighbours[k].count * sizeof(int32_t));
-    }
     TRY(find_foreign(s));
     TRY(find_several(s));
     TRY(make_room(s, s->offsets));
@@ -151,7 +142,7 @@ done:
 }
 
 facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
-                         const struct seam_neighbour *neighbours, struct seam **seam) {
+                         const struct team_neighbour *neighbours, struct seam **seam) {
     return seam_create_apart(team, n_blocks, offsets, NULL, 1, n_neighbours, neighbours, seam);
 }
 
@@ -201,9 +192,9 @@ static void address(const struct seam *s, int k, void *out, void *in, int64_t by
 static facet_status begin(const struct seam *s, const struct layout *l, size_t size, const void *values) {
     char *out = s->out, *in = s->in;
     for (int k = 0; k < s->n_neighbours; k++) {
-        const struct seam_neighbour *neighbour = &s->neighbours[k];
+        const struct team_neighbour *neighbour = &s->neighbours[k];
         char *to = out;
-        for (int64_t i = 0; i < neighbour->count; i++) to = pack(l, neighbour->blocks[i], size, values, to);
+        for (int64_t i = 0; i < neighbour->count; i++) to = pack(l, neighbour->items[i], size, values, to);
         address(s, k, out, in, to - out);
         in += to - out;
         out = to;
@@ -242,7 +233,7 @@ static facet_status end(const struct seam *s) {
         for (int k = 0; k <= s->n_neighbours; k++) {                                                         \
             if (k == lower) add_own_##type(s, l, values);                                                    \
             for (int64_t i = 0; k < s->n_neighbours && i < s->neighbours[k].count; i++) {                    \
-                const int32_t b = s->neighbours[k].blocks[i];                                                \
+                const int32_t b = s->neighbours[k].items[i];                                                 \
                 type *to = values + first_of(l, b);                                                          \
                 for (int64_t n = size_of(l, b); n > 0; n--, to += l->stride) *to += *in++;                   \
             }                                                                                                \
@@ -258,7 +249,7 @@ static int64_t list_places(const struct seam *s, int neighbour, int64_t *places)
     const struct layout l = own_layout(s);
     int64_t n = 0;
     for (int64_t i = 0; i < s->neighbours[neighbour].count; i++) {
-        const int32_t b = s->neighbours[neighbour].blocks[i];
+        const int32_t b = s->neighbours[neighbour].items[i];
         for (int64_t j = 0; j < size_of(&l, b); j++, n++)
             if (places != NULL) places[n] = first_of(&l, b) + j * l.stride;
     }
@@ -383,7 +374,7 @@ static facet_status copy(const struct seam *s, const struct layout *l, double *v
     for (int k = s->n_neighbours - 1; status == FACET_OK && k >= 0; k--) {
         const double *in = s->messages[k].receive;
         for (int64_t i = 0; s->neighbours[k].rank < s->team->rank && i < s->neighbours[k].count; i++) {
-            const int32_t b = s->neighbours[k].blocks[i];
+            const int32_t b = s->neighbours[k].items[i];
             double *to = values + first_of(l, b);
             for (int64_t n = size_of(l, b); n > 0; n--, to += l->stride) *to = *in++;
         }

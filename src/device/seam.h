@@ -13,15 +13,8 @@
 #ifndef FACET_DEVICE_SEAM_H
 #define FACET_DEVICE_SEAM_H
 
-#include "base/team.h"
+#include "base/neighbours.h"
 #include "device/device.h"
-
-/* Another process, and the blocks that it has too, in an order that both have. */
-struct seam_neighbour {
-    int rank;
-    int64_t count;
-    int32_t *blocks;
-};
 
 /* What the vectors of a device that is not the host need: its arrays, but for the staging ones. */
 struct seam_there {
@@ -43,7 +36,7 @@ struct seam {
     int64_t *places;  /* NULL, or where the blocks begin, whose numbers are `stride` apart */
     int stride;
     int n_neighbours;
-    struct seam_neighbour *neighbours; /* blocks shared with a lower rank are its */
+    struct team_neighbour *neighbours; /* blocks shared with a lower rank are its */
     int64_t n_several;                 /* blocks that more than one neighbour has, */
     int32_t *several;                  /* and room for what stands there before a sum */
     double *own;
@@ -59,14 +52,14 @@ struct seam {
     int64_t *names; /* n_blocks: what a block is called, however the whole is parted; NULL: not known */
 };
 
-/* neighbours: copied, in ascending order of ranks. offsets: copied. */
+/* neighbours: copied; their items are blocks. offsets: copied. */
 facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t *offsets, int n_neighbours,
-                         const struct seam_neighbour *neighbours, struct seam **seam);
+                         const struct team_neighbour *neighbours, struct seam **seam);
 /* The same for vectors whose blocks do not follow each other: block b has offsets[b + 1] - offsets[b] numbers
  * at places[b], places[b] + stride, ...; only blocks at the seam need be among them. */
 facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
                                const int64_t *places, int stride, int n_neighbours,
-                               const struct seam_neighbour *neighbours, struct seam **seam);
+                               const struct team_neighbour *neighbours, struct seam **seam);
 struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
 void seam_release(struct seam **seam);           /* safe on NULL, and twice */
 

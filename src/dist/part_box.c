@@ -95,7 +95,8 @@ struct maker {
     struct seam_face *sorted;
     int *ranks;
     int32_t *counts, *faces, *shared;
-    int64_t *numbers, *keys;
+    int64_t *numbers;
+    struct team_key *keys;
 };
 
 static void maker_free(struct maker *m) {
@@ -161,7 +162,7 @@ done:
 static facet_status list_points(struct maker *m, struct part_input *input) {
     facet_status status = FACET_OK;
     TRY(ALLOC(m->shared, m->mesh->n_vertices));
-    TRY(ALLOC(m->keys, PART_KEY * (int64_t)m->mesh->n_vertices));
+    TRY(ALLOC(m->keys, m->mesh->n_vertices));
     for (int32_t v = 0; v < m->mesh->n_vertices; v++) {
         int64_t rest = v, number = 0, stride = 1;
         int shared = 0;
@@ -173,8 +174,7 @@ static facet_status list_points(struct maker *m, struct part_input *input) {
             stride *= (int64_t)m->box->cells[a] + 1;
         }
         if (!shared) continue;
-        for (int i = 0; i < PART_KEY; i++)
-            m->keys[PART_KEY * (int64_t)input->n_shared + i] = i == 0 ? number : -1;
+        m->keys[input->n_shared] = team_key_of(1, &number);
         m->shared[input->n_shared++] = v;
     }
     input->shared = m->shared;

@@ -31,64 +31,6 @@ struct answer {
     int64_t number, what;
 };
 
-/* Items of one size for the ranks, and where those of each begin. */
-struct mail {
-    size_t size;
-    int64_t *starts; /* bytes, ranks + 1 */
-    char *items;
-};
-
-static void mail_free(struct mail *m) {
-    base_free(&m->starts);
-    base_free(&m->items);
-}
-
-/* n items in the order of the ranks they go to; to[i]: that of item i. */
-static facet_status mail_sort(int n_ranks, int64_t n, size_t size, const void *items, const int *to,
-                              struct mail *m) {
-    facet_status status = FACET_OK;
-    int64_t *next = NULL;
-    m->size = size;
-    TRY(CALLOC(m->starts, n_ranks + 1));
-    TRY(ALLOC(next, n_ranks));
-    TRY(ALLOC(m->items, n * (int64_t)size));
-    for (int64_t i = 0; i < n; i++) m->starts[to[i] + 1] += (int64_t)size;
-    for (int r = 0; r < n_ranks; r++) {
-        m->starts[r + 1] += m->starts[r];
-        next[r] = m->starts[r];
-    }
-    for (int64_t i = 0; i < n; i++) {
-        memcpy(m->items + next[to[i]], (const char *)items + (size_t)i * size, size);
-        next[to[i]] += (int64_t)size;
-    }
-done:
-    base_free(&next);
-    return status;
-}
-
-/* Sends them, and gives what came: *n items. */
-static facet_status post(struct base_team *team, int64_t n, size_t size, const void *items, const int *to,
-                         int64_t *n_received, char **received) {
-    facet_status status = FACET_OK;
-    struct mail m = {0};
-    int64_t *starts = NULL;
-    *received = NULL;
-    status = mail_sort(team->size, n, size, items, to, &m);
-    if (status == FACET_OK) status = ALLOC(starts, team->size + 1);
-    if (status != FACET_OK) goto done;
-    TRY(team_all_to_all(team, m.items, m.starts, received, starts));
-    *n_received = starts[team->size] / (int64_t)size;
-done:
-    base_free(&starts);
-    mail_free(&m);
-    return status;
-}
-
-static int rank_of_key(int64_t key, int size) {
-    uint64_t h = (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15);
-    return (int)((h >> 32) % (uint64_t)size);
-}
-
 /* ------------------------------------------------------------------------------------------ the maker */
 
 struct maker {
@@ -99,7 +41,8 @@ struct maker {
     int32_t *seam, *faces; /* as mesh_create wants them, and tells their numbers */
     int *ranks, n_neighbours;
     int32_t *counts, *shared;
-    int64_t *numbers, *cell_numbers, *keys;
+    int64_t *numbers, *cell_numbers;
+    struct team_key *keys;
     struct facet_mesh *mesh;
 };
 
@@ -180,8 +123,7 @@ static facet_status pair_faces(struct base_team *team, int64_t n, struct open_fa
                                struct answer **answers) {
     facet_status status = FACET_OK;
     struct answer *out = NULL;
-    char *received = NULL;
-    int *to = NULL;
+    int32_t *to = NULL;
     int64_t found = 0;
     status = ALLOC(out, n);
     if (status == FACET_OK) status = ALLOC(to, n);
@@ -196,8 +138,7 @@ static facet_status pair_faces(struct base_team *team, int64_t n, struct open_fa
         }
     }
     if (status != FACET_OK) goto done;
-    TRY(post(team, found, sizeof *out, out, to, n_answers, &received));
-    *answers = (struct answer *)(void *)received;
+    TRY(team_post(team, found, sizeof *out, out, to, n_answers, answers));
 done:
     base_free(&out);
     base_free(&to);
@@ -207,21 +148,20 @@ done:
 static facet_status find_across(struct maker *m) {
     facet_status status = FACET_OK;
     const int64_t n = m->part->n_open;
-    struct open_face *faces = NULL;
+    struct open_face *faces = NULL, *received = NULL;
     struct answer *answers = NULL;
-    char *received = NULL;
-    int *to = NULL;
+    int32_t *to = NULL;
     int64_t n_received = 0, n_answers = 0;
     TRY(ALLOC(faces, n));
     TRY(ALLOC(to, n));
     TRY(ALLOC(m->across, n));
     for (int64_t i = 0; i < n; i++) {
         describe_face(m, i, &faces[i]);
-        to[i] = rank_of_key(faces[i].tags[0], m->team->size);
+        to[i] = team_rank_of_key(faces[i].tags, 1, m->team->size);
         m->across[i] = -1;
     }
-    TRY(post(m->team, n, sizeof *faces, faces, to, &n_received, &received));
-    TRY(pair_faces(m->team, n_received, (struct open_face *)(void *)received, &n_answers, &answers));
+    TRY(team_post(m->team, n, sizeof *faces, faces, to, &n_received, &received));
+    TRY(pair_faces(m->team, n_received, received, &n_answers, &answers));
     for (int64_t i = 0; i < n_answers; i++) m->across[answers[i].number] = (int32_t)answers[i].what;
 done:
     base_free(&faces);
@@ -285,8 +225,7 @@ static facet_status number_range(struct base_team *team, int64_t n, struct cell_
     facet_status status = FACET_OK;
     int64_t counts[N_KINDS] = {0}, *all = NULL;
     struct answer *out = NULL;
-    int *to = NULL;
-    char *received = NULL;
+    int32_t *to = NULL;
     TRY(ALLOC(all, N_KINDS * (int64_t)team->size));
     TRY(ALLOC(out, n));
     TRY(ALLOC(to, n));
@@ -308,8 +247,7 @@ static facet_status number_range(struct base_team *team, int64_t n, struct cell_
         out[i] = (struct answer){cells[i].number, counts[cells[i].kind]++};
         to[i] = cells[i].rank;
     }
-    TRY(post(team, n, sizeof *out, out, to, n_answers, &received));
-    *answers = (struct answer *)(void *)received;
+    TRY(team_post(team, n, sizeof *out, out, to, n_answers, answers));
 done:
     base_free(&all);
     base_free(&out);
@@ -321,10 +259,9 @@ done:
 static facet_status number_cells(struct maker *m) {
     facet_status status = FACET_OK;
     const int64_t n = m->part->input.n_cells, *tags = m->part->input.cell_names;
-    struct cell_tag *cells = NULL;
+    struct cell_tag *cells = NULL, *received = NULL;
     struct answer *answers = NULL;
-    char *received = NULL;
-    int *to = NULL;
+    int32_t *to = NULL;
     int64_t n_received = 0, n_answers = 0, range[2] = {-tags[0], tags[0]};
     TRY(ALLOC(cells, n));
     TRY(ALLOC(to, n));
@@ -343,8 +280,8 @@ static facet_status number_cells(struct maker *m) {
         const int rank = (int)(((double)tags[c] + (double)range[0]) / width);
         to[c] = rank < m->team->size ? rank : m->team->size - 1;
     }
-    TRY(post(m->team, n, sizeof *cells, cells, to, &n_received, &received));
-    TRY(number_range(m->team, n_received, (struct cell_tag *)(void *)received, &n_answers, &answers));
+    TRY(team_post(m->team, n, sizeof *cells, cells, to, &n_received, &received));
+    TRY(number_range(m->team, n_received, received, &n_answers, &answers));
     for (int64_t i = 0; i < n_answers; i++) m->cell_numbers[answers[i].number] = answers[i].what;
 done:
     base_free(&cells);
@@ -404,14 +341,13 @@ static facet_status list_shared(struct maker *m, int32_t *n_shared) {
     uint8_t *is_open = NULL;
     TRY(CALLOC(is_open, n));
     TRY(ALLOC(m->shared, n));
-    TRY(ALLOC(m->keys, PART_KEY * n));
+    TRY(ALLOC(m->keys, n));
     for (int64_t i = 0; i < p->n_open * CORNERS; i++)
         if (p->open[i] >= 0) is_open[p->open[i]] = 1;
     *n_shared = 0;
     for (int64_t v = 0; v < n; v++) {
         if (!is_open[v]) continue;
-        for (int i = 0; i < PART_KEY; i++)
-            m->keys[PART_KEY * (int64_t)*n_shared + i] = i == 0 ? p->vertex_tags[v] : -1;
+        m->keys[*n_shared] = team_key_of(1, &p->vertex_tags[v]);
         m->shared[(*n_shared)++] = (int32_t)v;
     }
 done:

@@ -33,7 +33,8 @@ struct parcel {
     int64_t n[N_COUNTS];
     char *bytes; /* all arrays, one after the other */
     int64_t n_bytes;
-    int64_t *vertex_offsets, *node_offsets, *cell_numbers, *group_counts, *group_cells, *keys;
+    int64_t *vertex_offsets, *node_offsets, *cell_numbers, *group_counts, *group_cells;
+    struct team_key *keys;
     double *nodes;
     int32_t *vertices, *group_dims, *group_vertices, *periodic, *seam, *ranks, *counts, *shared;
     uint8_t *shapes;
@@ -55,7 +56,7 @@ static void list_arrays(struct parcel *p, struct array arrays[N_ARRAYS]) {
         {&p->cell_numbers, n[N_CELLS], 8},
         {&p->group_counts, n[N_GROUPS], 8},
         {&p->group_cells, n[N_GROUP_CELLS], 8},
-        {&p->keys, PART_KEY * n[N_SHARED], 8},
+        {&p->keys, n[N_SHARED], sizeof *p->keys},
         {&p->nodes, n[N_CELL_NODES] * n[N_DIM], 8},
         {&p->vertices, n[N_CELL_VERTICES], 4},
         {&p->group_dims, n[N_GROUPS], 4},
@@ -356,8 +357,8 @@ static facet_status pack(struct packer *k, int rank, struct parcel *p) {
     put_faces(k, rank, p);
     for (int32_t i = 0; i < k->n_used; i++) {
         if (!k->is_shared[k->used[i]]) continue;
-        int64_t *key = p->keys + PART_KEY * shared;
-        for (int j = 0; j < PART_KEY; j++) key[j] = j == 0 ? k->used[i] : -1;
+        const int64_t vertex = k->used[i];
+        p->keys[shared] = team_key_of(1, &vertex);
         p->shared[shared++] = i;
     }
 done:

@@ -133,6 +133,7 @@ struct hdg_weak_constants {
     int n;
     int32_t *cell_piece, *face_piece; /* n_cells; faces of the trace: the piece, or -1; NULL: n is 0 */
     double *hold;                     /* n: the integrals of the reaction and of Robin's a; */
+    double *face_hold;                /* these by faces of the trace; */
     double *ratio;                    /* the same over K volume / length^2 */
     int whole;                        /* the mesh is one piece, */
     int nearly_singular;              /* and K may not be positive definite to rounding */
@@ -315,7 +316,8 @@ void hdg_solution_destroy(struct hdg_solution *solution);
 facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution, double *F);
 /* The loads alone. */
 facet_status hdg_load_cells(const struct hdg *hdg, const double *source, struct hdg_solution *solution);
-/* Takes the constants of weak pieces out of a vector in the free numbering: hdg_recover finds them anew. */
+/* Gives weak pieces of an error, in the free numbering, the constants that hdg_recover will leave them: those
+ * with which the reaction and Robin's a take nothing. */
 facet_status hdg_weak_constants_forget(const struct hdg *hdg, double *free);
 /* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
  * solution, or to mean zero. */

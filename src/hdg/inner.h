@@ -24,6 +24,9 @@ struct inner_job {
     int recovers;
     struct hdg_solution *out;
     double *locals;
+    int components;                  /* of u that cells may look at in differences only, as bits */
+    int n_ones;                      /* slots of the trace where u = 1 is not zero, which are the first, */
+    double ones[SHAPE_MAX_VERTICES]; /* and what it is there */
 };
 #define INNER_ALL (~0u)
 /* All batches of a block. The job has what comes after `stays`. */

@@ -28,6 +28,7 @@ void hdg_weak_constants_destroy(struct hdg_weak_constants *weak) {
     base_free(&weak->cell_piece);
     base_free(&weak->face_piece);
     base_free(&weak->hold);
+    base_free(&weak->face_hold);
     base_free(&weak->ratio);
     *weak = (struct hdg_weak_constants){0};
 }
@@ -38,6 +39,7 @@ void hdg_weak_constants_destroy(struct hdg_weak_constants *weak) {
 struct held {
     double hold, volume, stiffness; /* integrals of the reaction and of a; a diagonal entry of K */
     double softest;                 /* the smallest of these */
+    double robin[SHAPE_MAX_FACES];  /* the part of a of every face in hold */
 };
 
 static facet_status hold_work(struct local *l, int block, int32_t cell, void *user) {
@@ -63,7 +65,8 @@ static facet_status hold_work(struct local *l, int block, int32_t cell, void *us
         int found;
         TRY(local_robin(l, f, &found, &largest));
         for (int q = 0; found && q < rule->n; q++)
-            held->hold += l->values[q] * copysign(local_norm(dim, l->normal + q * dim), rule->w[q]);
+            held->robin[f] += l->values[q] * copysign(local_norm(dim, l->normal + q * dim), rule->w[q]);
+        held->hold += held->robin[f];
     }
 done:
     return status;
@@ -97,7 +100,8 @@ static facet_status sum_up(const struct hdg *h, const int32_t *piece, int n, con
                most[2] = {pieces[i].stiffness, -pieces[i].softest};
         TRY(team_reduce(team, TEAM_SUM, 2, sums));
         TRY(team_reduce(team, TEAM_MAX, 2, most));
-        pieces[i] = (struct held){sums[0], sums[1], most[0], -most[1]};
+        pieces[i] =
+            (struct held){.hold = sums[0], .volume = sums[1], .stiffness = most[0], .softest = -most[1]};
     }
 done:
     return status;
@@ -146,6 +150,35 @@ done:
     return status;
 }
 
+/* What u on the faces of the trace, or at its vertices, has to do with the constant: of the reaction, as if u
+ * in a cell were the mean around it, and of a. */
+static facet_status share_hold(const struct hdg *h, const struct held *cells, double **face_hold) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    TRY(CALLOC(*face_hold, h->trace.n_faces));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const enum shape shape = mesh->blocks[b].shape;
+        const int n_faces = shape_n_faces(shape), at_vertices = !h->data.equation->by_faces;
+        const int n = at_vertices ? shape_n_vertices(shape) : n_faces;
+        for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
+            const struct held *held = &cells[mesh->blocks[b].first + cell];
+            const int32_t *slots = h->trace.faces[b] + (int64_t)cell * h->trace.n_slots[b];
+            double reaction = held->hold;
+            for (int f = 0; f < n_faces; f++) {
+                const int m = at_vertices ? shape_n_vertices(shape_face_shape(shape, f)) : 1;
+                reaction -= held->robin[f];
+                for (int i = 0; i < m && held->robin[f] != 0.0; i++)
+                    (*face_hold)[slots[at_vertices ? shape_face_vertices(shape, f)[i] : f]] +=
+                        held->robin[f] / m;
+            }
+            if (h->data.reaction == NULL) continue;
+            for (int i = 0; i < n; i++) (*face_hold)[slots[i]] += reaction / n;
+        }
+    }
+done:
+    return status;
+}
+
 facet_status hdg_weak_constants_find(const struct hdg *h, struct hdg_weak_constants *weak) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -169,6 +202,7 @@ facet_status hdg_weak_constants_find(const struct hdg *h, struct hdg_weak_consta
     TRY(sum_up(h, piece, n, cells, held));
     TRY(choose(h, piece, n, fixed, held, weak));
     if (weak->n == 0) goto done;
+    TRY(share_hold(h, cells, &weak->face_hold));
     TRY(ALLOC(weak->face_piece, h->trace.n_faces));
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t i = 0; i < (int64_t)mesh->blocks[b].count * h->trace.n_slots[b]; i++)
@@ -358,34 +392,26 @@ done:
     return status;
 }
 
-/* Whether a face counts here: faces between parts do in one of them. */
-static int owns_face(const struct hdg *h, int32_t face) {
-    const struct mesh_part *part = h->data.mesh->part;
-    return part == NULL || part->owns_face[face];
-}
-
 facet_status hdg_weak_constants_forget(const struct hdg *h, double *free) {
     facet_status status = FACET_OK;
     const struct hdg_weak_constants *weak = &h->weak;
-    double *dots = NULL; /* with the constants of the pieces, and of these with themselves */
+    double *taken = NULL; /* of what is free, by the reaction and a */
     if (weak->n == 0) return FACET_OK;
-    TRY(CALLOC(dots, 2 * weak->n));
+    TRY(CALLOC(taken, weak->n));
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
         double one = h->data.equation->one_on(h, face);
-        if (p < 0 || !owns_face(h, face)) continue;
-        dots[2 * p] += one * free[h->trace.free_offsets[b]];
-        dots[2 * p + 1] += one * one;
+        if (p >= 0 && one > 0.0) taken[p] += weak->face_hold[face] * free[h->trace.free_offsets[b]] / one;
     }
-    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2 * weak->n, dots));
+    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, weak->n, taken));
     for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
         int32_t face = h->trace.free_faces[b];
         int p = weak->face_piece[face];
         if (p < 0) continue;
-        free[h->trace.free_offsets[b]] -= dots[2 * p] / dots[2 * p + 1] * h->data.equation->one_on(h, face);
+        free[h->trace.free_offsets[b]] -= taken[p] / weak->hold[p] * h->data.equation->one_on(h, face);
     }
 done:
-    base_free(&dots);
+    base_free(&taken);
     return status;
 }

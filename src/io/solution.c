@@ -153,8 +153,8 @@ static facet_status sample_column(const struct facet_solver *s, const struct col
                                   const struct backend_points *points, const double *x, double *values) {
     facet_status status = FACET_OK;
     double *exact = NULL;
-    TRY(s->backend->evaluate(s, column->kind == KIND_ERROR ? HDG_U : column->field, 1, &cell, points,
-                             values));
+    TRY(s->backend->evaluate(s, BACKEND_SOLVED, column->kind == KIND_ERROR ? HDG_U : column->field, 1, &cell,
+                             points, values));
     if (column->kind != KIND_ERROR) goto done;
     TRY(ALLOC(exact, points->n * column->components));
     TRY(field_eval(s->problem->exact, points->n, points->dim, x, exact));

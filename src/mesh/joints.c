@@ -24,30 +24,6 @@ done:
     return status;
 }
 
-/* The corners of all faces of the seam go to their neighbours, in the order that both have. */
-static facet_status swap_corners(const struct facet_mesh *mesh, const double *out, double *in) {
-    facet_status status = FACET_OK;
-    const struct mesh_part *part = mesh->part;
-    struct team_message *messages = NULL;
-    void *pending = NULL;
-    int64_t at = 0;
-    TRY(ALLOC(messages, part->n_neighbours));
-    for (int k = 0; k < part->n_neighbours; k++) {
-        const int64_t n = (int64_t)part->neighbours[k].count * CORNERS;
-        messages[k] = (struct team_message){.rank = part->neighbours[k].rank,
-                                            .send = out + at,
-                                            .send_bytes = n * (int64_t)sizeof *out,
-                                            .receive = in + at,
-                                            .receive_bytes = n * (int64_t)sizeof *in};
-        at += n;
-    }
-    TRY(team_exchange_begin(part->team, part->n_neighbours, messages, &pending));
-    TRY(team_exchange_end(part->team, &pending));
-done:
-    base_free(&messages);
-    return status;
-}
-
 static int ascending(const void *one, const void *two) {
     const struct mesh_seam_joint *a = one, *b = two;
     return (a->face > b->face) - (a->face < b->face);
@@ -74,7 +50,7 @@ facet_status mesh_find_seam_joints(const struct facet_mesh *mesh, struct mesh_se
             const int corners = mesh_side_corners(mesh, part->neighbours[k].items[i], 0, x);
             for (int c = 0; c < corners; c++) memcpy(out + at + 3 * c, x[c], (size_t)mesh->dim * sizeof *out);
         }
-    TRY(swap_corners(mesh, out, in));
+    TRY(team_swap(part->team, part->n_neighbours, part->neighbours, CORNERS * sizeof *out, out, in));
     at = 0;
     for (int k = 0; k < part->n_neighbours; k++)
         for (int32_t i = 0; i < part->neighbours[k].count; i++, at += CORNERS) {

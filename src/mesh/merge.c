@@ -5,52 +5,17 @@
 #include "base/memory.h"
 #include "mesh/part.h"
 
-/* The largest of all copies of width numbers for each item. */
-static facet_status merge(const struct mesh_part *part, int n_neighbours,
-                          const struct part_neighbour *neighbours, int width, int64_t *values) {
-    facet_status status = FACET_OK;
-    struct team_message *messages = NULL;
-    int64_t *out = NULL, *in = NULL, n = 0, at = 0;
-    void *pending = NULL;
-    for (int k = 0; k < n_neighbours; k++) n += neighbours[k].count;
-    TRY(ALLOC(messages, n_neighbours));
-    TRY(ALLOC(out, n * width));
-    TRY(ALLOC(in, n * width));
-    for (int k = 0; k < n_neighbours; k++) {
-        const int64_t bytes = (int64_t)neighbours[k].count * width * (int64_t)sizeof *out;
-        messages[k] = (struct team_message){.rank = neighbours[k].rank,
-                                            .send = out + at,
-                                            .send_bytes = bytes,
-                                            .receive = in + at,
-                                            .receive_bytes = bytes};
-        for (int32_t i = 0; i < neighbours[k].count; i++, at += width)
-            memcpy(out + at, values + (int64_t)neighbours[k].items[i] * width, (size_t)width * sizeof *out);
-    }
-    TRY(team_exchange_begin(part->team, n_neighbours, messages, &pending));
-    TRY(team_exchange_end(part->team, &pending));
-    at = 0;
-    for (int k = 0; k < n_neighbours; k++)
-        for (int32_t i = 0; i < neighbours[k].count; i++)
-            for (int c = 0; c < width; c++, at++) {
-                int64_t *to = &values[(int64_t)neighbours[k].items[i] * width + c];
-                if (in[at] > *to) *to = in[at];
-            }
-done:
-    base_free(&messages);
-    base_free(&out);
-    base_free(&in);
-    return status;
-}
-
 facet_status mesh_merge_faces(const struct facet_mesh *mesh, int width, int64_t *values) {
     const struct mesh_part *part = mesh->part;
-    return part != NULL ? merge(part, part->n_neighbours, part->neighbours, width, values) : FACET_OK;
+    return part != NULL ? team_merge(part->team, part->n_neighbours, part->neighbours, width, values)
+                        : FACET_OK;
 }
 
 facet_status mesh_merge_vertices(const struct facet_mesh *mesh, int width, int64_t *values) {
     const struct mesh_part *part = mesh->part;
-    return part != NULL ? merge(part, part->n_vertex_neighbours, part->vertex_neighbours, width, values)
-                        : FACET_OK;
+    return part != NULL
+               ? team_merge(part->team, part->n_vertex_neighbours, part->vertex_neighbours, width, values)
+               : FACET_OK;
 }
 
 /* Of the vertices that periodic faces of this part make one, each has the largest values of all. */

@@ -38,15 +38,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/team.h"
+#include "base/neighbours.h"
 #include "mesh/mesh.h"
-
-/* Another rank of part->team, and what both hold. */
-struct part_neighbour {
-    int rank;
-    int32_t count;
-    int32_t *items; /* count local numbers of faces, or of vertices */
-};
 
 /* The box that a mesh is a block of, and where the block begins. */
 struct part_box {
@@ -61,12 +54,12 @@ struct mesh_part {
 
     /* Ranks with common faces, in ascending order. */
     int n_neighbours;
-    struct part_neighbour *neighbours;
+    struct team_neighbour *neighbours;
     uint8_t *owns_face; /* mesh->n_faces: 0 for seam faces whose other copy lies on a lower rank */
 
     /* Ranks with common vertices, in ascending order; items in ascending order of vertex_numbers. */
     int n_vertex_neighbours;
-    struct part_neighbour *vertex_neighbours;
+    struct team_neighbour *vertex_neighbours;
     uint8_t *owns_vertex; /* mesh->n_vertices: 0 where a lower rank has the vertex too */
 
     struct part_box box;     /* of mesh->cut */
@@ -84,7 +77,6 @@ struct mesh_part {
 void mesh_part_destroy(struct mesh_part **part);
 
 /* What is known where a part is made. All arrays stay the caller's. */
-#define PART_KEY 4
 struct part_input {
     struct base_team *team;
     const int64_t *cell_numbers;
@@ -96,7 +88,7 @@ struct part_input {
                                       other */
     int32_t n_shared;              /* vertices that other ranks may have too, which all of these name */
     const int32_t *shared;
-    const int64_t *keys; /* n_shared x PART_KEY: what the vertex is, on all ranks alike, and no other */
+    const struct team_key *keys; /* n_shared: what the vertex is, on all ranks alike, and no other */
 };
 /* Makes mesh->part; mesh->coarse is there. Collective. */
 facet_status mesh_part_create(struct facet_mesh *mesh, const struct part_input *input);

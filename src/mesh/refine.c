@@ -427,7 +427,7 @@ static facet_status split_seam(struct refinement *r) {
     TRY(ALLOC(r->seam_faces, most));
     TRY(ALLOC(r->numbers, r->input.n_cells));
     for (int i = 0; i < part->n_neighbours; i++)
-        for (int32_t k = 0; k < part->neighbours[i].count; k++)
+        for (int64_t k = 0; k < part->neighbours[i].count; k++)
             r->input.n_seam += split_face(r, part->neighbours[i].items[k], 0, SHAPE_MAX_FACE_VERTICES,
                                           r->seam + r->input.n_seam * SHAPE_MAX_FACE_VERTICES);
     r->input.seam = r->seam;
@@ -468,14 +468,14 @@ done:
 
 /* Vertices that other ranks may have: those they had before, and what lies between such. */
 static facet_status list_shared(const struct refinement *r, struct part_input *input, int32_t *shared,
-                                int64_t *keys) {
+                                struct team_key *keys) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = r->mesh->part;
     const int stride = r->middles.stride;
     uint8_t *is_shared = NULL;
     TRY(CALLOC(is_shared, r->mesh->n_vertices));
     for (int i = 0; i < part->n_vertex_neighbours; i++)
-        for (int32_t k = 0; k < part->vertex_neighbours[i].count; k++)
+        for (int64_t k = 0; k < part->vertex_neighbours[i].count; k++)
             is_shared[part->vertex_neighbours[i].items[k]] = 1;
     for (int32_t v = 0; v < r->mesh->n_vertices + r->middles.count; v++) {
         const int32_t *around = &v;
@@ -486,14 +486,9 @@ static facet_status list_shared(const struct refinement *r, struct part_input *i
         }
         for (int i = 0; i < n; i++) all &= is_shared[around[i]];
         if (!all) continue;
-        int64_t *key = keys + PART_KEY * (int64_t)input->n_shared;
-        for (int i = 0; i < PART_KEY; i++) key[i] = i < n ? part->vertex_numbers[around[i]] : -1;
-        for (int i = 1; i < n; i++) /* as they are sorted here, they are not there */
-            for (int k = i; k > 0 && key[k] < key[k - 1]; k--) {
-                const int64_t lower = key[k];
-                key[k] = key[k - 1];
-                key[k - 1] = lower;
-            }
+        int64_t numbers[TEAM_KEY];
+        for (int i = 0; i < n; i++) numbers[i] = part->vertex_numbers[around[i]];
+        keys[input->n_shared] = team_key_of(n, numbers);
         shared[input->n_shared++] = v;
     }
     input->shared = shared;
@@ -507,7 +502,8 @@ static facet_status make_part(struct refinement *r, struct facet_mesh *fine) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = r->mesh->part;
     struct part_input input = {.faces = r->seam_faces};
-    int64_t *numbers = NULL, *keys = NULL, n_vertices = (int64_t)r->mesh->n_vertices + r->middles.count;
+    struct team_key *keys = NULL;
+    int64_t *numbers = NULL, n_vertices = (int64_t)r->mesh->n_vertices + r->middles.count;
     int32_t *shared = NULL, *counts = NULL;
     int *ranks = NULL;
     if (part == NULL) return FACET_OK;
@@ -518,12 +514,13 @@ static facet_status make_part(struct refinement *r, struct facet_mesh *fine) {
     TRY(CALLOC(counts, part->n_neighbours));
     for (int i = 0; i < part->n_neighbours; i++) {
         ranks[i] = part->neighbours[i].rank;
-        counts[i] = part->neighbours[i].count << (r->mesh->dim - 1); /* halves of a segment, quarters else */
+        counts[i] = (int32_t)part->neighbours[i].count
+                    << (r->mesh->dim - 1); /* halves of a segment, quarters else */
     }
     TRY(ALLOC(numbers, fine->n_cells));
     TRY(number_children(r, numbers));
     TRY(ALLOC(shared, n_vertices));
-    TRY(ALLOC(keys, n_vertices * PART_KEY));
+    TRY(ALLOC(keys, n_vertices));
     TRY(list_shared(r, &input, shared, keys));
     input.ranks = ranks;
     input.counts = counts;

@@ -15,6 +15,10 @@ struct multigrid;
 /* What is taken of the cells by `reduce`: integrals of each or of all of them, extremes of each or of all. */
 enum backend_take { BACKEND_INTEGRALS, BACKEND_TOTAL, BACKEND_EXTREMES, BACKEND_RANGE };
 
+/* Which solution is looked at: that of the last solve, or on mapped cells one with an error added to it
+ * (problem/correction.c): the first of draws, of which there are several, stands last. */
+enum backend_version { BACKEND_SOLVED, BACKEND_BETTER, BACKEND_DRAWN };
+
 /* One of the arrays of a solution. */
 struct backend_array {
     double *values;
@@ -91,7 +95,7 @@ struct backend {
     facet_status (*weights)(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
                             double *wJ);
     void (*map)(const struct facet_solver *s, int32_t cell, const struct backend_points *points, double *x);
-    facet_status (*evaluate)(const struct facet_solver *s, enum hdg_field field, int n_cells,
+    facet_status (*evaluate)(const struct facet_solver *s, int version, enum hdg_field field, int n_cells,
                              const int32_t *cells, const struct backend_points *points, double *values);
     /* The integrals of a field over a cell, by components, and the cell's volume. NULL: they are taken by the
      * rule. */
@@ -101,8 +105,7 @@ struct backend {
      * of a field with one component and the volume; or its least and greatest values at the products of n
      * points x of [0, 1] (mapped cells: at shape_samples of order n - 1). BACKEND_TOTAL: any number of pairs,
      * up to that of the cells, whose sums are those of the mesh. BACKEND_RANGE: mapped cells may have
-     * extremes of several cells together; those of a box that cannot have the extremes of all, a value
-     * between. */
+     * extremes of several cells together. */
     facet_status (*reduce)(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs);
     /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x
@@ -112,18 +115,18 @@ struct backend {
     /* Continuous elements: readies face_fluxes, after what fetch did. left: what the residual of the solve
      * may change in a sum of fluxes. NULL: fluxes are those of HDG. Collective; one thread at a time
      * (solver_find_fluxes). */
-    facet_status (*find_fluxes)(const struct facet_solver *s, double *left);
+    facet_status (*find_fluxes)(const struct facet_solver *s, int version, double *left);
     /* Integrals of the numerical flux out of (diffusion) or traction upon (elasticity) cells through n faces,
      * three numbers each. */
-    facet_status (*face_fluxes)(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
-                                double *fluxes);
+    facet_status (*face_fluxes)(const struct facet_solver *s, int version, int n,
+                                const struct mesh_group_face *faces, double *fluxes);
     /* Electrodes; NULL where fluxes are not those of HDG. arrays: those that the solution is made of, on the
      * host, the trace first: *n of them, BACKEND_MAX_ARRAYS at most. Whoever writes to them has another
      * solution, with the same source, until the next solve. totals: hdg_totals, psi being traces as of
      * `arrays`. */
     facet_status (*arrays)(struct facet_solver *s, struct backend_array *arrays, int *n);
-    facet_status (*totals)(const struct facet_solver *s, int whole, int n, const double *const *psi,
-                           double *totals, double *roundings, double *squares);
+    facet_status (*totals)(const struct facet_solver *s, int version, int whole, int n,
+                           const double *const *psi, double *totals, double *roundings, double *squares);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

@@ -16,18 +16,18 @@
 /* ------------------------------------------------------------------------------ set-up */
 
 static void destroy(struct facet_solver *s) {
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     if (b == NULL) return;
     boxhdg_resident_destroy(&b->resident);
     box_method_destroy(&b->method);
     boxhdg_solution_destroy(&b->solution);
     boxhdg_destroy(&b->hdg);
     box_data_destroy(&b->data);
-    base_free(&s->box);
+    base_free(&s->self);
 }
 
 static facet_status create_hdg(struct facet_solver *s) {
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     struct box_grid_data grid;
     facet_status status = box_constant_choose(b, &grid);
     if (status != FACET_OK) return status;
@@ -36,10 +36,10 @@ static facet_status create_hdg(struct facet_solver *s) {
 
 static facet_status renew(struct facet_solver *s, int what) {
     const struct base_monitor *monitor = &s->context->monitor;
-    const struct box_given given = box_given_data(s, NULL);
+    const struct box_given given = box_given_data(s, &box_of(s)->data, NULL);
     const double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
     (void)what; /* no matrix has to do with the boundary */
-    const facet_status status = boxhdg_resident_set_boundary(s->box->resident, &given);
+    const facet_status status = boxhdg_resident_set_boundary(box_of(s)->resident, &given);
     base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
     return status;
 }
@@ -71,10 +71,10 @@ static facet_status condense(struct facet_solver *s) {
     const struct base_monitor *monitor = &s->context->monitor;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(create_hdg(s));
-    describe(s, s->box->hdg);
-    TRY(box_method_choose(s, s->box->hdg));
-    s->box->device = s->context->device;
-    if (boxhdg_resident_refusal(s->box->device, s->box->hdg) != NULL) s->box->device = device_host();
+    describe(s, box_of(s)->hdg);
+    TRY(box_method_choose(s, box_of(s)->hdg));
+    box_of(s)->device = s->context->device;
+    if (boxhdg_resident_refusal(box_of(s)->device, box_of(s)->hdg) != NULL) box_of(s)->device = device_host();
     TRY(box_method_check_memory(s));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
@@ -84,22 +84,24 @@ done:
 static facet_status start(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(box_method_create(s));
-    TRY(boxhdg_resident_create(box_method_solver(s->box->method), &s->box->resident));
+    TRY(boxhdg_resident_create(box_method_solver(box_of(s)->method), &box_of(s)->resident));
     TRY(renew(s, FACET_LOAD));
 done:
     return status;
 }
 
 facet_status box_create(struct facet_solver *s, struct box_data *data) {
-    facet_status status = CALLOC(s->box, 1);
+    if (is_continuous(s)) return boxsem_start(s, data);
+    struct box *b;
+    facet_status status = CALLOC(b, 1);
     if (status != FACET_OK) {
         box_data_destroy(data);
         return status;
     }
     s->backend = &box_backend;
-    s->box->data = *data;
+    s->self = b;
+    b->data = *data;
     *data = (struct box_data){0};
-    if (is_continuous(s)) return boxsem_start(s);
     TRY(condense(s));
     TRY(start(s));
 done:
@@ -109,27 +111,27 @@ done:
 /* ------------------------------------------------------------------------------ solve */
 
 static int64_t n_points(const struct facet_solver *s) {
-    return s->box->hdg->n_volume;
+    return box_of(s)->hdg->n_volume;
 }
 
 static facet_status source_points(const struct facet_solver *s, double *x) {
-    return box_points_source(s, &s->box->hdg->grid, x);
+    return box_points_source(s, &box_of(s)->hdg->grid, x);
 }
 
 static facet_status source_weights(const struct facet_solver *s, double *weights) {
-    return box_points_source_weights(s, &s->box->hdg->grid, weights);
+    return box_points_source_weights(s, &box_of(s)->hdg->grid, weights);
 }
 
 static int64_t n_unknowns(const struct facet_solver *s) {
-    return s->box->hdg->n_trace;
+    return box_of(s)->hdg->n_trace;
 }
 
 /* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
 static facet_status balance(struct facet_solver *s) {
     facet_status status = FACET_OK;
     double sums[2];
-    const double rounding = ROUNDING * boxhdg_resident_size_of_loads(s->box->resident);
-    TRY(boxhdg_resident_balance(s->box->resident, sums));
+    const double rounding = ROUNDING * boxhdg_resident_size_of_loads(box_of(s)->resident);
+    TRY(boxhdg_resident_balance(box_of(s)->resident, sums));
     if (fabs(sums[0]) <= rounding) sums[0] = 0.0;
     s->imbalance[0] = sums[0];
     s->imbalance[1] = sums[1];
@@ -141,8 +143,8 @@ done:
 /* What the host holds of a solution goes with it. */
 static facet_status load_from(struct facet_solver *s, const double *source, enum boxhdg_where where) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
-    const struct box_given given = box_given_data(s, NULL);
+    struct box *b = box_of(s);
+    const struct box_given given = box_given_data(s, &box_of(s)->data, NULL);
     boxhdg_solution_destroy(&b->solution);
     b->constant = 0.0;
     b->all_is_constant = 0;
@@ -166,9 +168,9 @@ static facet_status load(struct facet_solver *s, const double *source) {
 static facet_status load_there(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     double *here = NULL;
-    if (s->box->device == s->context->device) return load_from(s, source, BOXHDG_DEVICE);
-    TRY(ALLOC(here, s->box->hdg->n_volume));
-    TRY(device_download(s->context->device, here, source, (size_t)s->box->hdg->n_volume * sizeof *here));
+    if (box_of(s)->device == s->context->device) return load_from(s, source, BOXHDG_DEVICE);
+    TRY(ALLOC(here, box_of(s)->hdg->n_volume));
+    TRY(device_download(s->context->device, here, source, (size_t)box_of(s)->hdg->n_volume * sizeof *here));
     TRY(load_from(s, here, BOXHDG_HOST));
 done:
     base_free(&here);
@@ -177,7 +179,7 @@ done:
 
 static facet_status solve(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     enum boxhdg_guess guess = b->has_guess                            ? BOXHDG_FROM_GIVEN
                               : b->has_trace && s->options.warm_start ? BOXHDG_FROM_BEFORE
                                                                       : BOXHDG_FROM_ZERO;
@@ -201,7 +203,7 @@ static double matrix_uncertainty(const struct boxhdg *h, double residual) {
 /* What the solve did not see: rounding of matrices, jumps of k, a reaction that was left out, and rounding of
  * a constant that is kept apart beside u, whose mean is zero. */
 static facet_status judge(struct facet_solver *s) {
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     double uncertainty = fmax(b->apart ? b->uncertainty : 0.0, box_method_uncertainty(s));
     facet_status status =
         solve_accept_more(s->options.rtol, matrix_uncertainty(b->hdg, s->report.residual), &s->report);
@@ -217,7 +219,7 @@ static facet_status judge(struct facet_solver *s) {
 /* u of a singular problem is known up to a constant: the mean of the exact solution, or zero. */
 static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     const struct boxhdg *h = b->hdg;
     double mean = 0.0;
     if (h->grid.singular && !b->apart && s->problem->exact != NULL)
@@ -234,7 +236,8 @@ done:
 /* Whoever works on tiles has the lock: their scratch is one for all readers. */
 static facet_status copy_out(const struct facet_solver *s, double *u) {
     solver_lock(s);
-    const facet_status status = boxhdg_resident_copy(s->box->resident, s->box->constant, u, BOXHDG_HOST);
+    const facet_status status =
+        boxhdg_resident_copy(box_of(s)->resident, box_of(s)->constant, u, BOXHDG_HOST);
     solver_unlock(s);
     return status;
 }
@@ -242,11 +245,11 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 static facet_status copy_there(const struct facet_solver *s, double *u) {
     facet_status status = FACET_OK;
     double *here = NULL;
-    if (s->box->device == s->context->device)
-        return boxhdg_resident_copy(s->box->resident, s->box->constant, u, BOXHDG_DEVICE);
-    TRY(ALLOC(here, s->box->hdg->n_volume));
+    if (box_of(s)->device == s->context->device)
+        return boxhdg_resident_copy(box_of(s)->resident, box_of(s)->constant, u, BOXHDG_DEVICE);
+    TRY(ALLOC(here, box_of(s)->hdg->n_volume));
     TRY(copy_out(s, here));
-    TRY(device_upload(s->context->device, u, here, (size_t)s->box->hdg->n_volume * sizeof *here));
+    TRY(device_upload(s->context->device, u, here, (size_t)box_of(s)->hdg->n_volume * sizeof *here));
 done:
     base_free(&here);
     return status;
@@ -254,19 +257,19 @@ done:
 
 static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
     solver_lock(s);
-    const facet_status status = boxhdg_resident_conservation(s->box->resident, balance);
+    const facet_status status = boxhdg_resident_conservation(box_of(s)->resident, balance);
     solver_unlock(s);
     return status;
 }
 
 /* Of all cells, which others may be reading, q and u* are added. Some cells that were fetched without them
  * are fetched again. */
-static int has_all(const struct box_backend *b) {
+static int has_all(const struct box *b) {
     return b->solution.n_cells > 0 && b->solution.cells == NULL;
 }
 
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     facet_status status = FACET_OK;
     int star = hdg_fields[field].star, q = star || field == HDG_Q;
     b->wants_q |= q;
@@ -285,7 +288,7 @@ done:
 /* All cells, once; on the host for any list, since there is nothing to be saved, and others may be reading.
  */
 static facet_status fetch_all(const struct facet_solver *s) {
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     solver_lock(s);
     const facet_status status =
         has_all(b) ? FACET_OK : boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
@@ -295,7 +298,7 @@ static facet_status fetch_all(const struct facet_solver *s) {
 
 static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     int64_t *list = NULL, m, missing = 0;
     if (cells == NULL || device_is_host(s->context->device)) return fetch_all(s);
     for (int64_t i = 0; i < n; i++)
@@ -311,7 +314,7 @@ done:
 /* They may be written to: q is made again. */
 static facet_status arrays(struct facet_solver *s, struct backend_array *arrays, int *n) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     TRY(fetch(s, 0, NULL));
     base_free(&b->solution.q);
     base_free(&b->solution.star);
@@ -322,11 +325,12 @@ done:
     return status;
 }
 
-static facet_status totals(const struct facet_solver *s, int whole, int n, const double *const *psi,
-                           double *totals, double *roundings, double *squares) {
+static facet_status totals(const struct facet_solver *s, int version, int whole, int n,
+                           const double *const *psi, double *totals, double *roundings, double *squares) {
     facet_status status = FACET_OK;
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     double *neumann = NULL;
+    (void)version;
     TRY(fetch(s, 0, NULL));
     solver_lock(s);
     status = boxhdg_resident_neumann(b->resident, &neumann);
@@ -341,8 +345,8 @@ done:
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
     s->solved = 0; /* the trace is overwritten */
-    TRY(boxhdg_resident_set_guess(s->box->resident, u, s->box->apart));
-    s->box->has_guess = 1;
+    TRY(boxhdg_resident_set_guess(box_of(s)->resident, u, box_of(s)->apart));
+    box_of(s)->has_guess = 1;
 done:
     return status;
 }
@@ -351,7 +355,7 @@ done:
  * solver as it was. */
 static facet_status set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
+    struct box *b = box_of(s);
     struct boxhdg *hdg = b->hdg;
     struct box_method *method = b->method;
     struct boxhdg_resident *resident = b->resident;
@@ -395,11 +399,11 @@ done:
 }
 
 static const struct multigrid *multigrid_of(const struct facet_solver *s) {
-    return s->box->method != NULL ? box_method_multigrid(s->box->method) : NULL;
+    return box_of(s)->method != NULL ? box_method_multigrid(box_of(s)->method) : NULL;
 }
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     const int star = s->options.postprocess;
     struct box_errors e;
     solver_lock(s);
@@ -414,10 +418,11 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
 static const enum boxhdg_field names[] = {
     [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
 
-static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int n_cells,
+static facet_status evaluate(const struct facet_solver *s, int version, enum hdg_field field, int n_cells,
                              const int32_t *cells, const struct backend_points *points, double *values) {
+    (void)version;
     facet_status status = FACET_OK;
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     const struct box_places places = box_points_places(points);
     const int apart = b->apart && (field == HDG_U || field == HDG_U_STAR);
     const int64_t size =
@@ -431,7 +436,7 @@ done:
 
 static facet_status integrate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                               double *integrals, double *volume) {
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     *volume = box_points_volume(s, cell);
     facet_status status = boxhdg_integrate(b->hdg, &b->solution, names[field], cell, integrals);
     if (b->apart && boxhdg_field_components(b->hdg, names[field]) == 1) integrals[0] += b->constant * *volume;
@@ -442,7 +447,7 @@ static facet_status integrate(const struct facet_solver *s, enum hdg_field field
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs) {
     facet_status status = FACET_OK;
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     const int whole = take == BACKEND_INTEGRALS || take == BACKEND_TOTAL;
     *n_pairs = field == HDG_U ? b->hdg->grid.n_cells : 0;
     if (*n_pairs == 0) return FACET_OK;
@@ -459,9 +464,10 @@ done:
     return status;
 }
 
-static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
-                                double *fluxes) {
-    const struct box_backend *b = s->box;
+static facet_status face_fluxes(const struct facet_solver *s, int version, int n,
+                                const struct mesh_group_face *faces, double *fluxes) {
+    (void)version;
+    const struct box *b = box_of(s);
     for (int i = 0; i < n; i++) {
         int d, side;
         shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
@@ -472,12 +478,12 @@ static facet_status face_fluxes(const struct facet_solver *s, int n, const struc
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
-    values[0] = s->box->constant + boxhdg_mean_trace(s->box->hdg, &s->box->solution, cell);
+    values[0] = box_of(s)->constant + boxhdg_mean_trace(box_of(s)->hdg, &box_of(s)->solution, cell);
     return FACET_OK;
 }
 
 static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
-    if (s->box->device != s->context->device) snprintf(text, bytes, "everything");
+    if (box_of(s)->device != s->context->device) snprintf(text, bytes, "everything");
 }
 
 const struct backend box_backend = {.destroy = destroy,

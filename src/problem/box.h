@@ -7,16 +7,12 @@
 #include "problem/box_data.h"
 
 struct box_method; /* box_method.c */
-struct boxsem;     /* boxsem/boxsem.h */
 
-struct box_backend {
+/* HDG. */
+struct box {
     struct box_data data;
     struct box_method *method;
     int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
-
-    struct boxsem *continuous; /* continuous elements: boxsem.c */
-
-    /* HDG. */
     struct boxhdg *hdg;
     const struct device *device; /* the context's, or the host where that one cannot do it */
     struct boxhdg_resident *resident;
@@ -29,21 +25,24 @@ struct box_backend {
     int delicate;        /* the reaction is so weak that preconditioners need double precision */
     int all_is_constant; /* nothing is left to solve for */
 };
+static inline struct box *box_of(const struct facet_solver *s) {
+    return s->self;
+}
 
 /* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
 facet_status box_create(struct facet_solver *s, struct box_data *data);
 /* s->system of the solver that box_create would make, and what it would refuse of the device. */
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
 
-/* boxsem.c: the same for continuous elements, once s->box has the data. */
-facet_status boxsem_start(struct facet_solver *s);
+/* boxsem.c: the same for continuous elements. */
+facet_status boxsem_start(struct facet_solver *s, struct box_data *data);
 facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
  * NULL; whole: the boundary data as well). */
-facet_status box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
-facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole);
+facet_status box_constant_choose(struct box *b, struct box_grid_data *grid);
+facet_status box_constant_take(struct box *b, const struct field *exact, int whole);
 
 /* box_method.c: what solves K uhat = F, by the words of the options. The words that were used go to the
  * solver; what does not fit into the memory with the arrays of box.c is refused before these are made. */
@@ -86,6 +85,7 @@ struct hdg_errors box_points_errors(const struct box_errors *e, int star);
 /* The points as src/box takes them. */
 struct box_places box_points_places(const struct backend_points *points);
 /* What src/box derives data from; values: a source at the Gauss points, or NULL. */
-struct box_given box_given_data(const struct facet_solver *s, const double *values);
+struct box_given box_given_data(const struct facet_solver *s, const struct box_data *data,
+                                const double *values);
 
 #endif

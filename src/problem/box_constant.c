@@ -43,7 +43,7 @@ static facet_status find_extremes(const struct box_grid_data *grid, double most[
     return grid->part != NULL ? team_reduce(grid->part->team, TEAM_MAX, N_EXTREMES, most) : FACET_OK;
 }
 
-facet_status box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
+facet_status box_constant_choose(struct box *b, struct box_grid_data *grid) {
     facet_status status = FACET_OK;
     double most[N_EXTREMES], length = 0.0;
     *grid = b->data.grid;
@@ -66,7 +66,7 @@ done:
 /* Where lambda is not in the matrix, it was not in a source made from the exact solution either. Where it is,
  * and all data are those of the exact solution, the constant is its mean: the loads balance so nearly that
  * their rounding, over lambda, may be larger than u. */
-facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole) {
+facet_status box_constant_take(struct box *b, const struct field *exact, int whole) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = b->hdg;
     const double all = box_volume(&h->grid);

@@ -41,14 +41,14 @@ const struct multigrid *box_method_multigrid(const struct box_method *method) {
 
 /* The matrix holds the constant so weakly that it is kept apart. */
 static int is_loose(const struct facet_solver *s) {
-    return s->box->apart && !s->box->hdg->grid.singular;
+    return box_of(s)->apart && !box_of(s)->hdg->grid.singular;
 }
 
 /* Single precision inside: as wanted, or for large systems, and not where it is known to be hopeless. */
 static int wants_mixed(const struct facet_solver *s) {
-    if (s->box->delicate && !s->box->hdg->grid.singular) return 0;
+    if (box_of(s)->delicate && !box_of(s)->hdg->grid.singular) return 0;
     return s->options.precision == PRECISION_MIXED ||
-           (s->options.precision == PRECISION_AUTO && s->box->hdg->n_all_free >= LARGE_SYSTEM);
+           (s->options.precision == PRECISION_AUTO && box_of(s)->hdg->n_all_free >= LARGE_SYSTEM);
 }
 
 static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
@@ -69,8 +69,8 @@ static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
 static facet_status make_lanes(struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
     facet_status status =
-        boxhdg_solver_create(s->box->device, s->box->hdg, &options, &s->box->method->solver);
-    struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(s->box->method->solver) : NULL;
+        boxhdg_solver_create(box_of(s)->device, box_of(s)->hdg, &options, &box_of(s)->method->solver);
+    struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(box_of(s)->method->solver) : NULL;
     return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
 
@@ -109,12 +109,12 @@ done:
 
 facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
-    return boxhdg_check_memory(s->box->device, s->box->hdg, &options, BOXHDG_ON_DEVICE);
+    return boxhdg_check_memory(box_of(s)->device, box_of(s)->hdg, &options, BOXHDG_ON_DEVICE);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    TRY(CALLOC(s->box->method, 1));
+    TRY(CALLOC(box_of(s)->method, 1));
     TRY(make_lanes(s));
 done:
     return status;
@@ -123,7 +123,7 @@ done:
 /* ------------------------------------------------------------------------------ solve */
 
 double box_method_uncertainty(const struct facet_solver *s) {
-    const struct box_method *m = s->box->method;
+    const struct box_method *m = box_of(s)->method;
     return boxhdg_solver_uncertainty(m->solver);
 }
 
@@ -136,10 +136,10 @@ static double heaviest_tau(const struct boxhdg *h) {
 
 /* Once, or where an error was asked for as often as it takes. */
 facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess) {
-    struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
+    struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(box_of(s)->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
-    if (s->box->hdg->n_all_free == 0) {
+    if (box_of(s)->hdg->n_all_free == 0) {
         solve_report_clear(&s->report);
         s->report.converged = 1;
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
@@ -148,8 +148,8 @@ facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess) {
     facet_status status;
     int before = 0, again = 0;
     do
-        status =
-            boxhdg_resident_solve(s->box->resident, again ? BOXHDG_FROM_GIVEN : guess, &control, &s->report);
+        status = boxhdg_resident_solve(box_of(s)->resident, again ? BOXHDG_FROM_GIVEN : guess, &control,
+                                       &s->report);
     while (status == FACET_OK && s->method != METHOD_DIRECT &&
            (again = solve_again(s->options.error, &control, &s->report, &before)));
     return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
@@ -168,7 +168,7 @@ static facet_status copy_free(const struct boxhdg *h, const double *x, double **
 
 facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y) {
     facet_status status = FACET_OK;
-    const struct boxhdg *h = s->box->hdg;
+    const struct boxhdg *h = box_of(s)->hdg;
     double *copy = NULL;
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
@@ -181,8 +181,8 @@ done:
 
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y) {
     facet_status status = FACET_OK;
-    const struct boxhdg *h = s->box->hdg;
-    struct box_method *m = s->box->method;
+    const struct boxhdg *h = box_of(s)->hdg;
+    struct box_method *m = box_of(s)->method;
     double *copy = NULL;
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
@@ -196,7 +196,7 @@ done:
 
 facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat) {
     facet_status status = FACET_OK;
-    const struct box_backend *b = s->box;
+    const struct box *b = box_of(s);
     size_t bytes = (size_t)b->hdg->n_trace * sizeof *F;
     struct vector *loads, *solution;
     if (F != NULL) memset(F, 0, bytes);

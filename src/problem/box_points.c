@@ -255,11 +255,11 @@ struct box_places box_points_places(const struct backend_points *points) {
                                .order = points->places};
 }
 
-struct box_given box_given_data(const struct facet_solver *s, const double *values) {
+struct box_given box_given_data(const struct facet_solver *s, const struct box_data *data,
+                                const double *values) {
     struct box_given given = {.values = values, .source = s->problem->source, .exact = s->problem->exact};
     for (int d = 0; d < s->problem->mesh->dim; d++)
         for (int side = 0; side < 2; side++)
-            if (s->box->data.conditions[d][side] != NULL)
-                given.boundary[d][side] = s->box->data.conditions[d][side]->g;
+            if (data->conditions[d][side] != NULL) given.boundary[d][side] = data->conditions[d][side]->g;
     return given;
 }

@@ -196,12 +196,26 @@ static facet_status choose(const struct facet_solver *s, const struct box_data *
 
 /* ------------------------------------------------------------------------------ set-up */
 
+struct own {
+    struct box_data data;
+    int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
+    struct boxsem *elements;
+};
+
+static struct own *own_of(const struct facet_solver *s) {
+    return s->self;
+}
+
+static struct boxsem *elements_of(const struct facet_solver *s) {
+    return own_of(s)->elements;
+}
+
 static void destroy(struct facet_solver *s) {
-    struct box_backend *b = s->box;
+    struct own *b = own_of(s);
     if (b == NULL) return;
-    boxsem_destroy(&b->continuous);
+    boxsem_destroy(&b->elements);
     box_data_destroy(&b->data);
-    base_free(&s->box);
+    base_free(&s->self);
 }
 
 /* As of the condensed method, the unknowns of the volume are all nodes; on the trace there are none. Of a
@@ -225,17 +239,24 @@ facet_status boxsem_count(struct facet_solver *s, const struct box_data *data) {
     return choose(s, data, &choice);
 }
 
-facet_status boxsem_start(struct facet_solver *s) {
-    facet_status status = FACET_OK;
+facet_status boxsem_start(struct facet_solver *s, struct box_data *data) {
     struct choice choice;
+    struct own *b;
+    facet_status status = CALLOC(b, 1);
+    if (status != FACET_OK) {
+        box_data_destroy(data);
+        return status;
+    }
     s->backend = &boxsem_backend;
-    TRY(choose(s, &s->box->data, &choice));
+    s->self = b;
+    b->data = *data;
+    *data = (struct box_data){0};
+    TRY(choose(s, &b->data, &choice));
     s->method = choice.method;
     s->preconditioner = choice.preconditioner;
-    describe(s, &s->box->data);
-    TRY(boxsem_create(s->context->device, &s->box->data.grid, s->options.degree, &choice.options,
-                      &s->box->continuous));
-    struct multigrid *mg = boxsem_multigrid(s->box->continuous);
+    describe(s, &b->data);
+    TRY(boxsem_create(s->context->device, &b->data.grid, s->options.degree, &choice.options, &b->elements));
+    struct multigrid *mg = boxsem_multigrid(b->elements);
     if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
 done:
     return status;
@@ -244,43 +265,43 @@ done:
 /* ------------------------------------------------------------------------------ solve */
 
 static int64_t n_points(const struct facet_solver *s) {
-    return s->box->continuous->n_volume;
+    return elements_of(s)->n_volume;
 }
 
 static facet_status source_points(const struct facet_solver *s, double *x) {
-    return box_points_source(s, &s->box->continuous->grid, x);
+    return box_points_source(s, &elements_of(s)->grid, x);
 }
 
 static facet_status source_weights(const struct facet_solver *s, double *weights) {
-    return box_points_source_weights(s, &s->box->continuous->grid, weights);
+    return box_points_source_weights(s, &elements_of(s)->grid, weights);
 }
 
 static int64_t n_unknowns(const struct facet_solver *s) {
-    return s->box->continuous->n_all;
+    return elements_of(s)->n_all;
 }
 
 static facet_status apply(const struct facet_solver *s, const double *x, double *y) {
-    return boxsem_apply(s->box->continuous, BOXSEM_PRODUCT, x, y);
+    return boxsem_apply(elements_of(s), BOXSEM_PRODUCT, x, y);
 }
 
 static facet_status precondition(const struct facet_solver *s, const double *x, double *y) {
-    return boxsem_apply(s->box->continuous, BOXSEM_PRECONDITIONER, x, y);
+    return boxsem_apply(elements_of(s), BOXSEM_PRECONDITIONER, x, y);
 }
 
 static facet_status get_system(const struct facet_solver *s, double *F, double *x) {
-    return boxsem_get_system(s->box->continuous, F, x);
+    return boxsem_get_system(elements_of(s), F, x);
 }
 
 /* A solution that is not to be gone on from, or that failed, leaves zero behind. there: a source on the
  * device. */
 static facet_status begin(struct facet_solver *s, const double *source, const double *there) {
     facet_status status = FACET_OK;
-    struct box_backend *b = s->box;
-    const struct box_given given = box_given_data(s, source);
-    if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->continuous, NULL));
+    struct own *b = own_of(s);
+    const struct box_given given = box_given_data(s, &own_of(s)->data, source);
+    if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->elements, NULL));
     b->has_guess = b->has_trace = 0;
-    TRY(there != NULL ? boxsem_load_there(b->continuous, &given, there) : boxsem_load(b->continuous, &given));
-    memcpy(s->imbalance, b->continuous->imbalance, sizeof s->imbalance);
+    TRY(there != NULL ? boxsem_load_there(b->elements, &given, there) : boxsem_load(b->elements, &given));
+    memcpy(s->imbalance, b->elements->imbalance, sizeof s->imbalance);
 done:
     return status;
 }
@@ -290,15 +311,11 @@ static facet_status load(struct facet_solver *s, const double *source) {
 }
 
 static facet_status load_there(struct facet_solver *s, const double *source) {
-    const struct boxsem *c = s->box->continuous;
-    if (c->tiles != NULL && !c->grid.singular && !c->loose) return begin(s, NULL, source);
-    return base_fail(FACET_ERROR_INPUT,
-                     "arrays of the device are for problems with a unique solution: a Dirichlet "
-                     "side, or a reaction that is not weak");
+    return begin(s, NULL, source);
 }
 
 static facet_status copy_there(const struct facet_solver *s, double *u) {
-    return boxsem_get_there(s->box->continuous, u);
+    return boxsem_get(elements_of(s), 0, u);
 }
 
 static facet_status solve(struct facet_solver *s) {
@@ -307,11 +324,11 @@ static facet_status solve(struct facet_solver *s) {
                                     .monitor = &s->context->monitor};
     facet_status status;
     int before = 0;
-    do status = boxsem_solve(s->box->continuous, &control, &s->report);
+    do status = boxsem_solve(elements_of(s), &control, &s->report);
     while (status == FACET_OK && s->method != METHOD_DIRECT &&
            solve_again(s->options.error, &control, &s->report, &before));
     if (status == FACET_OK) status = solve_reached(s->options.error, &s->report);
-    s->box->has_trace = status == FACET_OK;
+    own_of(s)->has_trace = status == FACET_OK;
     if (s->method == METHOD_DIRECT) s->report.rate = -1.0;
     return status;
 }
@@ -322,24 +339,30 @@ static facet_status recover(struct facet_solver *s) {
     return FACET_OK;
 }
 
+/* Whoever works on tiles has the lock: their scratch is one for all readers. */
 static facet_status copy_out(const struct facet_solver *s, double *u) {
-    return boxsem_get(s->box->continuous, u);
-}
-
-static facet_status find_fluxes(const struct facet_solver *s, double *left) {
-    const struct box_given given = box_given_data(s, NULL);
-    facet_status status = boxsem_find_fluxes(s->box->continuous, &given);
-    *left = s->box->continuous->fluxes.left;
+    solver_lock(s);
+    const facet_status status = boxsem_get(elements_of(s), 1, u);
+    solver_unlock(s);
     return status;
 }
 
-static facet_status face_fluxes(const struct facet_solver *s, int n, const struct mesh_group_face *faces,
-                                double *fluxes) {
+static facet_status find_fluxes(const struct facet_solver *s, int version, double *left) {
+    (void)version;
+    const struct box_given given = box_given_data(s, &own_of(s)->data, NULL);
+    facet_status status = boxsem_find_fluxes(elements_of(s), &given);
+    *left = elements_of(s)->fluxes.left;
+    return status;
+}
+
+static facet_status face_fluxes(const struct facet_solver *s, int version, int n,
+                                const struct mesh_group_face *faces, double *fluxes) {
+    (void)version;
     facet_status status = FACET_OK;
     for (int i = 0; i < n; i++) {
         int d, side;
         shape_face_side(s->problem->mesh->blocks[0].shape, faces[i].local, &d, &side);
-        TRY(boxsem_face_flux(s->box->continuous, faces[i].cell, d, side, fluxes + 3 * (int64_t)i));
+        TRY(boxsem_face_flux(elements_of(s), faces[i].cell, d, side, fluxes + 3 * (int64_t)i));
     }
 done:
     return status;
@@ -349,33 +372,27 @@ done:
  * for, and not for this. */
 static facet_status conservation(const struct facet_solver *s, struct solve_balance *balance) {
     facet_status status = FACET_OK;
-    const struct boxsem *c = s->box->continuous;
+    const struct boxsem *c = elements_of(s);
     double left;
-    if (device_is_host(c->device)) TRY(solver_find_fluxes(s, &left));
+    if (device_is_host(c->device)) TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
     if (c->fluxes.known) *balance = c->fluxes.balance;
 done:
     return status;
 }
 
-/* Loads whose mean must vanish, or nearly so, are made there. */
-static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
-    const struct boxsem *c = s->box->continuous;
-    if (c->tiles == NULL || c->grid.singular || c->loose) snprintf(text, bytes, "the load");
-}
-
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
     s->solved = 0; /* the solution is overwritten */
-    TRY(boxsem_set_guess(s->box->continuous, u));
-    s->box->has_guess = 1;
+    TRY(boxsem_set_guess(elements_of(s), u));
+    own_of(s)->has_guess = 1;
 done:
     return status;
 }
 
 static facet_status set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
-    TRY(boxsem_set_reaction(s->box->continuous, reaction));
-    struct multigrid *mg = boxsem_multigrid(s->box->continuous);
+    TRY(boxsem_set_reaction(elements_of(s), reaction));
+    struct multigrid *mg = boxsem_multigrid(elements_of(s));
     if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
     s->solved = 0;
 done:
@@ -383,12 +400,14 @@ done:
 }
 
 static const struct multigrid *multigrid_of(const struct facet_solver *s) {
-    return s->box->continuous != NULL ? boxsem_multigrid(s->box->continuous) : NULL;
+    return elements_of(s) != NULL ? boxsem_multigrid(elements_of(s)) : NULL;
 }
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     struct box_errors e;
-    facet_status status = boxsem_measure_errors(s->box->continuous, s->problem->exact, &e);
+    solver_lock(s);
+    const facet_status status = boxsem_measure_errors(elements_of(s), s->problem->exact, &e);
+    solver_unlock(s);
     if (status != FACET_OK) return status;
     *errors = box_points_errors(&e, 0);
     errors->trace_L2 = -1.0;
@@ -397,13 +416,14 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
 
 /* ------------------------------------------------------------------------------ fields */
 
-static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int n_cells,
+static facet_status evaluate(const struct facet_solver *s, int version, enum hdg_field field, int n_cells,
                              const int32_t *cells, const struct backend_points *points, double *values) {
+    (void)version;
     facet_status status = FACET_OK;
     const struct box_places places = box_points_places(points);
     const int64_t size = (int64_t)points->n * (field == HDG_Q ? s->problem->mesh->dim : 1);
     for (int i = 0; i < n_cells; i++)
-        TRY(boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cells[i], &places,
+        TRY(boxsem_evaluate(elements_of(s), field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cells[i], &places,
                             values + i * size));
 done:
     return status;
@@ -413,7 +433,7 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
     facet_status status = FACET_OK;
     int64_t *list = NULL, m;
     if (cells != NULL) TRY(box_points_list(n, cells, &list, &m));
-    TRY(boxsem_fetch(s->box->continuous, cells != NULL ? m : 0, list));
+    TRY(boxsem_fetch(elements_of(s), cells != NULL ? m : 0, list));
 done:
     base_free(&list);
     return status;
@@ -421,13 +441,14 @@ done:
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs) {
-    struct boxsem *c = s->box->continuous;
-    const int here = field == HDG_U && (c->tiles != NULL || device_is_host(c->device));
-    *n_pairs = here ? s->problem->mesh->n_cells : 0;
-    if (!here) return FACET_OK;
-    return take == BACKEND_INTEGRALS || take == BACKEND_TOTAL
-               ? box_points_integrals(s, boxsem_integrals(c, values), values)
-               : boxsem_extremes(c, n, x, take == BACKEND_RANGE, values);
+    const struct boxsem *c = elements_of(s);
+    const int whole = take == BACKEND_INTEGRALS || take == BACKEND_TOTAL;
+    *n_pairs = field == HDG_U ? s->problem->mesh->n_cells : 0;
+    if (*n_pairs == 0) return FACET_OK;
+    solver_lock(s);
+    const facet_status status = whole ? boxsem_integrals(c, values) : boxsem_extremes(c, n, x, values);
+    solver_unlock(s);
+    return whole ? box_points_integrals(s, status, values) : status;
 }
 
 const struct backend boxsem_backend = {.destroy = destroy,
@@ -442,7 +463,6 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .solve = solve,
                                        .recover = recover,
                                        .conservation = conservation,
-                                       .on_host = on_host,
                                        .copy_out = copy_out,
                                        .load_there = load_there,
                                        .copy_there = copy_there,

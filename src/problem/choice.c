@@ -48,7 +48,8 @@ int choice_is_tuned(const struct options *o) {
 /* Beside a GPU to order the matrix of a large body takes longer than to solve. */
 int choice_may_order(const struct facet_solver *s) {
     const int64_t many = s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D : MANY_HARD_IN_3D;
-    return !device_has_memory(mapped_device(s)) || !s->hdg->data.equation->rigid || s->system.n_free <= many;
+    return !device_has_memory(mapped_device(s)) || !mapped_of(s)->hdg->data.equation->rigid ||
+           s->system.n_free <= many;
 }
 
 #define MIDDLES 256 /* of cells, looked at together */
@@ -130,7 +131,7 @@ struct outlook {
 
 static facet_status look(const struct facet_solver *s, struct outlook *o) {
     facet_status status = FACET_OK;
-    const struct hdg *hdg = s->hdg;
+    const struct hdg *hdg = mapped_of(s)->hdg;
     double contrast, stretch, skew, work;
     *o = (struct outlook){.few = choice_may_order(s) && s->problem->mesh->part == NULL,
                           .products = CHOICE_PRODUCTS};
@@ -292,7 +293,7 @@ struct refusal {
 
 static facet_status check_part(const struct facet_solver *s) {
     const struct options *o = &s->options;
-    const struct hdg_data *data = &s->hdg->data;
+    const struct hdg_data *data = &mapped_of(s)->hdg->data;
     const struct facet_mesh *mesh = s->problem->mesh;
     const int nodes = !data->equation->by_faces, turned = choice_has_turns(s),
               several = team_size(mesh_team(mesh)) > 1, there = !device_is_host(mapped_device(s));
@@ -336,7 +337,7 @@ facet_status choice_make(const struct facet_solver *s, struct choice *choice) {
     TRY(look(s, &outlook));
     *choice = (struct choice){.products = outlook.products};
     choose(s,
-           find_facts(s, s->hdg->nonsymmetric, outlook.rows,
+           find_facts(s, mapped_of(s)->hdg->nonsymmetric, outlook.rows,
                       outlook.few && s->system.n_free <= cholesky_reasonable_size()),
            choice);
 done:

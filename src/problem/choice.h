@@ -4,7 +4,7 @@
 #ifndef FACET_PROBLEM_CHOICE_H
 #define FACET_PROBLEM_CHOICE_H
 
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 /* Products with the matrix that a whole iterative solve is expected to take. */
 #define CHOICE_PRODUCTS 120.0
@@ -16,6 +16,8 @@ struct choice {
     const char *why[3]; /* the factor, the method, the preconditioner */
     double products;    /* of an iterative solve */
 };
+/* Refuses the words of the options that have no place on mapped cells, before anything is computed. */
+facet_status solver_check_method(const struct facet_solver *s);
 /* With matrices; refuses what is not distributed yet. */
 facet_status choice_make(const struct facet_solver *s, struct choice *choice);
 /* Without matrices: `auto` as if the coefficient were easy. */
@@ -26,7 +28,8 @@ void choice_say(const struct choice *choice, char *text, size_t bytes);
 
 /* Constants are in the kernel of K, or as good as that: for preconditioners. */
 static inline int choice_is_singular(const struct facet_solver *s) {
-    return s->hdg->singular || s->hdg->weak.nearly_singular;
+    const struct hdg *h = mapped_of(s)->hdg;
+    return h->singular || h->weak.nearly_singular;
 }
 /* Rows of faces on an axis are empty, and cannot be scaled into few bits. That such faces hold vertices of
  * coarse levels at zero hardly counts: in space a line has no capacity. */

@@ -14,55 +14,35 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 /* The correction is to know what is missing to one digit, in so many steps. */
 #define DIGIT 0.1
 #define STEPS 30
 
-struct solver_better {
-    struct facet_solver solver; /* as the other, with its own solution */
-    int known;                  /* it has its solution */
-    double left;                /* of fluxes no more than this is missing, by the sizes of psi and of r */
-    unsigned n_solves;          /* of the other, when `left` was found */
-};
-
 /* What the two have in common is not freed. */
-static void forget_solution(struct solver_better *better) {
-    better->solver.solution.vertex_loads = NULL;
-    hdg_solution_destroy(&better->solver.solution);
-    better->known = 0;
+static void forget_solution(struct mapped_version *version) {
+    version->solution.vertex_loads = NULL;
+    hdg_solution_destroy(&version->solution);
+    version->known = 0;
 }
 
-static void destroy(struct solver_better **better) {
-    if (*better == NULL) return;
-    forget_solution(*better);
-    pthread_mutex_destroy(&(*better)->solver.making);
-    base_free(better);
-}
-
-void solver_forget_better(struct facet_solver *s) {
-    destroy(&s->better);
-    for (int draw = 0; draw < SOLVER_DRAWS; draw++) destroy(&s->drawn[draw]);
-}
-
-static facet_status create(struct solver_better **better) {
-    facet_status status = CALLOC(*better, 1);
-    if (status == FACET_OK) pthread_mutex_init(&(*better)->solver.making, NULL);
-    return status;
+void solver_forget_versions(struct mapped *m) {
+    for (int i = 0; i < MAPPED_VERSIONS; i++) forget_solution(&m->versions[i]);
 }
 
 /* r = b - A x. control: of solves with it. */
 static facet_status find_residual(const struct facet_solver *s, struct solve_control *control,
                                   struct vector *r) {
+    struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     *control =
         (struct solve_control){.rtol = DIGIT,
                                .max_iterations = STEPS,
-                               .kernel = s->hdg->singular || s->hdg->weak.negligible ? &s->kernel : NULL};
-    TRY(vector_create_like(&s->x, r));
-    operator_apply(&s->A, &s->x, r);
-    vector_axpby(1.0, &s->b, -1.0, r);
+                               .kernel = m->hdg->singular || m->hdg->weak.negligible ? &m->kernel : NULL};
+    TRY(vector_create_like(&m->x, r));
+    operator_apply(&m->A, &m->x, r);
+    vector_axpby(1.0, &m->b, -1.0, r);
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
 done:
     return status;
@@ -78,7 +58,7 @@ static facet_status find_left(const struct facet_solver *s, double *left) {
     TRY(ALLOC(values, 2 * n + 1));
     TRY(find_residual(s, &control, &r));
     TRY(vector_download(&r, values));
-    hdg_free_constant(s->hdg, values + n);
+    hdg_free_constant(mapped_of(s)->hdg, values + n);
     double sum = 0.0, one = solve_largest(n, values + n);
     for (int64_t i = 0; i < n; i++) sum += fabs(values[i]);
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_MAX, 1, &one));
@@ -92,19 +72,20 @@ done:
 
 /* e, in the free numbering of the host. What the steps do not reach is no failure. */
 static facet_status find_correction(const struct facet_solver *s, double *e) {
+    struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    const struct linear_operator *M = s->judge.apply != NULL ? &s->judge : s->M.apply != NULL ? &s->M : NULL;
+    const struct linear_operator *M = m->judge.apply != NULL ? &m->judge : m->M.apply != NULL ? &m->M : NULL;
     struct solve_control control;
     struct solve_report report = {0};
     struct vector r = {0}, x = {0};
     TRY(find_residual(s, &control, &r));
-    TRY(vector_create_like(&s->x, &x));
+    TRY(vector_create_like(&m->x, &x));
     vector_fill(&x, 0.0);
-    status = solve_fgmres(&s->A, M, &r, &x, &control, &report);
+    status = solve_fgmres(&m->A, M, &r, &x, &control, &report);
     if (status == FACET_NOT_CONVERGED) status = FACET_OK;
     TRY(status);
     TRY(vector_download(&x, e));
-    if (s->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(s->hdg, e));
+    if (m->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(m->hdg, e));
 done:
     solve_report_clear(&report);
     vector_destroy(&r);
@@ -114,8 +95,9 @@ done:
 
 /* The solution of s is added to that of e, which has no loads. */
 static void add_solution(const struct facet_solver *s, struct hdg_solution *to) {
-    const struct hdg *h = s->hdg;
-    const struct hdg_solution *from = &s->solution;
+    struct mapped *m = mapped_of(s);
+    const struct hdg *h = m->hdg;
+    const struct hdg_solution *from = &m->solution;
     const int64_t n_trace = hdg_trace_size(h);
     for (int64_t i = 0; i < n_trace; i++) to->trace[i] += from->trace[i];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
@@ -133,6 +115,7 @@ static void add_solution(const struct facet_solver *s, struct hdg_solution *to) 
 
 /* An error e like that of u: what the factor makes of the residual and of a draw of the rounding of K. */
 static facet_status find_draw(const struct facet_solver *s, int draw, double *e) {
+    struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     const int64_t n = s->system.n_free;
     struct solve_control control;
@@ -140,15 +123,15 @@ static facet_status find_draw(const struct facet_solver *s, int draw, double *e)
     double *values = NULL;
     TRY(ALLOC(values, n));
     TRY(find_residual(s, &control, &r));
-    TRY(vector_create_like(&s->x, &rough));
-    if (hdg_rounding_matters(s->hdg)) {
-        TRY(hdg_draw_rounding(s->hdg, draw, &s->x, &rough));
+    TRY(vector_create_like(&m->x, &rough));
+    if (hdg_rounding_matters(m->hdg)) {
+        TRY(hdg_draw_rounding(m->hdg, draw, &m->x, &rough));
         solve_remove_kernel(&control, SOLVE_RESIDUALS, &rough);
         vector_axpby(1.0, &rough, 1.0, &r);
     }
     TRY(vector_download(&r, values));
-    TRY(cholesky_solve(s->cholesky, values, e));
-    if (s->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(s->hdg, e));
+    TRY(cholesky_solve(m->cholesky, values, e));
+    if (m->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(m->hdg, e));
 done:
     base_free(&values);
     vector_destroy(&r);
@@ -156,68 +139,57 @@ done:
     return status;
 }
 
-/* Fills `better`: draw >= 0 adds such an error to the solution of s, -1 the correction. */
-static facet_status make(const struct facet_solver *s, int draw, struct solver_better *better) {
+/* Fills `version`: draw >= 0 adds such an error to the solution of s, -1 the correction. */
+static facet_status make(const struct facet_solver *s, int draw, struct mapped_version *version) {
     facet_status status = FACET_OK;
     double *e = NULL;
-    forget_solution(better);
-    pthread_mutex_destroy(&better->solver.making);
-    better->solver = *s;
-    better->solver.solution = (struct hdg_solution){0};
-    pthread_mutex_init(&better->solver.making, NULL);
+    forget_solution(version);
     TRY(CALLOC(e, s->system.n_free));
     TRY(draw < 0 ? find_correction(s, e) : find_draw(s, draw, e));
-    TRY(hdg_recover_error(s->hdg, e, &better->solver.solution));
-    add_solution(s, &better->solver.solution);
-    better->known = 1;
+    TRY(hdg_recover_error(mapped_of(s)->hdg, e, &version->solution));
+    add_solution(s, &version->solution);
+    version->known = 1;
 done:
     base_free(&e);
     return status;
 }
 
-/* Of an earlier solve nothing is kept. */
-static facet_status begin(const struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct facet_solver *own = (struct facet_solver *)s;
-    if (s->better != NULL && s->better->n_solves == s->n_solves) return FACET_OK;
-    if (s->better == NULL) TRY(create(&own->better));
-    forget_solution(s->better);
-    TRY(find_left(s, &s->better->left));
-    s->better->n_solves = s->n_solves;
-done:
-    return status;
+/* Whether errors can be added to the solution, which a factor has made, or another method. */
+static int is_correctable(const struct facet_solver *s, int by_factor) {
+    if (s->backend != &mapped_backend || s->n_unknowns == 0) return 0;
+    const struct mapped *m = mapped_of(s);
+    return m->hdg->resident == NULL && (m->cholesky != NULL) == by_factor;
 }
 
 /* A factor leaves nothing but rounding. */
-facet_status solver_find_better(const struct facet_solver *s, double little,
-                                const struct facet_solver **better) {
+facet_status solver_find_better(const struct facet_solver *s, double little, int *version) {
     facet_status status = FACET_OK;
-    *better = NULL;
-    if (s->backend != &mapped_backend || s->hdg->resident != NULL || s->cholesky != NULL ||
-        s->n_unknowns == 0 || s->method == METHOD_PETSC)
-        return FACET_OK;
+    *version = BACKEND_SOLVED;
+    if (!is_correctable(s, 0) || s->method == METHOD_PETSC) return FACET_OK;
+    struct mapped_version *better = &mapped_of(s)->versions[BACKEND_BETTER - 1];
     solver_lock(s);
-    TRY(begin(s));
-    if (s->better->left <= little) goto done;
-    if (!s->better->known) TRY(make(s, -1, s->better));
-    *better = &s->better->solver;
+    if (better->n_solves != s->n_solves) {
+        forget_solution(better);
+        TRY(find_left(s, &better->left));
+        better->n_solves = s->n_solves;
+    }
+    if (better->left <= little) goto done;
+    if (!better->known) TRY(make(s, -1, better));
+    *version = BACKEND_BETTER;
 done:
     solver_unlock(s);
     return status;
 }
 
-facet_status solver_find_drawn(const struct facet_solver *s, int draw, const struct facet_solver **drawn) {
+facet_status solver_find_drawn(const struct facet_solver *s, int draw, int *version) {
     facet_status status = FACET_OK;
-    struct solver_better **own = &((struct facet_solver *)s)->drawn[draw];
-    *drawn = NULL;
-    if (s->backend != &mapped_backend || s->hdg->resident != NULL || s->cholesky == NULL ||
-        s->n_unknowns == 0)
-        return FACET_OK;
+    *version = BACKEND_SOLVED;
+    if (!is_correctable(s, 1)) return FACET_OK;
+    struct mapped_version *drawn = &mapped_of(s)->versions[BACKEND_DRAWN - 1 + draw];
     solver_lock(s);
-    if (*own == NULL) TRY(create(own));
-    if (!(*own)->known || (*own)->n_solves != s->n_solves) TRY(make(s, draw, *own));
-    (*own)->n_solves = s->n_solves;
-    *drawn = &(*own)->solver;
+    if (!drawn->known || drawn->n_solves != s->n_solves) TRY(make(s, draw, drawn));
+    drawn->n_solves = s->n_solves;
+    *version = BACKEND_DRAWN + draw;
 done:
     solver_unlock(s);
     return status;

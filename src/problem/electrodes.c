@@ -33,7 +33,7 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 #define MOST_STEPS 5
 /* Totals balance where no more is missing, relative to the largest. */
@@ -157,7 +157,7 @@ done:
 /* What is left of the equations, relative to their terms: the residual. Where the matrices themselves are
  * rough it does not tell; there the error is known alone. */
 static double find_rest(const struct facet_solver *s) {
-    if (s->hdg != NULL && hdg_rounding_matters(s->hdg)) return s->report.error;
+    if (s->backend == &mapped_backend && hdg_rounding_matters(mapped_of(s)->hdg)) return s->report.error;
     return fmin(s->report.error, fmax(s->report.residual, LEAST_REST));
 }
 
@@ -180,7 +180,7 @@ static facet_status find_totals(const struct facet_solver *s, struct totals *t) 
     double *squares = NULL;
     if (!weighs(s)) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
-    TRY(s->backend->totals(s, 1, e->n, (const double *const *)e->psi, t->Q, t->bar, squares));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 1, e->n, (const double *const *)e->psi, t->Q, t->bar, squares));
     for (int k = 0; k < e->n; k++) t->bar[k] += find_product(s, k, sqrt(squares[e->n]));
 done:
     base_free(&squares);
@@ -206,7 +206,7 @@ static facet_status keep(struct facet_solver *s, struct kept *kept) {
     facet_status status = FACET_OK;
     double square;
     TRY(s->backend->arrays(s, kept->here, &kept->n));
-    TRY(s->backend->totals(s, 1, 0, NULL, NULL, NULL, &square));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 1, 0, NULL, NULL, NULL, &square));
     kept->error = s->report.error;
     kept->rest = find_rest(s);
     kept->norm = sqrt(square);
@@ -243,8 +243,8 @@ static facet_status add_psi(struct facet_solver *s, struct kept *kept, double st
     if (kept->here[0].n > 0)
         memcpy(e->psi[k], kept->here[0].values, (size_t)kept->here[0].n * sizeof(double));
     TRY(ALLOC(numbers, 3 * k + 4));
-    TRY(s->backend->totals(s, 0, k + 1, (const double *const *)e->psi, numbers, numbers + k + 1,
-                           numbers + 2 * (k + 1)));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 0, k + 1, (const double *const *)e->psi, numbers,
+                           numbers + k + 1, numbers + 2 * (k + 1)));
     for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = numbers[i];
     const double before = kept->norm / step, after = sqrt(numbers[3 * k + 3]) + before;
     e->lack[k] = s->report.error * after + kept->error * before;
@@ -495,13 +495,13 @@ done:
 static facet_status complete_totals(const struct facet_solver *s, double largest, struct totals *t) {
     facet_status status = FACET_OK;
     const struct solver_electrodes *e = s->electrodes;
-    const struct facet_solver *better;
+    int better;
     double *numbers = NULL; /* totals, roundings, squares */
     if (!weighs(s)) return FACET_OK;
     TRY(solver_find_better(s, LITTLE * largest, &better));
-    if (better == NULL) return FACET_OK;
+    if (better == BACKEND_SOLVED) return FACET_OK;
     TRY(ALLOC(numbers, 3 * e->n + 1));
-    TRY(s->backend->totals(better, 1, e->n, (const double *const *)e->psi, numbers, numbers + e->n,
+    TRY(s->backend->totals(s, better, 1, e->n, (const double *const *)e->psi, numbers, numbers + e->n,
                            numbers + 2 * e->n));
     for (int k = 0; k < e->n; k++) {
         t->bar[k] = numbers[e->n + k] + fabs(numbers[k] - t->Q[k]);
@@ -516,7 +516,7 @@ done:
  * estimate of it, and is enough where that is small. */
 #define WORTH 1e-8
 static int is_uncertain(const struct facet_solver *s, const struct correction *c) {
-    return c->bar > WORTH || (s->hdg != NULL && hdg_is_light(s->hdg));
+    return c->bar > WORTH || (s->backend == &mapped_backend && hdg_is_light(mapped_of(s)->hdg));
 }
 
 /* The largest |u|, potentials included. */

@@ -145,9 +145,9 @@ static facet_status evaluate(const struct search *w, int n_cells, const int32_t 
     const int64_t n = (int64_t)n_cells * points->n;
     double *stress = NULL;
     if (w->field != HDG_VON_MISES || w->what.one)
-        return w->s->backend->evaluate(w->s, w->field, n_cells, cells, points, values);
+        return w->s->backend->evaluate(w->s, BACKEND_SOLVED, w->field, n_cells, cells, points, values);
     TRY(ALLOC(stress, 9 * n));
-    TRY(w->s->backend->evaluate(w->s, HDG_STRESS, n_cells, cells, points, stress));
+    TRY(w->s->backend->evaluate(w->s, BACKEND_SOLVED, HDG_STRESS, n_cells, cells, points, stress));
     for (int64_t p = 0; p < n; p++) split_stress(stress + 9 * p, values + p * w->what.components);
 done:
     base_free(&stress);
@@ -308,7 +308,7 @@ static facet_status reduce(struct search *w, int *done_here) {
     TRY(w->s->backend->reduce(w->s, w->field, group != NULL ? BACKEND_EXTREMES : BACKEND_RANGE, n, x, values,
                               &n_pairs));
     *done_here = n_pairs > 0;
-    w->shared = *done_here && group == NULL && w->s->box == NULL;
+    w->shared = *done_here && group == NULL && w->s->operator_used == OPERATOR_MAPPED;
     for (int64_t i = 0; *done_here && i < w->n; i++) {
         const struct region r = region_at(w, i);
         const double *of = values + 2 * (int64_t)r.cell;
@@ -714,7 +714,7 @@ facet_status sample_extreme(const struct facet_solver *s, enum hdg_field field, 
     int reduced;
     w.dim = s->problem->mesh->dim - over_faces(&w);
     w.fit = find_fit(&w);
-    w.order = peak_sample_order(w.fit, s->box != NULL ? BOX_MAX_DEGREE : 10);
+    w.order = peak_sample_order(w.fit, s->operator_used == OPERATOR_TENSOR ? BOX_MAX_DEGREE : 10);
     w.n = count_regions(&w);
     TRY(ALLOC(w.seen, w.n));
     TRY(peak_table_create(w.dim, (w.what.one && w.squares ? 2 : 1) * w.fit, !w.what.one, &w.table));

@@ -166,10 +166,10 @@ done:
 /* Of u, found once for a solution. */
 static facet_status size_of_u(const struct facet_solver *s, double *size) {
     facet_status status = FACET_OK;
-    struct facet_solver *own = (struct facet_solver *)s;
+    struct solver_readers *own = s->readers;
     solver_lock(s);
-    const int known = s->size_n_solves == s->n_solves && s->n_solves > 0;
-    *size = s->size;
+    const int known = own->size_n_solves == s->n_solves && s->n_solves > 0;
+    *size = own->size;
     solver_unlock(s);
     if (known) return FACET_OK;
     TRY(largest_of(s, "u", size));
@@ -218,16 +218,16 @@ static double bar_of(const struct facet_solver *s, double left, double weight, d
 }
 
 /* The fluxes through parts, by components, without what others have. */
-static facet_status add_fluxes(const struct facet_solver *s, const struct sample_domain *where, int n,
-                               double sign, double *sums) {
+static facet_status add_fluxes(const struct facet_solver *s, int version, const struct sample_domain *where,
+                               int n, double sign, double *sums) {
     facet_status status = FACET_OK;
     double left;
-    TRY(solver_find_fluxes(s, &left));
+    TRY(solver_find_fluxes(s, version, &left));
     for (int k = 0; k < where->n; k++)
         for (int32_t i = 0; i < where->groups[k]->count; i++) {
             const struct mesh_group_face at = mesh_group_face(s->problem->mesh, where->groups[k], i);
             double flux[3];
-            TRY(s->backend->face_fluxes(s, 1, &at, flux));
+            TRY(s->backend->face_fluxes(s, version, 1, &at, flux));
             for (int c = 0; c < n; c++) sums[c] += sign * flux[c];
         }
 done:
@@ -235,13 +235,13 @@ done:
 }
 
 /* What the fluxes through parts lack, by components; 0 where nobody knows. */
-static facet_status find_lacks(const struct facet_solver *s, const struct facet_solver *better,
-                               const struct sample_domain *where, int n, double lacks[3]) {
+static facet_status find_lacks(const struct facet_solver *s, int better, const struct sample_domain *where,
+                               int n, double lacks[3]) {
     facet_status status = FACET_OK;
     lacks[0] = lacks[1] = lacks[2] = 0.0;
-    if (better == NULL) return FACET_OK;
-    TRY(add_fluxes(s, where, n, 1.0, lacks));
-    TRY(add_fluxes(better, where, n, -1.0, lacks));
+    if (better == BACKEND_SOLVED) return FACET_OK;
+    TRY(add_fluxes(s, BACKEND_SOLVED, where, n, 1.0, lacks));
+    TRY(add_fluxes(s, better, where, n, -1.0, lacks));
     TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, n, lacks));
     for (int c = 0; c < n; c++) lacks[c] = FLUX_LACKS * fabs(lacks[c]);
 done:
@@ -257,12 +257,12 @@ static facet_status draw_bar(const struct facet_solver *s, const struct sample_d
     double squares = 0.0;
     *bar = INFINITY;
     for (int draw = 0; draw < SOLVER_DRAWS; draw++) {
-        const struct facet_solver *drawn;
         double change[3] = {0.0};
+        int drawn;
         TRY(solver_find_drawn(s, draw, &drawn));
-        if (drawn == NULL) return FACET_OK;
-        TRY(add_fluxes(s, where, n, 1.0, change));
-        TRY(add_fluxes(drawn, where, n, -1.0, change));
+        if (drawn == BACKEND_SOLVED) return FACET_OK;
+        TRY(add_fluxes(s, BACKEND_SOLVED, where, n, 1.0, change));
+        TRY(add_fluxes(s, drawn, where, n, -1.0, change));
         TRY(team_reduce(mesh_team(s->problem->mesh), TEAM_SUM, n, change));
         squares += change[component] * change[component] / SOLVER_DRAWS;
     }
@@ -282,7 +282,7 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     const double flux = best->flux;
     double weights[2], least, size, left, drawn;
     TRY(part_weights(s, where, best->component, weights));
-    TRY(solver_find_fluxes(s, &left));
+    TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
     best->weight = weights[0];
     *bar = (struct error_bar){.error = fmax(bar_of(s, left, weights[0], s->report.largest), lacks)};
     if (weights[0] == 0.0 || !is_worth(bar->error, weights[1] * s->report.largest, modulus)) goto done;
@@ -307,7 +307,7 @@ facet_status flux_judge(const struct facet_solver *s, const struct sample_domain
                         double *flux, struct error_bar *bar) {
     facet_status status = FACET_OK;
     double modulus = 0.0, sum = 0.0, most = -1.0, lacks[3];
-    const struct facet_solver *better;
+    int better;
     for (int c = 0; c < n; c++) modulus = hypot(modulus, flux[c]);
     *bar = (struct error_bar){0};
     TRY(solver_find_better(s, EXACT * (component < 0 ? modulus : fabs(flux[component])), &better));
@@ -436,7 +436,7 @@ static facet_status part_modulus(const struct facet_solver *s, const struct mesh
         const struct mesh_group_face at = mesh_group_face(s->problem->mesh, part, i);
         double flux[3], square = 0.0;
         if (at.is_inner) continue;
-        TRY(s->backend->face_fluxes(s, 1, &at, flux));
+        TRY(s->backend->face_fluxes(s, BACKEND_SOLVED, 1, &at, flux));
         for (int c = 0; c < n; c++) square += flux[c] * flux[c];
         *sum += sqrt(square);
     }
@@ -480,7 +480,7 @@ facet_status sample_largest_flux(const struct facet_solver *s, double *largest, 
     *largest = 0.0;
     *given = 0.0;
     TRY(source_modulus(s, given));
-    TRY(solver_find_fluxes(s, &left));
+    TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
     if (s->backend->fetch != NULL) TRY(s->backend->fetch(s, 0, NULL));
     for (int c = 0; c < s->own.n_conditions; c++) {
         const char *part = s->own.conditions[c].part;

@@ -8,6 +8,7 @@
  * sides whose condition says what goes through. It is looked for among those that begin at the part and end
  * at the faces below a threshold, decade by decade of the weights. In elasticity forces balance. */
 #include "problem/flux_cut.h"
+#include "problem/mapped.h"
 
 #include <float.h>
 #include <math.h>
@@ -17,7 +18,8 @@
 #include "mesh/part.h"
 
 struct cut {
-    const struct facet_solver *s, *better; /* better: NULL where not known */
+    const struct facet_solver *s;
+    int version; /* of the solution that is looked at */
     const struct facet_mesh *mesh;
     int n, component;      /* of a flux; the one that is looked for */
     double *weights;       /* n_faces x 2: as the cell of either side sees it; the one of a cell that is not
@@ -273,7 +275,7 @@ static facet_status add_faces(const struct cut *c, double *sums) {
         if (!on_surface(c, f) || !find_side(c, f, &side)) continue;
         const struct mesh_group_face at = {.cell = mesh->face_cells[2 * (int64_t)f + side],
                                            .local = mesh->face_locals[2 * (int64_t)f + side]};
-        TRY(c->s->backend->face_fluxes(c->s, 1, &at, flux));
+        TRY(c->s->backend->face_fluxes(c->s, c->version, 1, &at, flux));
         for (int i = 0; i < c->n; i++) {
             sums[i] -= c->inside[at.cell] ? flux[i] : -flux[i];
             sums[c->n + i] += fabs(flux[i]);
@@ -291,7 +293,7 @@ static facet_status add_others(const struct cut *c, const struct sample_domain *
             const struct mesh_group_face at = mesh_group_face(c->mesh, where->groups[k], i);
             double flux[3];
             if (c->seeds[face_number(c->mesh, at)]) continue;
-            TRY(c->s->backend->face_fluxes(c->s, 1, &at, flux));
+            TRY(c->s->backend->face_fluxes(c->s, c->version, 1, &at, flux));
             for (int j = 0; j < c->n; j++) {
                 sums[j] += flux[j];
                 sums[c->n + j] += fabs(flux[j]);
@@ -317,7 +319,8 @@ static facet_status add_source(const struct cut *c, double *sums) {
     for (int64_t cell = 0, at = 0, n; cell < c->mesh->n_cells; cell++, at += n) {
         const int block = (int)(mesh_block_of(c->mesh, (int32_t)cell) - c->mesh->blocks);
         const struct field *f = data->source[flux_region(s, (int32_t)cell)];
-        n = s->hdg != NULL ? s->hdg->space.blocks[block].source.n : n_all / c->mesh->n_cells;
+        n = s->backend == &mapped_backend ? mapped_of(s)->hdg->space.blocks[block].source.n
+                                          : n_all / c->mesh->n_cells;
         if (f == NULL || !c->inside[cell]) continue;
         if (values == NULL) TRY(ALLOC(values, n_all * c->n)); /* blocks differ in n */
         TRY(field_eval(f, (int)n, dim, x + at * dim, values));
@@ -354,7 +357,7 @@ static facet_status add_reaction(const struct cut *c, double *sums) {
         }
         s->backend->map(s, cell, &points, x);
         TRY(s->backend->weights(s, cell, &points, wJ));
-        TRY(s->backend->evaluate(s, HDG_U, 1, &cell, &points, u));
+        TRY(s->backend->evaluate(s, c->version, HDG_U, 1, &cell, &points, u));
         TRY(field_eval(s->resolved.data.reaction[flux_region(s, cell)], points.n, c->mesh->dim, x, lambda));
         for (int p = 0; p < points.n; p++) {
             sums[0] -= wJ[p] * lambda[p] * u[p];
@@ -404,16 +407,15 @@ done:
 }
 
 /* And what it lacks. */
-static facet_status balance_better(struct cut *c, const struct sample_domain *where, double flux,
+static facet_status balance_better(struct cut *c, const struct sample_domain *where, int better, double flux,
                                    double *lacks) {
     facet_status status = FACET_OK;
-    const struct facet_solver *s = c->s;
     double other[3], rounding;
     *lacks = 0.0;
-    if (c->better == NULL) return FACET_OK;
-    c->s = c->better;
+    if (better == BACKEND_SOLVED) return FACET_OK;
+    c->version = better;
     status = balance(c, where, other, &rounding);
-    c->s = s;
+    c->version = BACKEND_SOLVED;
     *lacks = FLUX_LACKS * fabs(other[c->component] - flux);
     return status;
 }
@@ -430,8 +432,7 @@ static void compare(double flux, double bar, struct flux_known *best) {
 facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double error,
                          struct flux_known *best) {
     facet_status status = FACET_OK;
-    struct cut c = {
-        .s = s, .mesh = s->problem->mesh, .n = n, .component = best->component, .better = best->better};
+    struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n, .component = best->component};
     int64_t decades[N_DECADES];
     if (!can_balance(s, best->component)) return FACET_OK;
     TRY(mesh_need_lists(c.mesh));
@@ -446,7 +447,7 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domai
         TRY(flood(&c));
         TRY(weigh_surface(&c, &weight));
         TRY(balance(&c, where, flux, &rounding));
-        TRY(balance_better(&c, where, flux[c.component], &lacks));
+        TRY(balance_better(&c, where, best->better, flux[c.component], &lacks));
         const double bar = fmax(error * weight, lacks) + rounding;
         if (bar < best->bar) best->weight = weight;
         compare(flux[c.component], bar, best);

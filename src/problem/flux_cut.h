@@ -29,7 +29,7 @@ static inline int32_t flux_condition(const struct facet_solver *s, const struct 
 #define FLUX_LACKS 2.0
 /* What is known of one component of a flux. */
 struct flux_known {
-    const struct facet_solver *better; /* solver_find_better */
+    int better; /* solver_find_better */
     int component;
     double flux, weight; /* weight: of the faces that the flux was summed over */
     double bar;

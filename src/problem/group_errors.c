@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "hdg/contact.h"
 #include "mesh/part.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 
 /* A group is told when its own error, which one draw of signs may make a few times too small, is above this,
  * and so many times that of the whole. */
@@ -91,10 +91,10 @@ done:
 }
 
 /* Adds to every cell the squares of the unknowns on its faces; free: in the free numbering of the solve, else
- * as the cells see them. counts (or NULL): of the faces whose unknowns these are. */
+ * as the cells see them. counts (or NULL): the squares that u = 1 has there. */
 static void add_squares(const struct facet_solver *s, int free, const double *x, double *squares,
                         double *counts) {
-    const struct hdg *h = s->hdg;
+    const struct hdg *h = mapped_of(s)->hdg;
     const struct trace_space *t = free ? &h->trace : contact_seen(h);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++) {
@@ -105,7 +105,7 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
                               n = t->face_first[face + 1] - t->face_first[face];
                 if (first < 0 || (free && contact_is_second(h, b, cell, slot))) continue;
                 for (int64_t i = first; i < first + n; i++) squares[at] += x[i] * x[i];
-                if (counts != NULL) counts[at] += 1.0;
+                if (counts != NULL) counts[at] += pow(contact_one_on(h, face), 2);
             }
         }
 }
@@ -113,6 +113,7 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
 facet_status solver_regard(void *solver, const struct vector *residual, const struct vector *error) {
     facet_status status = FACET_OK;
     struct facet_solver *s = solver;
+    struct mapped *m = mapped_of(s);
     const int n = s->group_errors.n;
     if (error == NULL) {
         s->energy = 0.0;
@@ -123,24 +124,25 @@ facet_status solver_regard(void *solver, const struct vector *residual, const st
     }
     if (s->own.n_electrodes > 0) s->energy += fabs(vector_dot(residual, error));
     if (n == 0) return FACET_OK;
-    TRY(vector_download(error, s->F));
-    add_squares(s, 1, s->F, s->group_errors.squares, NULL);
+    TRY(vector_download(error, m->F));
+    add_squares(s, 1, m->F, s->group_errors.squares, NULL);
 done:
     return status;
 }
 
 /* Squares of the solution. */
 static facet_status size_up(const struct facet_solver *s, double *sizes, double *counts) {
+    struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    const struct hdg *h = s->hdg;
+    const struct hdg *h = m->hdg;
     double *full = NULL;
     if (h->resident == NULL) {
-        add_squares(s, 0, s->solution.trace, sizes, counts);
+        add_squares(s, 0, m->solution.trace, sizes, counts);
         goto done;
     }
     TRY(ALLOC(full, h->trace.n_all));
-    TRY(vector_download(&s->x, s->F));
-    trace_scatter(&h->trace, s->F, h->eliminated, full);
+    TRY(vector_download(&m->x, m->F));
+    trace_scatter(&h->trace, m->F, h->eliminated, full);
     add_squares(s, 0, full, sizes, counts);
 done:
     base_free(&full);
@@ -149,7 +151,7 @@ done:
 
 /* Sums of all shares, and at the end of all cells. */
 struct share_sums {
-    double *errors, *sizes, *counts; /* squares of errors and of u, and their faces */
+    double *errors, *sizes, *counts; /* squares of errors, of u and of u = 1 */
     double *peaks;                   /* of all cells the largest mean square of errors */
 };
 
@@ -239,15 +241,14 @@ facet_status solver_group_errors_raise(struct facet_solver *s, const double *cel
 /* A trace on the faces of a cell: the largest coefficient, and the largest that is not that of a constant. */
 static void size_trace(const struct facet_solver *s, int b, int32_t cell, const double *trace,
                        double sizes[2]) {
-    const struct hdg *h = s->hdg;
+    const struct hdg *h = mapped_of(s)->hdg;
     const struct trace_space *t = contact_seen(h);
     double constant = NAN;
     sizes[0] = sizes[1] = 0.0;
     for (int slot = 0; slot < t->n_slots[b]; slot++) {
         const int32_t face = t->faces[b][(int64_t)cell * t->n_slots[b] + slot];
         const int64_t first = t->face_first[face];
-        const double one =
-            h->data.equation->one_on(h, face < h->trace.n_faces ? face : t->records[face].face);
+        const double one = contact_one_on(h, face);
         if (isnan(constant) && one > 0.0) constant = trace[first] / one;
         for (int64_t i = first; i < t->face_first[face + 1]; i++) {
             sizes[0] = fmax(sizes[0], fabs(trace[i]));

@@ -230,7 +230,6 @@ facet_status problem_check_rigid(const struct problem *problem, struct problem_r
 facet_status problem_softest_support(const struct problem *problem, const struct problem_resolved *resolved,
                                      char *text, size_t bytes);
 
-struct box_backend; /* box.c */
 #define PROBLEM_WHY_BYTES 384
 /* solver.c: a caller's array that must be memory of the host. */
 facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
@@ -255,7 +254,7 @@ void solver_lock(const struct facet_solver *s);
 void solver_unlock(const struct facet_solver *s);
 facet_status solver_need(const struct facet_solver *s, enum hdg_field field); /* backend.need, locked */
 /* backend.find_fluxes, locked; left is negative where the fluxes are those of HDG. */
-facet_status solver_find_fluxes(const struct facet_solver *s, double *left);
+facet_status solver_find_fluxes(const struct facet_solver *s, int version, double *left);
 #define SOLVER_READ(s, status, expression)                                                                   \
     do {                                                                                                     \
         const int lock_ = !device_is_host((s)->context->device);                                             \
@@ -289,21 +288,39 @@ struct solver_group_errors {
     char place[MESH_PLACE_BYTES]; /* of a piece */
 };
 
-struct solver_better;
+/* What whoever reads the results should know: why the tensor operators do not apply; why there is no
+ * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
+ * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
+ * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
+ * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
+enum solver_note {
+    SOLVER_NOTE_OPERATOR,
+    SOLVER_NOTE_PMG,
+    SOLVER_NOTE_FACTOR,
+    SOLVER_NOTE_HOST,
+    SOLVER_NOTE_PETSC,
+    SOLVER_NOTE_PIECES,
+    SOLVER_NOTE_JOINED,
+    SOLVER_NOTE_CONFLICT,
+    SOLVER_NOTE_UNRESOLVED,
+    SOLVER_NOTE_BALANCE,
+    SOLVER_NOTE_GROUP,
+    SOLVER_N_NOTES
+};
+/* What those who read a solution have in common. */
+struct solver_readers {
+    pthread_mutex_t making; /* see solver_lock */
+    double size;            /* the largest |u|, */
+    unsigned size_n_solves; /* after so many solves; 0: not known */
+};
 #define SOLVER_DRAWS 3
 struct facet_solver {
     const struct backend *backend;
-    enum option_operator_kind operator_used; /* mapped or tensor */
-    char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
-                                           take it; else "" */
-    char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
-    char why_factor[PROBLEM_WHY_BYTES]; /* why `auto` could not make the factor that it wanted; else "" */
+    void *self; /* of the backend: struct mapped (mapped.h), struct box (box.h), or that of boxsem.c */
+    enum option_operator_kind operator_used;       /* mapped or tensor */
+    char notes[SOLVER_N_NOTES][PROBLEM_WHY_BYTES]; /* those that are not made when asked for; "": none */
     struct solver_group_errors group_errors;
-    double energy; /* e'K e of the error e of the last estimate, where there are electrodes */
-    char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
-    char unresolved[PROBLEM_WHY_BYTES]; /* of data finer than the mesh; else "" */
-    char joined[PROBLEM_WHY_BYTES];     /* sides of a file that are no boundary; else "" */
-    char pieces[PROBLEM_WHY_BYTES];     /* of the mesh that no face connects; "" where it is one */
+    double energy;       /* e'K e of the error e of the last estimate, where there are electrodes */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
     struct problem own;  /* its data, at which `problem` points */
@@ -326,44 +343,20 @@ struct facet_solver {
     enum option_preconditioner preconditioner;
     int solved;
     int has_source;    /* the last solve was for a source of the caller's */
-    int64_t n_single;  /* cells of all processes whose matrices the host makes for a device, one by one */
     unsigned n_solves; /* so that fields see when there is another solution */
-    pthread_mutex_t making; /* see solver_lock */
+    struct solver_readers *readers;
     struct solve_report report;
     struct base_timers timers;
-
-    /* Boxes. */
-    struct box_backend *box;
-
-    /* Mapped cells. */
-    struct hdg *hdg;
-    struct linear_operator A, M,
-        judge; /* judge: what estimates errors where M is a mere diagonal; made when needed */
-    struct cholesky *cholesky;
-    int flexible; /* the preconditioner changes from step to step */
-    int settled;  /* a factor was thought of when conjugate gradients were seen, and not taken */
-    struct vector b, x, kernel;
-    struct solve_history history; /* of warm starts */
-    double *F;                    /* n_free */
-    struct solver_better *better; /* correction.c; NULL: nobody asked */
-    struct solver_better *drawn[SOLVER_DRAWS];
-    double size;            /* the largest |u|, */
-    unsigned size_n_solves; /* after so many solves; 0: not known */
-    struct hdg_solution solution;
-    double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 
-/* correction.c: a solver that is s but for its solution, which has what that of s is found to lack, so that
- * values of both differ by what theirs lack; NULL where nobody knows: boxes, devices that keep the solution,
+/* correction.c: the version of the solution that has what the solution is found to lack, so that values of
+ * both differ by what theirs lack; BACKEND_SOLVED where nobody knows: boxes, devices that keep the solution,
  * and a factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives
  * until the next call after a solve. */
-facet_status solver_find_better(const struct facet_solver *solver, double little,
-                                const struct facet_solver **better);
-void solver_forget_better(struct facet_solver *solver);
-/* After a factor: a solver that is s but for its solution, to which an error is added that rounding may have
- * made; draw: 0 .. SOLVER_DRAWS - 1. NULL where nobody knows. */
-facet_status solver_find_drawn(const struct facet_solver *solver, int draw,
-                               const struct facet_solver **drawn);
+facet_status solver_find_better(const struct facet_solver *solver, double little, int *version);
+/* After a factor: the version to which an error is added that rounding may have made; draw: 0 ..
+ * SOLVER_DRAWS - 1. BACKEND_SOLVED where nobody knows. */
+facet_status solver_find_drawn(const struct facet_solver *solver, int draw, int *version);
 
 /* electrodes.c: solves by `once` until what goes in through each electrode is what is wanted. */
 typedef facet_status (*solver_once)(struct facet_solver *solver, const double *source, int there);
@@ -377,26 +370,16 @@ double solver_potential_error(const struct facet_solver *solver, int i, double *
 
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
-/* What whoever reads the results should know: why the tensor operators do not apply; why there is no
- * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
- * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
- * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
- * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
-enum solver_note {
-    SOLVER_NOTE_OPERATOR,
-    SOLVER_NOTE_PMG,
-    SOLVER_NOTE_FACTOR,
-    SOLVER_NOTE_HOST,
-    SOLVER_NOTE_PETSC,
-    SOLVER_NOTE_PIECES,
-    SOLVER_NOTE_JOINED,
-    SOLVER_NOTE_CONFLICT,
-    SOLVER_NOTE_UNRESOLVED,
-    SOLVER_NOTE_BALANCE,
-    SOLVER_NOTE_GROUP,
-    SOLVER_N_NOTES
-};
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
+/* The steps of solver_create that a check takes, too: the solver's choices and the data of its discretization;
+ * whether the tensor operators take it (operator_used; then there are data), with all its words looked at;
+ * the notes about data, has_potentials: those of electrodes are among them. */
+struct box_data;
+facet_status solver_prepare(const struct facet_problem *problem, const struct options *options,
+                            struct facet_solver **solver);
+facet_status solver_choose_backend(struct facet_solver *solver, hdg_rule_maker maker, struct box_data *data);
+facet_status solver_find_conflict(struct facet_solver *solver, int has_potentials);
+facet_status solver_find_unresolved(struct facet_solver *solver);
 /* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
@@ -413,12 +396,6 @@ facet_status solver_set_reaction(struct facet_solver *solver, double reaction);
 /* solver.c: the backend made again, with its operator, after the data have changed. */
 facet_status solver_rebuild(struct facet_solver *solver);
 
-/* mapped.c: all of a solver on mapped cells that is made once. */
-facet_status mapped_create(struct facet_solver *solver);
-/* s->n_unknowns: those on the trace of all parts of the mesh together. */
-facet_status mapped_count_unknowns(struct facet_solver *solver);
-/* Where it works: the device of the context, or the host where that one has to. */
-const struct device *mapped_device(const struct facet_solver *solver);
 /* group_errors.c, of solvers on mapped cells: who the groups are; what an estimate sees (a solver; as
  * solve_control.regard); which of them is to be told when the whole has this error, and one of a constant
  * besides; the note. */
@@ -436,36 +413,20 @@ const char *solver_group_errors_note(const struct facet_solver *solver, char *te
  */
 void solver_error_at(const struct facet_solver *solver, int32_t cell, int of_change, double *error,
                      double *size);
-/* method.c: its method, and the preconditioner or factor. solver_check_method (choice.c) refuses the words
- * that have no place there, before anything is computed. */
-facet_status solver_check_method(const struct facet_solver *solver);
-facet_status solver_choose_method(struct facet_solver *solver);
-/* Whether `auto` may take a factor instead of conjugate gradients when it has seen them; the factor, where so
- * many more steps would take longer. Multigrid in double precision, where the program was free to take a
- * lesser one. */
-int solver_may_rethink(const struct facet_solver *solver);
-facet_status solver_turn_direct(struct facet_solver *solver, double steps, int *done);
-facet_status solver_turn_double(struct facet_solver *solver, int *done);
-facet_status solver_make_judge(struct facet_solver *solver);
-facet_status solver_make_exact_judge(struct facet_solver *solver);
-/* The constant function in the free numbering, normalised. */
-facet_status solver_fill_constant(const struct facet_solver *solver, double *constant);
-
 /* What is found when data are looked at without solving. */
 struct problem_findings {
-    struct hdg_mismatch mismatch;   /* see hdg_check_data; its part lives as long as the problem */
+    struct hdg_mismatch
+        mismatch; /* see hdg_check_data; its part lives as long as the problem, or the solver */
     char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
     int64_t unknowns[2];            /* on the trace, and in the cells */
     char conflict[PROBLEM_WHY_BYTES], unresolved[PROBLEM_WHY_BYTES];
     char solver[2 * PROBLEM_WHY_BYTES]; /* what would solve the system, and why; "": not known */
 };
-/* Everything solver_create would refuse in options and data, without solving. */
+/* check.c: everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct problem_findings *findings);
-/* The comparison of data with the exact solution alone, for those who solve next; nothing to do where there
- * is nothing to compare. */
-facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct problem_findings *findings);
+/* The comparison of a solver's data with the exact solution alone, if there is one: mismatch and broken. */
+facet_status solver_find_mismatch(struct facet_solver *solver, struct problem_findings *findings);
 /* exact.c: whether there are faces in the mesh that an exact solution may contradict (collective); the worst
  * of those of a box, without lists; and the sentence about it. */
 facet_status problem_may_break(const struct problem *problem, int *may);
@@ -487,8 +448,8 @@ struct sample_field {
     enum hdg_field field;
     int components;
     struct mesh_locator *locator;
-    struct mesh_outside *outside; /* NULL until a point is found to lie outside */
-    int is_whole;                 /* all cells are here: nothing is to be fetched */
+    struct sample_outside *outside;
+    int is_whole; /* all cells are here: nothing is to be fetched */
 };
 /* points.c */
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,

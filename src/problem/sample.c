@@ -90,7 +90,7 @@ static facet_status over_some_cells(const struct facet_solver *s, enum hdg_field
         int32_t cells[TOGETHER];
         n = end - begin < TOGETHER ? end - begin : TOGETHER;
         for (int32_t i = 0; i < n; i++) cells[i] = group != NULL ? group->ids[begin + i] : begin + i;
-        TRY(s->backend->evaluate(s, field, n, cells, points, values));
+        TRY(s->backend->evaluate(s, BACKEND_SOLVED, field, n, cells, points, values));
         for (int32_t i = 0; i < n; i++) {
             TRY(s->backend->weights(s, cells[i], points, wJ));
             gather(g, points->n, wJ, values + i * size);
@@ -195,7 +195,7 @@ static facet_status at_points(const struct facet_solver *s, enum hdg_field field
     double *values = NULL;
     TRY(ALLOC(values, n * g->components));
     TRY(s->backend->prepare(s, block_number(mesh, cell), sample_table_degree(s, field), n, xi, &points));
-    TRY(s->backend->evaluate(s, field, 1, &cell, &points, values));
+    TRY(s->backend->evaluate(s, BACKEND_SOLVED, field, 1, &cell, &points, values));
     gather(g, n, weights, values);
 done:
     backend_points_destroy(&points);
@@ -234,7 +234,7 @@ static facet_status over_some_faces(const struct facet_solver *s, const enum hdg
     for (int i = 0; i < n; i++) faces[i] = mesh_group_face(s->problem->mesh, part, first + i);
     for (int i = 0; i < n && (field != NULL || g->mean); i++) TRY(over_face(s, field, faces[i], g));
     if (field != NULL) goto done;
-    TRY(s->backend->face_fluxes(s, n, faces, fluxes));
+    TRY(s->backend->face_fluxes(s, BACKEND_SOLVED, n, faces, fluxes));
     for (int i = 0; i < n; i++)
         for (int c = 0; c < g->components; c++) g->integral[c] += fluxes[3 * i + c];
 done:
@@ -277,7 +277,7 @@ static facet_status over_parts(const struct facet_solver *s, const enum hdg_fiel
     facet_status status = FACET_OK;
     const struct physics *physics = s->problem->physics;
     double left;
-    if (field == NULL) TRY(solver_find_fluxes(s, &left));
+    if (field == NULL) TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
     for (int k = 0; k < where->n; k++) {
         const struct mesh_group *part = where->groups[k];
         for (int32_t i = 0; field == NULL && i < part->count; i++)

@@ -84,10 +84,10 @@ static int is_function(const struct field *field) {
 }
 
 /* The roles of data that functions give. */
-static int roles_of_functions(struct facet_solver *s) {
+static int roles_of_functions(const struct facet_solver *s) {
     struct problem_slot slot;
     int roles = 0;
-    for (int i = 0; problem_slot(&s->own, i, &slot); i++)
+    for (int i = 0; problem_slot(s->problem, i, &slot); i++)
         if (is_function(*slot.field)) roles |= slot.role;
     return roles;
 }
@@ -132,7 +132,7 @@ facet_status solver_digest(const struct facet_solver *s, uint64_t *digest) {
     struct backend_points points = {0};
     uint64_t sum = 0;
     *digest = 0;
-    if (!(roles_of_functions((struct facet_solver *)s) & FACET_CELLS)) return FACET_OK;
+    if (!(roles_of_functions(s) & FACET_CELLS)) return FACET_OK;
     for (int b = 0; b < mesh->n_blocks; b++) {
         struct base_collector collector;
         TRY(s->backend->rule(s, b, &points));

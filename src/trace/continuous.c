@@ -141,24 +141,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ parts */
 
-/* A node, by the numbers of its vertices in the whole mesh, ascending, and -1. */
-struct node_key {
-    int64_t vertices[SHAPE_MAX_FACE_VERTICES];
-    int32_t node;
-};
-
-static int compare_numbers(const void *one, const void *two) {
-    const int64_t a = *(const int64_t *)one, b = *(const int64_t *)two;
-    return (a > b) - (a < b);
-}
-
-static int compare_keys(const void *one, const void *two) {
-    const struct node_key *a = one, *b = two;
-    for (int i = 0; i < SHAPE_MAX_FACE_VERTICES; i++)
-        if (a->vertices[i] != b->vertices[i]) return a->vertices[i] < b->vertices[i] ? -1 : 1;
-    return 0;
-}
-
 /* The vertices of an entity of a cell; their number. */
 static int entity_vertices(enum shape shape, int dim, int entity, const int **vertices) {
     static const int numbers[SHAPE_MAX_VERTICES] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -168,12 +150,20 @@ static int entity_vertices(enum shape shape, int dim, int entity, const int **ve
     return dim == 0 ? 1 : dim == 1 ? 2 : shape_n_vertices(shape_face_shape(shape, entity));
 }
 
-/* Those of the nodes whose vertices all have the mark; keys: n_nodes, NULL in `seen` before. Returns how
- * many. */
-static int64_t list_keys(const struct continuous_space *space, const uint8_t *marks, uint8_t *seen,
-                         struct node_key *keys) {
+/* The nodes whose vertices other parts have too, each with the numbers of these in the whole mesh. keys, nodes:
+ * room for n_nodes. */
+static facet_status list_keys(const struct continuous_space *space, int64_t n_nodes, int64_t *n,
+                              int32_t *nodes, struct team_key *keys) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
-    int64_t n = 0;
+    const struct mesh_part *part = mesh->part;
+    uint8_t *marks = NULL, *seen = NULL;
+    TRY(CALLOC(marks, mesh->n_vertices));
+    TRY(CALLOC(seen, n_nodes));
+    for (int k = 0; k < part->n_vertex_neighbours; k++)
+        for (int64_t i = 0; i < part->vertex_neighbours[k].count; i++)
+            marks[part->vertex_neighbours[k].items[i]] = 1;
+    *n = 0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
         const int n_corners = shape_n_vertices(block->shape);
@@ -182,84 +172,32 @@ static int64_t list_keys(const struct continuous_space *space, const uint8_t *ma
                 for (int e = 0; e < shape_n_entities(block->shape, dim); e++, slot++) {
                     const int *corners, count = entity_vertices(block->shape, dim, e, &corners);
                     const int32_t node = cell_node(space, b, cell, slot);
+                    int64_t numbers[TEAM_KEY];
                     int all = !seen[node];
-                    for (int i = 0; i < count; i++)
-                        all = all && marks[block->vertices[cell * n_corners + corners[i]]];
+                    for (int i = 0; i < count && all; i++) {
+                        const int32_t vertex = block->vertices[cell * n_corners + corners[i]];
+                        all = marks[vertex];
+                        numbers[i] = part->vertex_numbers[vertex];
+                    }
                     if (!all) continue;
-                    struct node_key *key = &keys[n++];
                     seen[node] = 1;
-                    key->node = node;
-                    for (int i = 0; i < SHAPE_MAX_FACE_VERTICES; i++)
-                        key->vertices[i] =
-                            i < count
-                                ? mesh->part->vertex_numbers[block->vertices[cell * n_corners + corners[i]]]
-                                : -1;
-                    qsort(key->vertices, (size_t)count, sizeof *key->vertices, compare_numbers);
+                    nodes[*n] = node;
+                    keys[(*n)++] = team_key_of(count, numbers);
                 }
     }
-    if (n > 0) qsort(keys, (size_t)n, sizeof *keys, compare_keys);
-    return n;
-}
-
-/* The nodes that two parts may share, of all neighbours, one after the other. */
-struct candidates {
-    struct node_key *keys;
-    int64_t *starts, *offsets; /* by rank: keys, and their bytes */
-};
-
-static facet_status find_candidates(const struct continuous_space *space, int64_t n_nodes,
-                                    struct candidates *c) {
-    facet_status status = FACET_OK;
-    const struct mesh_part *part = space->mesh->part;
-    const int size = part->team->size;
-    uint8_t *marks = NULL, *seen = NULL;
-    struct node_key *keys = NULL;
-    int64_t n = 0;
-    TRY(CALLOC(c->starts, size + 1));
-    TRY(CALLOC(c->offsets, size + 1));
-    TRY(ALLOC(marks, space->mesh->n_vertices));
-    TRY(ALLOC(seen, n_nodes));
-    TRY(ALLOC(keys, n_nodes));
-    for (int k = 0; k < part->n_vertex_neighbours; k++) {
-        const struct part_neighbour *other = &part->vertex_neighbours[k];
-        memset(marks, 0, (size_t)space->mesh->n_vertices);
-        memset(seen, 0, (size_t)n_nodes);
-        for (int32_t i = 0; i < other->count; i++) marks[other->items[i]] = 1;
-        const int64_t more = list_keys(space, marks, seen, keys);
-        TRY(base_realloc(&c->keys, (size_t)(n + more), sizeof *c->keys));
-        if (more > 0) memcpy(c->keys + n, keys, (size_t)more * sizeof *keys);
-        n += more;
-        c->starts[other->rank + 1] = more;
-    }
-    for (int r = 0; r < size; r++) c->starts[r + 1] += c->starts[r];
-    for (int r = 0; r <= size; r++) c->offsets[r] = c->starts[r] * (int64_t)sizeof *keys;
 done:
     base_free(&marks);
     base_free(&seen);
-    base_free(&keys);
-    return status;
-}
-
-/* Nodes that both lists have. */
-static facet_status intersect(const struct node_key *own, int64_t n_own, const struct node_key *other,
-                              int64_t n_other, struct seam_neighbour *common) {
-    facet_status status = ALLOC(common->blocks, n_own);
-    for (int64_t i = 0, j = 0; status == FACET_OK && i < n_own && j < n_other;) {
-        const int order = compare_keys(&own[i], &other[j]);
-        if (order == 0) common->blocks[common->count++] = own[i].node;
-        i += order <= 0;
-        j += order >= 0;
-    }
     return status;
 }
 
 /* Every face of a seam must be one of the nodes, with its other side. */
 static facet_status check_faces(const struct continuous_space *space, int64_t n_nodes,
-                                const struct seam_neighbour *neighbours, int n) {
+                                const struct team_neighbour *neighbours, int n) {
     const int64_t first = n_nodes - space->mesh->n_faces;
     int64_t found = 0;
     for (int k = 0; k < n; k++)
-        for (int64_t i = 0; i < neighbours[k].count; i++) found += neighbours[k].blocks[i] >= first;
+        for (int64_t i = 0; i < neighbours[k].count; i++) found += neighbours[k].items[i] >= first;
     if (found == space->mesh->part->n_seam_faces) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT,
                      "of %lld faces between processes %lld have no other side of the same vertices",
@@ -286,36 +224,25 @@ done:
 /* The seam of all nodes. */
 static facet_status share_nodes(struct continuous_space *space, int64_t n_nodes) {
     facet_status status = FACET_OK;
-    const struct mesh_part *part = space->mesh->part;
-    struct candidates own = {0};
-    struct seam_neighbour *neighbours = NULL;
-    char *received = NULL;
-    int64_t *from = NULL, *unit = NULL;
+    struct base_team *team = space->mesh->part->team;
+    struct team_neighbour *neighbours = NULL;
+    struct team_key *keys = NULL;
+    int32_t *nodes = NULL;
+    int64_t *unit = NULL, n_keys = 0;
     int n = 0;
     TRY(refuse_joints(space));
-    TRY(find_candidates(space, n_nodes, &own));
-    TRY(ALLOC(from, part->team->size + 1));
-    TRY(team_all_to_all(part->team, own.keys, own.offsets, &received, from));
-    TRY(CALLOC(neighbours, part->team->size));
-    for (int r = 0; r < part->team->size; r++) {
-        const int64_t count = own.starts[r + 1] - own.starts[r];
-        if (count == 0) continue;
-        neighbours[n].rank = r;
-        TRY(intersect(own.keys + own.starts[r], count, (const struct node_key *)(received + from[r]),
-                      (from[r + 1] - from[r]) / (int64_t)sizeof *own.keys, &neighbours[n++]));
-    }
+    TRY(ALLOC(nodes, n_nodes));
+    TRY(ALLOC(keys, n_nodes));
+    TRY(list_keys(space, n_nodes, &n_keys, nodes, keys));
+    TRY(team_find_neighbours(team, n_keys, nodes, keys, &n, &neighbours));
     TRY(check_faces(space, n_nodes, neighbours, n));
     TRY(ALLOC(unit, n_nodes + 1));
     for (int64_t i = 0; i <= n_nodes; i++) unit[i] = i;
-    TRY(seam_create(part->team, n_nodes, unit, n, neighbours, &space->seam));
+    TRY(seam_create(team, n_nodes, unit, n, neighbours, &space->seam));
 done:
-    for (int r = 0; neighbours != NULL && r < n; r++) base_free(&neighbours[r].blocks);
-    base_free(&neighbours);
-    base_free(&own.keys);
-    base_free(&own.starts);
-    base_free(&own.offsets);
-    base_free(&received);
-    base_free(&from);
+    team_free_neighbours(n, &neighbours);
+    base_free(&nodes);
+    base_free(&keys);
     base_free(&unit);
     return status;
 }
@@ -331,34 +258,6 @@ static facet_status join_held(const struct continuous_space *space, int64_t n_no
     for (int64_t i = 0; i < n_nodes; i++) held[i] = sums[i] > 0.0;
 done:
     base_free(&sums);
-    return status;
-}
-
-/* The same of the free nodes, for vectors. */
-static facet_status share_free(const struct continuous_space *space, struct trace_space *trace) {
-    facet_status status = FACET_OK;
-    const struct seam *all = space->seam;
-    struct seam_neighbour *neighbours = NULL;
-    int32_t *number = NULL;
-    if (all == NULL) return FACET_OK;
-    TRY(ALLOC(number, trace->n_faces));
-    for (int64_t i = 0; i < trace->n_faces; i++) number[i] = -1;
-    for (int64_t b = 0; b < trace->n_free_faces; b++) number[trace->free_faces[b]] = (int32_t)b;
-    TRY(CALLOC(neighbours, all->n_neighbours));
-    for (int k = 0; k < all->n_neighbours; k++) {
-        neighbours[k].rank = all->neighbours[k].rank;
-        TRY(ALLOC(neighbours[k].blocks, all->neighbours[k].count));
-        for (int64_t i = 0; i < all->neighbours[k].count; i++) {
-            const int32_t block = number[all->neighbours[k].blocks[i]];
-            if (block >= 0) neighbours[k].blocks[neighbours[k].count++] = block;
-        }
-    }
-    TRY(seam_create(all->team, trace->n_free_faces, trace->free_offsets, all->n_neighbours, neighbours,
-                    &trace->seam));
-done:
-    for (int k = 0; neighbours != NULL && k < all->n_neighbours; k++) base_free(&neighbours[k].blocks);
-    base_free(&neighbours);
-    base_free(&number);
     return status;
 }
 
@@ -392,7 +291,8 @@ facet_status continuous_space_create(const struct facet_mesh *mesh, int degree, 
     if (mesh->part != NULL) TRY(share_nodes(space, trace->n_faces));
     TRY(join_held(space, trace->n_faces, held));
     TRY(trace_space_number(trace, held));
-    TRY(share_free(space, trace));
+    if (space->seam != NULL) /* that of the free ones, for vectors */
+        TRY(trace_space_share(trace, space->seam->team, space->seam->n_neighbours, space->seam->neighbours));
 done:
     base_free(&held);
     if (status != FACET_OK) continuous_space_destroy(space);

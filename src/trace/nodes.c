@@ -467,11 +467,11 @@ static facet_status label_edges(struct builder *b, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = b->space->mesh->part;
     const int nc = b->space->n_components;
-    int64_t n = b->skeleton.n_edges, *all = NULL, *labels = NULL;
-    TRY(ALLOC(all, part->team->size));
-    TRY(team_gather(part->team, 1, &n, all));
-    nodes->first_label = 1; /* 0: there is no node */
-    for (int r = 0; r < part->team->rank; r++) nodes->first_label += all[r];
+    const int64_t n = b->skeleton.n_edges;
+    int64_t *labels = NULL;
+    struct team_range range;
+    TRY(team_number_owned(part->team, n, &range));
+    nodes->first_label = range.first + 1; /* 0: there is no node */
     TRY(CALLOC(labels, n));
     for (int64_t i = 0; i < n * nc; i++)
         if (b->edge_columns[i] >= 0) labels[i / nc] = 2 * (nodes->first_label + i / nc);
@@ -479,7 +479,6 @@ static facet_status label_edges(struct builder *b, struct trace_nodes *nodes) {
     b->edge_labels = labels;
     labels = NULL;
 done:
-    base_free(&all);
     base_free(&labels);
     return status;
 }

@@ -7,45 +7,28 @@
 #include "trace/coarse.h"
 #include "trace/levels.h"
 
-/* Where the numbers of this part begin, `owned` of them. */
-static facet_status find_first(struct base_team *team, int64_t owned, int64_t *first) {
-    facet_status status = FACET_OK;
-    int64_t *all = NULL;
-    *first = 0;
-    TRY(ALLOC(all, team->size));
-    TRY(team_gather(team, 1, &owned, all));
-    for (int r = 0; r < team->rank; r++) *first += all[r];
-done:
-    base_free(&all);
-    return status;
+static void take_range(const struct team_range *range, struct coarse_matrix *l) {
+    l->first = range->first;
+    l->n_owned = range->count;
 }
 
 facet_status trace_number_faces(const struct trace_space *space, const int64_t *starts,
                                 struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     const struct seam *seam = space->seam;
-    const int64_t n = starts[space->n_free_faces];
-    double *numbers = NULL; /* below 2^53 they are whole */
-    uint8_t *foreign = NULL;
+    struct team_range range;
+    int64_t *firsts = NULL; /* of the blocks */
     if (seam == NULL) return FACET_OK;
-    TRY(CALLOC(foreign, space->n_free_faces));
-    TRY(ALLOC(numbers, n));
-    TRY(ALLOC(l->numbers, n));
-    for (int k = 0; k < seam->n_neighbours; k++)
-        for (int64_t i = 0; i < seam->neighbours[k].count && seam->neighbours[k].rank < seam->team->rank; i++)
-            foreign[seam->neighbours[k].blocks[i]] = 1;
+    TRY(ALLOC(firsts, space->n_free_faces));
+    TRY(ALLOC(l->numbers, starts[space->n_free_faces]));
     l->team = seam->team;
+    TRY(team_number_items(seam->team, seam->n_neighbours, seam->neighbours, space->n_free_faces, starts,
+                          firsts, &range));
+    take_range(&range, l);
     for (int64_t b = 0; b < space->n_free_faces; b++)
-        if (!foreign[b]) l->n_owned += starts[b + 1] - starts[b];
-    TRY(find_first(l->team, l->n_owned, &l->first));
-    int64_t next = l->first;
-    for (int64_t b = 0; b < space->n_free_faces; b++)
-        for (int64_t i = starts[b]; i < starts[b + 1]; i++) numbers[i] = foreign[b] ? -1.0 : (double)next++;
-    TRY(seam_copy_blocks(seam, starts, numbers));
-    for (int64_t i = 0; i < n; i++) l->numbers[i] = (int64_t)numbers[i];
+        for (int64_t i = starts[b]; i < starts[b + 1]; i++) l->numbers[i] = firsts[b] + i - starts[b];
 done:
-    base_free(&numbers);
-    base_free(&foreign);
+    base_free(&firsts);
     return status;
 }
 
@@ -163,13 +146,16 @@ facet_status trace_number_nodes(const struct trace_space *space, const struct tr
     facet_status status = FACET_OK;
     const struct mesh_part *part = space->mesh->part;
     struct places p = {0};
+    struct team_range range;
+    int64_t n_owned = 0;
     if (part == NULL || part->team->size == 1) return FACET_OK; /* nobody shares them */
     l->team = part->team;
     TRY(places_create(space, pieces, nodes, &p));
     TRY(ALLOC(l->numbers, nodes->offsets[nodes->n]));
     for (int64_t i = 0; i < nodes->n; i++)
-        if (is_owned(&p, part, nodes, i)) l->n_owned += nodes->offsets[i + 1] - nodes->offsets[i];
-    TRY(find_first(l->team, l->n_owned, &l->first));
+        if (is_owned(&p, part, nodes, i)) n_owned += nodes->offsets[i + 1] - nodes->offsets[i];
+    TRY(team_number_owned(l->team, n_owned, &range));
+    take_range(&range, l);
     int64_t next = l->first;
     for (int64_t i = 0; i < nodes->n; i++)
         for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1] && is_owned(&p, part, nodes, i); j++)

@@ -121,8 +121,8 @@ static int slot_size(const struct trace_slots *slots, const struct trace_matrice
 static int64_t choose_run(const struct trace_matrices *matrices, int block) {
     const int lanes = matrices->lanes;
     int64_t n_batches = matrices->n_batches[block];
-    int64_t run = device_cell_run(matrices->device,
-                                  trace_matrix_size(matrices, block) * lanes * (int64_t)sizeof(double));
+    const int64_t bytes = trace_matrix_size(matrices, block) * lanes * (int64_t)sizeof(double);
+    int64_t run = bytes > 0 ? device_cell_tuning(matrices->device)->run_bytes / bytes : 1;
     if (run > n_batches / MIN_RUNS) run = n_batches / MIN_RUNS;
     return run > 1 ? run : 1;
 }
@@ -235,8 +235,8 @@ static facet_status find_seconds(const struct trace_slots *slots, const struct t
     const int n_slots = slots->n_slots[block], m = slot_size(slots, matrices, block, 0);
     const int64_t count = slots->count[block], n_faces = m > 0 ? n / m : 0;
     struct meeting *met = NULL;
-    int fits = device_cell_parts(matrices->device, count) && slots->starts[block] == NULL && n_slots <= 8 &&
-               m > 0 && n % m == 0;
+    int fits = !device_cell_tuning(matrices->device)->colours && slots->starts[block] == NULL &&
+               n_slots <= 8 && m > 0 && n % m == 0;
     *second = NULL;
     if (!fits) return FACET_OK;
     TRY(CALLOC(met, n_faces));
@@ -493,19 +493,19 @@ done:
 /* 16 bits are for symmetric matrices of one unknown function, or of displacements, on the faces of a mesh, on
  * devices that have the kernels and gain by them. */
 static int may_be_half(const struct trace_space *space, const struct linear_operator *A) {
-    static const char *const kernels[] = {"cell_apply_half", "cell_halve", "cell_half_pays"};
+    static const char *const kernels[] = {"cell_apply_half", "cell_halve"};
     const struct product *p = A->data;
     const int nc = space->n_components;
     if (A->apply != product_apply || A->precision != F64 || p->full) return 0;
     if (nc > 1 && (nc != space->mesh->dim || space->degree < 1)) return 0;
     for (int b = 0; b < p->n_blocks && nc > 1; b++)
         if (p->cells[b].starts != NULL) return 0;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 2; k++)
         if (!device_has(A->device, kernels[k])) return 0;
     for (int b = 0; b < p->n_blocks; b++) { /* motions cost as much as so many rows more of each component */
         const struct cell_plan *cells = &p->cells[b];
-        if (!device_cell_half_pays(A->device, cell_plan_start(cells, cells->n_faces) / nc,
-                                   cells->n_batches * cells->lanes * nc * nc))
+        if (!device_half_pays(A->device, cell_plan_start(cells, cells->n_faces) / nc,
+                              cells->n_batches * cells->lanes * nc * nc))
             return 0;
     }
     return 1;
@@ -611,7 +611,7 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
         TRY(CALLOC(early, space->n_faces));
         for (int k = 0; k < seam->n_neighbours; k++)
             for (int64_t i = 0; i < seam->neighbours[k].count; i++)
-                early[space->free_faces[seam->neighbours[k].blocks[i]]] = 1;
+                early[space->free_faces[seam->neighbours[k].items[i]]] = 1;
         slots.early = early;
     }
     TRY(trace_slots_operator(&slots, matrices, space->n_free, A));

@@ -273,7 +273,7 @@ static facet_status chains_create(const struct trace_space *space, const struct 
     c->starts[0] = 0;
     for (int k = 0; space->seam != NULL && k < space->seam->n_neighbours; k++)
         for (int64_t i = 0; i < space->seam->neighbours[k].count; i++)
-            c->shared[space->seam->neighbours[k].blocks[i]] = 1;
+            c->shared[space->seam->neighbours[k].items[i]] = 1;
     memcpy(c->seen, c->shared, (size_t)c->n);
     for (int64_t b = 0; b < c->n; b++)
         if (!c->seen[b] && (is_end(c, b, 0) || is_end(c, b, 1))) walk(c, b, is_end(c, b, 0));

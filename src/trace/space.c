@@ -117,9 +117,20 @@ done:
     return status;
 }
 
-static int ascending(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
+facet_status trace_space_share(struct trace_space *space, struct base_team *team, int n_neighbours,
+                               const struct team_neighbour *neighbours) {
+    facet_status status = FACET_OK;
+    struct team_neighbour *shared = NULL;
+    int32_t *blocks = NULL;
+    TRY(ALLOC(blocks, space->n_faces));
+    for (int64_t f = 0; f < space->n_faces; f++) blocks[f] = -1;
+    for (int64_t b = 0; b < space->n_free_faces; b++) blocks[space->free_faces[b]] = (int32_t)b;
+    TRY(team_map_neighbours(n_neighbours, neighbours, blocks, &shared));
+    TRY(seam_create(team, space->n_free_faces, space->free_offsets, n_neighbours, shared, &space->seam));
+done:
+    team_free_neighbours(n_neighbours, &shared);
+    base_free(&blocks);
+    return status;
 }
 
 /* A face is called after the larger of its cells and its place there. */
@@ -142,30 +153,13 @@ done:
     return status;
 }
 
-/* The blocks of faces that neighbours have too. No condition stands there: they are free. */
-static facet_status make_seam(struct trace_space *space) {
+/* No condition stands at seams: faces there are free. */
+static facet_status share_faces(struct trace_space *space) {
     facet_status status = FACET_OK;
     const struct mesh_part *part = space->mesh->part;
-    struct seam_neighbour *neighbours = NULL;
-    TRY(CALLOC(neighbours, part->n_neighbours));
-    for (int k = 0; k < part->n_neighbours; k++) {
-        const struct part_neighbour *from = &part->neighbours[k];
-        neighbours[k].rank = from->rank;
-        TRY(ALLOC(neighbours[k].blocks, from->count));
-        for (int32_t i = 0; i < from->count; i++) {
-            const int32_t face = from->items[i];
-            if (space->records[face].size == 0) continue;
-            const int32_t *found = bsearch(&face, space->free_faces, (size_t)space->n_free_faces,
-                                           sizeof *space->free_faces, ascending);
-            neighbours[k].blocks[neighbours[k].count++] = (int32_t)(found - space->free_faces);
-        }
-    }
-    TRY(seam_create(part->team, space->n_free_faces, space->free_offsets, part->n_neighbours, neighbours,
-                    &space->seam));
+    TRY(trace_space_share(space, part->team, part->n_neighbours, part->neighbours));
     TRY(name_blocks(space));
 done:
-    for (int k = 0; neighbours != NULL && k < part->n_neighbours; k++) base_free(&neighbours[k].blocks);
-    base_free(&neighbours);
     return status;
 }
 
@@ -209,7 +203,7 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
         TRY(add_second_traces(space, two, all));
     }
     TRY(trace_space_number(space, two != NULL ? all : eliminated));
-    if (mesh->part != NULL && two == NULL) TRY(make_seam(space)); /* second traces are of cells alone */
+    if (mesh->part != NULL && two == NULL) TRY(share_faces(space)); /* second traces are of cells alone */
 done:
     base_free(&all);
     if (status != FACET_OK) trace_space_destroy(space);

@@ -77,6 +77,10 @@ facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, 
 /* The numberings of a space whose records stand. eliminated: by them. Faces without unknowns are no blocks.
  */
 facet_status trace_space_number(struct trace_space *space, const uint8_t *eliminated);
+/* Its seam, by the faces that neighbours have too: the blocks among them. */
+struct team_neighbour;
+facet_status trace_space_share(struct trace_space *space, struct base_team *team, int n_neighbours,
+                               const struct team_neighbour *neighbours);
 void trace_space_destroy(struct trace_space *space); /* safe on a zeroed struct, and twice */
 
 /* Unknowns on the faces of one cell of a block. */

@@ -36,14 +36,14 @@ static facet_status send_corners(const struct mesh_part *part, const int64_t *st
     char *in = NULL;
     TRY(CALLOC(bytes, part->team->size + 1));
     for (int k = 0; k < part->n_vertex_neighbours; k++) {
-        const struct part_neighbour *to = &part->vertex_neighbours[k];
+        const struct team_neighbour *to = &part->vertex_neighbours[k];
         for (int32_t i = 0; i < to->count; i++)
             bytes[to->rank + 1] += size * (starts[to->items[i] + 1] - starts[to->items[i]]);
     }
     for (int r = 0; r < part->team->size; r++) bytes[r + 1] += bytes[r];
     TRY(ALLOC(out, bytes[part->team->size] / size));
     for (int k = 0; k < part->n_vertex_neighbours; k++) { /* in ascending order of ranks */
-        const struct part_neighbour *to = &part->vertex_neighbours[k];
+        const struct team_neighbour *to = &part->vertex_neighbours[k];
         for (int32_t i = 0; i < to->count; i++)
             for (int64_t c = starts[to->items[i]]; c < starts[to->items[i] + 1]; c++) {
                 out[at] = corners[c];
@@ -62,7 +62,7 @@ done:
 /* Vertices of the list that we have with a neighbour become ours. */
 static void name_vertices(const struct mesh_part *part, const int64_t *offsets, struct vertex_cell *in) {
     for (int k = 0; k < part->n_vertex_neighbours; k++) {
-        const struct part_neighbour *from = &part->vertex_neighbours[k];
+        const struct team_neighbour *from = &part->vertex_neighbours[k];
         const int64_t size = (int64_t)sizeof *in;
         for (int64_t i = offsets[from->rank] / size; i < offsets[from->rank + 1] / size; i++)
             in[i].vertex = from->items[in[i].vertex];

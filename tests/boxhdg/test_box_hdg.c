@@ -116,7 +116,7 @@ static double trace_at(const struct boxhdg *h, const double *trace, const int at
 }
 
 static void compare_traces(const struct boxhdg *h, const struct boxhdg_solution *s, const struct solved *m) {
-    const struct hdg *hdg = m->solver->hdg;
+    const struct hdg *hdg = mapped_of(m->solver)->hdg;
     const struct hdg_face_table *table = &hdg->space.blocks[0].face;
     const struct mesh_block *block = &hdg->data.mesh->blocks[0];
     int dim = h->grid.dim, n = table->rule.n, n_faces = shape_n_faces(block->shape);
@@ -127,7 +127,7 @@ static void compare_traces(const struct boxhdg *h, const struct boxhdg_solution 
         for (int f = 0; f < n_faces; f++) {
             int d = 0, at[3] = {0, 0, 0};
             const double *trace =
-                m->solver->solution.trace + hdg->trace.face_first[block->faces[c * n_faces + f]];
+                mapped_of(m->solver)->solution.trace + hdg->trace.face_first[block->faces[c * n_faces + f]];
             hdg_face_geometry(&hdg->space, 0, c, f, table, &geometry, x, normal);
             for (int t = 1; t < dim; t++)
                 if (fabs(normal[t]) > fabs(normal[d])) d = t;

@@ -270,7 +270,7 @@ static double difference(const struct setting *a, const struct setting *b) {
             fail_msg("%s", base_message());
         n = c->n_volume;
         assert_int_equal(ALLOC(values[i], n), FACET_OK);
-        assert_int_equal(boxsem_get(c, values[i]), FACET_OK);
+        assert_int_equal(boxsem_get(c, 1, values[i]), FACET_OK);
         solve_report_clear(&report);
         boxsem_destroy(&c);
     }
@@ -382,7 +382,7 @@ static void test_changes(void **state) {
     base_set_threads(1);
     double *values;
     assert_int_equal(ALLOC(values, c->n_volume), FACET_OK);
-    assert_int_equal(boxsem_get(c, values), FACET_OK);
+    assert_int_equal(boxsem_get(c, 1, values), FACET_OK);
     assert_int_equal(boxsem_set_guess(c, values), FACET_OK);
     assert_int_equal(run(c, s.exact, NULL, 1e-10, &report, &errors), FACET_OK);
     assert_int_equal(report.iterations, 0);
@@ -451,7 +451,7 @@ static void test_evaluation(void **state) {
     double *values, *x, lattice[64], at[3] = {c->gauss[1], c->gauss[3], c->gauss[0]}, q[3], u;
     assert_int_equal(ALLOC(values, c->n_volume), FACET_OK);
     assert_int_equal(ALLOC(x, 3 * c->n_volume), FACET_OK);
-    assert_int_equal(boxsem_get(c, values), FACET_OK);
+    assert_int_equal(boxsem_get(c, 1, values), FACET_OK);
     box_all_points(&c->grid, c->n, c->gauss, x);
     for (int64_t i = 0; i < c->n_volume; i++) {
         const double *p = x + 3 * i;
@@ -485,7 +485,7 @@ static facet_status whole_way(const struct setting *s) {
     TRY(build(s, &c));
     TRY(run(c, s->exact, NULL, 1e-8, &report, &errors));
     TRY(ALLOC(values, c->n_volume));
-    TRY(boxsem_get(c, values));
+    TRY(boxsem_get(c, 1, values));
     TRY(boxsem_set_guess(c, values));
     if (s->contrast == 1.0) TRY(boxsem_set_reaction(c, 1.0));
 done:

@@ -34,7 +34,6 @@ static void take_halves(struct arena *a, struct cell_ring *r) {
     *room(a, 1) =
         (double)(device_cell_halve(a->device, &r->plan, put_lanes(a, n_cells, n_entries, K), halves) * L /
                  (n_cells - 2 * L));
-    assert_true(device_cell_half_pays(a->device, n, n_cells) >= 0);
     test_free(K);
     test_free(none);
 }
@@ -61,7 +60,7 @@ static void take_motions(struct arena *a, int64_t size, int apart) {
 }
 
 /* y = K x in parts where the device takes them, else onto zero, in all precisions; then y += K x. */
-static void run_cell_parts(struct arena *a, int64_t size) {
+static void take_cell_parts(struct arena *a, int64_t size) {
     struct cell_ring r;
     put_cell_ring_of(a, size, 3 + (int)(size % 4), 1 + (int)(size % 9), 0, &r);
     const int64_t n = r.n_unknowns, n_faces = r.plan.n_faces;
@@ -72,7 +71,7 @@ static void run_cell_parts(struct arena *a, int64_t size) {
     r.plan.n_unknowns = n;
     double *x = put_random(a, n, 2), *y = put_nan(a, n), *zero = test_calloc((size_t)(2 * n), sizeof *zero);
     assert_true(n_faces <= 8);
-    if (device_cell_parts(a->device, r.n_cells)) {
+    if (!device_cell_tuning(a->device)->colours) {
         r.plan.second = put(a, second, r.n_cells, 1);
         r.plan.parts = put(a, zero, 2 * n, sizeof *zero);
         r.plan.fresh = 1;
@@ -86,6 +85,11 @@ static void run_cell_parts(struct arena *a, int64_t size) {
     take(a, y, n);
     test_free(second);
     test_free(zero);
+}
+
+static void run_cell_products(struct arena *a, int64_t size) {
+    run_cell_apply(a, size);
+    take_cell_parts(a, size);
 }
 
 static void run_cell_apply_half(struct arena *a, int64_t size) {

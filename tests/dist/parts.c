@@ -13,7 +13,7 @@
 #define JOINED 1e-9
 
 /* `row` numbers for each item that a rank shares with a neighbour, and those of the neighbour beside them. */
-static void swap_rows(const struct mesh_part *part, const struct part_neighbour *to, int row,
+static void swap_rows(const struct mesh_part *part, const struct team_neighbour *to, int row,
                       const double *own, double *theirs) {
     const int64_t bytes = (int64_t)to->count * row * (int64_t)sizeof *own;
     struct team_message message = {to->rank, own, bytes, theirs, bytes};
@@ -60,7 +60,7 @@ static void check_seam(const struct facet_mesh *mesh, int is_turned) {
     CHECK(n_seam == part->n_seam_faces && n_boundary == mesh->n_boundary_faces, "%d of %d, %d of %d", n_seam,
           part->n_seam_faces, n_boundary, mesh->n_boundary_faces);
     for (int i = 0; i < part->n_neighbours; i++) {
-        const struct part_neighbour *to = &part->neighbours[i];
+        const struct team_neighbour *to = &part->neighbours[i];
         double *own = calloc((size_t)to->count * MOST_ROW, sizeof *own),
                *theirs = calloc((size_t)to->count * MOST_ROW, sizeof *own);
         CHECK(i == 0 || to->rank > part->neighbours[i - 1].rank, "the ranks are not sorted");
@@ -86,7 +86,7 @@ static void check_seam(const struct facet_mesh *mesh, int is_turned) {
 static void check_vertices(const struct facet_mesh *mesh) {
     const struct mesh_part *part = mesh->part;
     for (int i = 0; i < part->n_vertex_neighbours; i++) {
-        const struct part_neighbour *to = &part->vertex_neighbours[i];
+        const struct team_neighbour *to = &part->vertex_neighbours[i];
         double *own = calloc((size_t)to->count * 5, sizeof *own),
                *theirs = calloc((size_t)to->count * 5, sizeof *own);
         for (int32_t k = 0; k < to->count; k++) {

@@ -24,17 +24,18 @@ static inline void condense(const struct setup *p, struct solved *s) {
 }
 
 static inline double largest_difference(const struct solved *a, const struct solved *b) {
-    const struct hdg *h = a->solver->hdg;
+    const struct hdg *h = mapped_of(a->solver)->hdg;
     double largest = 0.0;
     for (int k = 0; k < h->data.mesh->n_blocks; k++)
         for (int64_t i = 0; i < (int64_t)h->data.mesh->blocks[k].count * h->space.blocks[k].N; i++)
-            largest = fmax(largest, fabs(a->solver->solution.u[k][i] - b->solver->solution.u[k][i]));
+            largest = fmax(largest, fabs(mapped_of(a->solver)->solution.u[k][i] -
+                                         mapped_of(b->solver)->solution.u[k][i]));
     return largest;
 }
 
 /* The largest jump of u across the faces. */
 static inline double largest_jump(const struct solved *s) {
-    const struct hdg *h = s->solver->hdg;
+    const struct hdg *h = mapped_of(s->solver)->hdg;
     const struct facet_mesh *mesh = h->data.mesh;
     double largest = 0.0;
     for (int64_t f = 0; f < mesh->n_faces; f++) {
@@ -50,7 +51,7 @@ static inline double largest_jump(const struct solved *s) {
             const struct hdg_table *table = &h->space.blocks[block].face.side[local][orientation];
             n = table->n;
             assert_true(n <= 400);
-            ok(hdg_evaluate(h, &s->solver->solution, HDG_U, block, 1, &cell, table, values[side]));
+            ok(hdg_evaluate(h, &mapped_of(s->solver)->solution, HDG_U, block, 1, &cell, table, values[side]));
         }
         for (int p = 0; p < n; p++) largest = fmax(largest, fabs(values[0][p] - values[1][p]));
     }
@@ -111,7 +112,7 @@ static inline double *dense(const struct csr *A) {
 }
 
 static inline void compare_products(const struct solved *s) {
-    const struct hdg *h = s->solver->hdg;
+    const struct hdg *h = mapped_of(s->solver)->hdg;
     struct hdg_system system;
     struct csr csr, diagonal;
     hdg_describe(h, &system);

@@ -214,7 +214,7 @@ static void the_matrix_is_symmetric_positive_definite_in_every_form(void **state
                     p.conditions[2] = (struct condition){"ymax", "robin", "1", "x"};
                 struct solved s;
                 condense(&p, &s);
-                assert_int_equal(s.solver->hdg->singular, singular);
+                assert_int_equal(mapped_of(s.solver)->hdg->singular, singular);
                 compare_products(&s);
                 release(&s);
                 mesh_destroy(&mesh);
@@ -330,7 +330,7 @@ static void agrees_with_a_solve_that_condenses_nothing(void **state) {
                 .conditions = {{"xmin", "dirichlet", "sin(3*y)", NULL}, {"rest", "neumann", "0", NULL}}};
             struct solved s;
             condense(&p, &s);
-            const struct hdg *h = s.solver->hdg;
+            const struct hdg *h = mapped_of(s.solver)->hdg;
             const struct trace_space *space = &h->trace;
             struct whole w = {.n_shared = space->n_all, .n = space->n_all};
             for (int b = 0; b < mesh->n_blocks; b++)
@@ -355,7 +355,8 @@ static void agrees_with_a_solve_that_condenses_nothing(void **state) {
             lapack_int *pivots = test_malloc((size_t)w.n * sizeof *pivots);
             assert_int_equal(
                 LAPACKE_dgesv(LAPACK_ROW_MAJOR, (lapack_int)w.n, 1, w.A, (lapack_int)w.n, pivots, w.b, 1), 0);
-            for (int64_t i = 0; i < space->n_all; i++) near(s.solver->solution.trace[i], w.b[i], 1e-11);
+            for (int64_t i = 0; i < space->n_all; i++)
+                near(mapped_of(s.solver)->solution.trace[i], w.b[i], 1e-11);
             release(&s);
             mesh_destroy(&mesh);
             test_free(w.A);
@@ -379,7 +380,7 @@ static void pure_neumann_problems_get_the_exact_mean(void **state) {
                               .conditions = {{"rest", "neumann", "exact", NULL}}};
             struct solved s;
             condense(&p, &s);
-            assert_true(s.solver->hdg->singular);
+            assert_true(mapped_of(s.solver)->hdg->singular);
             near(s.errors.u_Linf, 0, 1e-10);
             release(&s);
         }
@@ -406,8 +407,8 @@ static void periodic_problems_join_their_vertices(void **state) {
                 if (!n[2] || !n[3]) p.conditions[0] = (struct condition){"rest", "neumann", "exact", NULL};
                 struct solved s;
                 condense(&p, &s);
-                const struct continuous_space *space = &s.solver->hdg->condensed->space;
-                assert_int_equal(s.solver->hdg->singular, singular);
+                const struct continuous_space *space = &mapped_of(s.solver)->hdg->condensed->space;
+                assert_int_equal(mapped_of(s.solver)->hdg->singular, singular);
                 assert_int_equal(space->skeleton.n_vertices, (n[0] + !n[2]) * (n[1] + !n[3]));
                 near(s.errors.u_Linf, 0, 1e-5);
                 near(largest_jump(&s), 0, 1e-10);
@@ -458,11 +459,12 @@ static void fluxes_and_means_are_those_of_u(void **state) {
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
             double trace;
-            hdg_mean_trace(s.solver->hdg, &s.solver->solution, b, c, &trace);
+            hdg_mean_trace(mapped_of(s.solver)->hdg, &mapped_of(s.solver)->solution, b, c, &trace);
             assert_true(trace > 1 && trace < 4);
         }
     refused(facet_solver_evaluate(s.solver, "u_star", 1, x, value), FACET_ERROR_INPUT, "discretization hdg");
-    refused(hdg_postprocess(s.solver->hdg, &s.solver->solution), FACET_ERROR_INPUT, "post-processing");
+    refused(hdg_postprocess(mapped_of(s.solver)->hdg, &mapped_of(s.solver)->solution), FACET_ERROR_INPUT,
+            "post-processing");
     release(&s);
     mesh_destroy(&mesh);
 }

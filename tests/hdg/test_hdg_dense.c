@@ -313,7 +313,9 @@ static void compare_trace(const struct dense *d, const struct solved *s) {
             ok(basis_eval(SHAPE_SEGMENT, k, 1, &t, psi, NULL));
             for (int i = 0; i <= k; i++) {
                 mine += d->b[d->n_volume + f * (k + 1) + i] * pow(t, i);
-                theirs += psi[i] * s->solver->solution.trace[s->solver->hdg->trace.face_first[f] + i];
+                theirs +=
+                    psi[i] *
+                    mapped_of(s->solver)->solution.trace[mapped_of(s->solver)->hdg->trace.face_first[f] + i];
             }
             near(mine, theirs, 1e-10);
         }

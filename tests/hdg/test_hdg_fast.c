@@ -212,7 +212,7 @@ static void compare(const struct setup *like, int k) {
     solve(&setup, &fast);
     setup.mesh = general_mesh;
     solve(&setup, &general);
-    const struct hdg *a = fast.solver->hdg, *b = general.solver->hdg;
+    const struct hdg *a = mapped_of(fast.solver)->hdg, *b = mapped_of(general.solver)->hdg;
     assert_true(count_fast(a) > 0);
     assert_int_equal(count_fast(b), 0);
     near(a->volume, b->volume, 1e-13 * b->volume);
@@ -343,7 +343,7 @@ static void orientations_turn_the_trace(void **state) {
             setup.mesh = mesh;
             setup.rtol = 1e-2;
             solve(&setup, &solved);
-            check_turns(solved.solver->hdg);
+            check_turns(mapped_of(solved.solver)->hdg);
             release(&solved);
         }
         mesh_destroy(&mesh);
@@ -371,7 +371,7 @@ static void every_allocation_may_fail(void **state) {
             assert_int_equal(status, FACET_ERROR_MACHINE);
             assert_int_equal(live_blocks(), before);
         }
-        assert_true((solved.solver->hdg->resident != NULL) == (device == 1));
+        assert_true((mapped_of(solved.solver)->hdg->resident != NULL) == (device == 1));
         release(&solved);
         assert_int_equal(live_blocks(), before);
     }

@@ -185,7 +185,7 @@ static void the_matrix_is_symmetric_and_definite(void **state) {
     struct solved s;
     struct csr csr;
     solve(&setup, &s);
-    ok(trace_assemble(&s.solver->hdg->trace, &s.solver->hdg->matrices, &csr));
+    ok(trace_assemble(&mapped_of(s.solver)->hdg->trace, &mapped_of(s.solver)->hdg->matrices, &csr));
     int n = (int)csr.n;
     double *A = test_calloc((size_t)(n * n), sizeof *A), *values = test_calloc((size_t)n, sizeof *values);
     for (int i = 0; i < n; i++)
@@ -209,7 +209,7 @@ static void products_agree(void **state) {
     struct setup setup = {.mesh = mesh, .degree = 3, .exact = "x*y+z"};
     struct solved s;
     solve(&setup, &s);
-    const struct hdg *h = s.solver->hdg;
+    const struct hdg *h = mapped_of(s.solver)->hdg;
     int64_t n = h->trace.n_free;
     struct linear_operator A[3] = {{0}};
     struct csr csr;
@@ -485,7 +485,7 @@ static void what_prisms_have_not_is_refused(void **state) {
     setup.method = "cg";
     setup.preconditioner = "gmg";
     solve(&setup, &s);
-    assert_non_null(strstr(s.solver->why_pmg, "knows no prisms"));
+    assert_non_null(strstr(s.solver->notes[SOLVER_NOTE_PMG], "knows no prisms"));
     release(&s);
     mesh_destroy(&mesh);
     facet_box box = {.size = sizeof box, .dim = 3, .upper = {1, 1, 1}, .cells = {1, 1, 1}, .shape = "prism"};

@@ -80,7 +80,7 @@ static void lower_polynomials_are_exact_on_curved_cells(void **state) {
 
 static double *dense_matrix(const struct solved *s, int *n) {
     struct csr csr;
-    ok(trace_assemble(&s->solver->hdg->trace, &s->solver->hdg->matrices, &csr));
+    ok(trace_assemble(&mapped_of(s->solver)->hdg->trace, &mapped_of(s->solver)->hdg->matrices, &csr));
     *n = (int)csr.n;
     double *A = test_calloc((size_t)(*n * *n), sizeof *A);
     for (int i = 0; i < *n; i++)
@@ -128,7 +128,7 @@ static void the_matrix_is_symmetric_and_definite_but_for_constants(void **state)
                 assert_true(asymmetry < 1e-14);
                 assert_true(neumann ? fabs(smallest[0]) < 1e-14 : smallest[0] > 1e-6);
                 assert_true(smallest[1] > 1e-6);
-                assert_int_equal(s.solver->hdg->singular, neumann);
+                assert_int_equal(mapped_of(s.solver)->hdg->singular, neumann);
                 release(&s);
                 mesh_destroy(&mesh);
             }
@@ -302,7 +302,7 @@ static void periodic_boxes_close(void **state) {
                 assert_int_equal(mesh->n_groups, 6 - 2 * __builtin_popcount((unsigned)joined));
                 struct setup setup = {.mesh = mesh, .degree = 2, .exact = exact, .tau = "4"};
                 solve(&setup, &s);
-                assert_int_equal(s.solver->hdg->singular, joined == 7);
+                assert_int_equal(mapped_of(s.solver)->hdg->singular, joined == 7);
                 assert_true(s.report.conservation <= 1e-11);
                 errors[open] = s.errors.u_L2;
                 release(&s);
@@ -338,7 +338,7 @@ static void pieces_of_tets_and_hexes(void **state) {
     struct solved s;
     solve(&setup, &s);
     assert_true(s.errors.u_Linf < 1e-12 && s.errors.q_L2 < 1e-11);
-    near(s.solver->hdg->volume, 1 + 1.0 / 6, 1e-13);
+    near(mapped_of(s.solver)->hdg->volume, 1 + 1.0 / 6, 1e-13);
     release(&s);
     mesh_destroy(&mesh);
 }

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "problem/problem.h"
+#include "problem/mapped.h"
 #include "solve/amg.h"
 
 #define OK(call) assert_int_equal(call, FACET_OK)
@@ -310,9 +310,9 @@ static void make_trace(const char *shape, int n, int degree, int neumann, struct
     else
         OK(facet_problem_set_dirichlet(problem, "rest", "0"));
     OK(facet_solver_create(problem, &options, &solver));
-    const struct trace_space *trace = &solver->hdg->trace;
+    const struct trace_space *trace = &mapped_of(solver)->hdg->trace;
     *s = (struct system){.n_blocks = trace->n_free_faces, .n_modes = 1};
-    OK(trace_assemble(trace, &solver->hdg->matrices, &s->A));
+    OK(trace_assemble(trace, &mapped_of(solver)->hdg->matrices, &s->A));
     OK(ALLOC(s->blocks, s->n_blocks + 1));
     OK(CALLOC(s->modes, s->A.n));
     memcpy(s->blocks, trace->free_offsets, (size_t)(s->n_blocks + 1) * sizeof *s->blocks);

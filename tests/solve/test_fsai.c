@@ -185,8 +185,8 @@ static void fills_are_reached_whatever_the_threads(void **state) {
     struct solved s;
     struct csr A;
     trace_problem("quad", 8, 3, &setup, &s);
-    const struct trace_space *space = &s.solver->hdg->trace;
-    ok(hdg_assemble(s.solver->hdg, &A));
+    const struct trace_space *space = &mapped_of(s.solver)->hdg->trace;
+    ok(hdg_assemble(mapped_of(s.solver)->hdg, &A));
     for (int k = 0; k < 3; k++) {
         struct fsai_options options = {.fill = 0.75 * (k + 1) + 0.25,
                                        .n_blocks = space->n_free_faces,
@@ -219,7 +219,7 @@ static void fills_are_reached_whatever_the_threads(void **state) {
 /* The reduction of the residual by a cycle over two levels, the lower one (degree 1) being solved exactly. */
 static double two_grid_rate(const struct solved *s, const struct csr *A, const struct fsai_options *options,
                             int single) {
-    const struct hdg *h = s->solver->hdg;
+    const struct hdg *h = mapped_of(s->solver)->hdg;
     struct trace_space low;
     struct mg_transfer P;
     struct csr coarse;
@@ -255,9 +255,9 @@ static double two_grid_rate(const struct solved *s, const struct csr *A, const s
     ok(multigrid_end(mg, "k=1", &last));
     ok(multigrid_finish(mg));
     ok(operator_create_multigrid(&mg, &B));
-    ok(solve_fill_noise(&s->solver->b));
-    vector_fill(&s->solver->x, 0.0);
-    ok(solve_multigrid(&product, &B, &s->solver->b, &s->solver->x, &control, &report));
+    ok(solve_fill_noise(&mapped_of(s->solver)->b));
+    vector_fill(&mapped_of(s->solver)->x, 0.0);
+    ok(solve_multigrid(&product, &B, &mapped_of(s->solver)->b, &mapped_of(s->solver)->x, &control, &report));
     double rate = report.rate;
     solve_report_clear(&report);
     operator_destroy(&B);
@@ -281,8 +281,8 @@ static void two_grid_cycles_are_fast(void **state) {
             struct solved s;
             struct csr A;
             trace_problem(shapes[shape], shape == 0 ? 10 : 7, degree, &setup, &s);
-            const struct trace_space *space = &s.solver->hdg->trace;
-            ok(hdg_assemble(s.solver->hdg, &A));
+            const struct trace_space *space = &mapped_of(s.solver)->hdg->trace;
+            ok(hdg_assemble(mapped_of(s.solver)->hdg, &A));
             for (int k = 0; k < 3; k++) {
                 struct fsai_options options = {.fill = wanted[k].fill,
                                                .n_blocks = space->n_free_faces,

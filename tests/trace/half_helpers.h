@@ -23,7 +23,7 @@ static inline void apply(const struct linear_operator *A, const double *x, doubl
 static inline int half_pays(void) {
     const struct device *device;
     ok(device_find("cpu", &device));
-    return device_cell_half_pays(device, 40, 1 << 20) > 0;
+    return device_half_pays(device, 40, 1 << 20);
 }
 
 #endif

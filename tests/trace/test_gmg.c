@@ -92,7 +92,7 @@ static void check_inherited(const struct trace_space *fine, const struct linear_
 
 /* Walks down all meshes with inherited matrices. */
 static void check_all_levels(const struct made *m) {
-    const struct hdg *h = m->solver->hdg;
+    const struct hdg *h = mapped_of(m->solver)->hdg;
     const struct trace_space *fine = &h->trace;
     const struct trace_matrices *matrices = &h->matrices;
     struct trace_space spaces[8] = {{0}};
@@ -176,7 +176,7 @@ static void inner_faces_are_the_complement(void **state) {
         struct setup setup = {.degree = 2, .source = "0"};
         setup.conditions[0] = (struct condition){"rest", "neumann", "0", NULL};
         make(&setup, bent(k, k < 2 ? 3 : 2, 1), &m);
-        const struct hdg *h = m.solver->hdg;
+        const struct hdg *h = mapped_of(m.solver)->hdg;
         const struct mesh_nesting *nesting = &m.hierarchy.nestings[0];
         int64_t n = h->trace.n_free;
         double *f = calloc((size_t)(3 * n), sizeof *f), *Bf = f + n, *KBf = Bf + n;
@@ -190,7 +190,7 @@ static void inner_faces_are_the_complement(void **state) {
                 noise(&seed, h->trace.free_offsets[b + 1] - h->trace.free_offsets[b],
                       f + h->trace.free_offsets[b]);
         apply(&B, f, Bf);
-        apply(&m.solver->A, Bf, KBf);
+        apply(&mapped_of(m.solver)->A, Bf, KBf);
         for (int64_t i = 0; i < n; i++) {
             if (f[i] != 0.0) near(KBf[i], f[i], 1e-10);
             for (int64_t e = P.offsets[i]; e < P.offsets[i + 1]; e++)
@@ -216,7 +216,7 @@ static void extensions_reproduce_constants(void **state) {
         struct setup setup = {.degree = 2, .source = "0"};
         setup.conditions[0] = (struct condition){"rest", "neumann", "0", NULL};
         make(&setup, bent(k, k < 2 ? 3 : 2, 1), &m);
-        const struct hdg *h = m.solver->hdg;
+        const struct hdg *h = mapped_of(m.solver)->hdg;
         ok(trace_nested_space(&h->trace, &m.hierarchy.nestings[0], &coarse));
         ok(trace_nested_create(&h->trace, &h->matrices, &m.hierarchy.nestings[0], &coarse, h->matrices.device,
                                &P, NULL, NULL));
@@ -266,14 +266,15 @@ static int count(const struct made *m, const struct gmg_options *options, int ch
     struct multigrid *mg;
     struct linear_operator M = {0};
     struct solve_report report = {0};
-    ok(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m->hierarchy, options, &mg));
+    ok(trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A,
+                        &m->hierarchy, options, &mg));
     struct solve_control control = {
         .rtol = 1e-10, .max_iterations = 200, .flexible = multigrid_is_flexible(mg)};
     ok(operator_create_multigrid(&mg, &M));
-    if (check && !control.flexible) check_cycle(&v->A, &M);
-    ok(solve_fill_noise(&v->b));
-    vector_fill(&v->x, 0.0);
-    ok(solve_cg(&v->A, &M, &v->b, &v->x, &control, &report));
+    if (check && !control.flexible) check_cycle(&mapped_of(v)->A, &M);
+    ok(solve_fill_noise(&mapped_of(v)->b));
+    vector_fill(&mapped_of(v)->x, 0.0);
+    ok(solve_cg(&mapped_of(v)->A, &M, &mapped_of(v)->b, &mapped_of(v)->x, &control, &report));
     int iterations = report.iterations;
     solve_report_clear(&report);
     operator_destroy(&M);
@@ -367,7 +368,8 @@ static void levels_live_on_other_devices(void **state) {
             boundary(&setup, "dirichlet");
             make(&setup, unit_box("quad", NULL, 32), &m);
             struct facet_solver *v = m.solver;
-            ok(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m.hierarchy, &options, &mg));
+            ok(trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A,
+                                &m.hierarchy, &options, &mg));
             int last = multigrid_n_levels(mg) - 1;
             assert_int_equal(last, 2);
             for (int l = 0; l <= last; l++) {
@@ -424,7 +426,7 @@ static facet_status run(facet_problem *problem, const facet_options *options, fa
     facet_status status = FACET_OK;
     facet_solver *solver = NULL;
     TRY(facet_solver_create(problem, options, &solver));
-    strcpy(why, solver->why_pmg);
+    strcpy(why, solver->notes[SOLVER_NOTE_PMG]);
     TRY(facet_solver_solve(solver, NULL, NULL));
     TRY(facet_solver_report(solver, report));
     if (errors != NULL) TRY(facet_solver_errors(solver, errors));
@@ -498,11 +500,12 @@ static void approximate_inverses_smooth(void **state) {
             options.fill = wanted[k].fill;
             options.precision = PMG_DOUBLE;
             options.last_unknowns = 1;
-            ok(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m.hierarchy, &options, &mg));
+            ok(trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A,
+                                &m.hierarchy, &options, &mg));
             ok(operator_create_multigrid(&mg, &M));
-            ok(solve_fill_noise(&v->b));
-            vector_fill(&v->x, 0.0);
-            ok(solve_multigrid(&v->A, &M, &v->b, &v->x, &control, &report));
+            ok(solve_fill_noise(&mapped_of(v)->b));
+            vector_fill(&mapped_of(v)->x, 0.0);
+            ok(solve_multigrid(&mapped_of(v)->A, &M, &mapped_of(v)->b, &mapped_of(v)->x, &control, &report));
             if (report.rate > wanted[k].rate || report.iterations > wanted[k].cycles)
                 fail_msg("degree %d, fill %g: %d cycles, rate %g", degree, wanted[k].fill, report.iterations,
                          report.rate);
@@ -661,8 +664,8 @@ static void failed_allocations_leak_nothing(void **state) {
         for (int k = 1;; k++) {
             struct multigrid *mg = NULL;
             base_memory_fail_at(k);
-            facet_status status =
-                trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m.hierarchy, &options, &mg);
+            facet_status status = trace_gmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices,
+                                                   &mapped_of(v)->A, &m.hierarchy, &options, &mg);
             base_memory_fail_at(0);
             if (status == FACET_OK) {
                 multigrid_destroy(&mg);

@@ -66,7 +66,7 @@ static void make(const char *device, int k, int n, int degree, double stretch, s
                                     .exact = "x+y",
                                     .conditions = {{"xmin", "robin", "1", "1e6"}}}};
     solve(&e->setup, &e->s);
-    h = e->s.solver->hdg;
+    h = mapped_of(e->s.solver)->hdg;
     uint8_t *none = test_calloc((size_t)h->data.mesh->n_faces, 1);
     ok(trace_space_create(h->data.mesh, degree, 1, none, &e->space));
     test_free(none);
@@ -154,7 +154,7 @@ static void other_operators_are_left_alone(void **state) {
     struct example e;
     struct linear_operator single = {0}, S = {.n = 7};
     make("ref", 0, 2, 2, 1.0, &e);
-    const struct trace_matrices *matrices = &e.s.solver->hdg->matrices;
+    const struct trace_matrices *matrices = &mapped_of(e.s.solver)->hdg->matrices;
     ok(operator_create_single(&e.A, &single));
     ok(trace_operator_halve(&e.space, matrices, &single, &S));
     assert_null(S.apply);
@@ -217,7 +217,7 @@ static void solves_take_the_iterations_of_double(void **state) {
             struct example e;
             double bytes[2];
             make("cpu", k, k < 2 ? 12 : 4, degree, 1.0, &e);
-            const struct hdg *h = e.s.solver->hdg;
+            const struct hdg *h = mapped_of(e.s.solver)->hdg;
             int exact = iterations(&e.s, "double", degree, &bytes[0]);
             int mixed = iterations(&e.s, "mixed", degree, &bytes[1]);
             if (abs(exact - mixed) > 2)

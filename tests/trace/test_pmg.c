@@ -43,7 +43,7 @@ static void coarse_matrices_are_galerkin_products(void **state) {
                 struct trace_nodes nodes;
                 struct csr csr;
                 condensed(&setup, &s, k, k < 2 ? 4 : 3, degree, NULL);
-                const struct hdg *h = s.solver->hdg;
+                const struct hdg *h = mapped_of(s.solver)->hdg;
                 ok(trace_continuous_nodes(&h->trace, rows, NULL, &nodes));
                 assert_true(rows ? nodes.n > nodes.n_vertices : nodes.n == nodes.n_vertices);
                 ok(trace_galerkin(&h->trace, &h->matrices, &nodes.P, &csr));
@@ -58,7 +58,7 @@ static void coarse_matrices_are_galerkin_products(void **state) {
                     for (int64_t e = nodes.P.offsets[i]; e < nodes.P.offsets[i + 1]; e++)
                         Px[i] += nodes.P.values[e] * x[nodes.P.columns[e]];
                 }
-                apply(&s.solver->A, Px, KPx);
+                apply(&mapped_of(s.solver)->A, Px, KPx);
                 for (int64_t i = 0; i < n; i++)
                     for (int64_t e = nodes.P.offsets[i]; e < nodes.P.offsets[i + 1]; e++)
                         left[nodes.P.columns[e]] += nodes.P.values[e] * KPx[i];
@@ -251,16 +251,17 @@ static int count_within(double symmetry, const struct solved *s, const struct pm
     struct solve_report report = {0};
     struct base_memory before, after;
     base_memory_read(&before);
-    ok(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, options, &mg));
+    ok(trace_pmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices, &mapped_of(v)->A, options,
+                        &mg));
     base_memory_read(&after);
     if (held != NULL) *held = after.live_bytes - before.live_bytes;
     struct solve_control control = {
         .rtol = 1e-10, .max_iterations = 200, .flexible = multigrid_is_flexible(mg)};
     ok(operator_create_multigrid(&mg, &M));
     if (!control.flexible) check_symmetric(&M, symmetry);
-    ok(solve_fill_noise(&v->b));
-    vector_fill(&v->x, 0.0);
-    ok(solve_cg(&v->A, &M, &v->b, &v->x, &control, &report));
+    ok(solve_fill_noise(&mapped_of(v)->b));
+    vector_fill(&mapped_of(v)->x, 0.0);
+    ok(solve_cg(&mapped_of(v)->A, &M, &mapped_of(v)->b, &mapped_of(v)->x, &control, &report));
     int iterations = report.iterations;
     solve_report_clear(&report);
     operator_destroy(&M);
@@ -358,7 +359,7 @@ static void pieces_sum_up_to_the_vertices(void **state) {
             .mesh = unit_box(multigrid_shapes[k], NULL, n), .degree = 2, .n_K = 1, .K = {K}, .source = "1"};
         setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
         solve(&setup, &s);
-        const struct hdg *h = s.solver->hdg;
+        const struct hdg *h = mapped_of(s.solver)->hdg;
         ok(trace_pieces_create(&h->trace, &h->matrices, &jump, &pieces));
         assert_true(jump > 1e5 && jump < 1e7);
         ok(trace_continuous_nodes(&h->trace, 0, NULL, &whole));
@@ -424,7 +425,7 @@ static void parts_sum_up_to_the_vertices(void **state) {
     struct setup setup = {.mesh = unit_box("tet", NULL, 4), .degree = 1, .n_K = 1, .K = {K}, .source = "1"};
     setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
     solve(&setup, &s);
-    const struct hdg *h = s.solver->hdg;
+    const struct hdg *h = mapped_of(s.solver)->hdg;
     ok(trace_pieces_create(&h->trace, &h->matrices, &jump, &pieces));
     assert_true(pieces.chains);
     ok(trace_continuous_nodes(&h->trace, 0, NULL, &whole));
@@ -527,7 +528,7 @@ static void the_fine_matrix_is_never_assembled(void **state) {
         struct solved direct;
         condensed(&setup, &direct, k, 4, 3, NULL);
         struct csr csr;
-        ok(hdg_assemble(direct.solver->hdg, &csr));
+        ok(hdg_assemble(mapped_of(direct.solver)->hdg, &csr));
         double assembled = 12.0 * (double)csr.offsets[csr.n];
         csr_destroy(&csr);
         for (int m = 0; m < 3; m++)
@@ -553,7 +554,7 @@ static void the_fine_matrix_is_never_assembled(void **state) {
                 if (!(report.iterations <= 30))
                     fail_msg("%s, %s, cycle %s: %d iterations", multigrid_shapes[k], methods[m], cycles[c],
                              report.iterations);
-                assert_true(solver->assembled_bytes == 0.0);
+                assert_true(mapped_of(solver)->assembled_bytes == 0.0);
                 assert_true(facet_solver_n_levels(solver) >= 2);
                 ok(facet_solver_level(solver, 0, &level));
                 assert_string_equal(level.name, "k=3");
@@ -674,7 +675,8 @@ static void failed_allocations_leak_nothing(void **state) {
         for (int k = 1;; k++) {
             struct multigrid *mg = NULL;
             base_memory_fail_at(k);
-            facet_status status = trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &options, &mg);
+            facet_status status = trace_pmg_create(&mapped_of(v)->hdg->trace, &mapped_of(v)->hdg->matrices,
+                                                   &mapped_of(v)->A, &options, &mg);
             base_memory_fail_at(0);
             if (status == FACET_OK) {
                 multigrid_destroy(&mg);

@@ -400,7 +400,7 @@ static void all_forms_agree_on_every_example(void **state) {
             struct run_options options = {.no_files = 1, .degree = device == 0 ? 0 : solid ? 1 : 2};
             if (device == 0 || !large) { /* plain C takes its time */
                 ok(run_solve(file, context, &options, &run));
-                forms_agree(found.gl_pathv[i], run.solver->hdg);
+                forms_agree(found.gl_pathv[i], mapped_of(run.solver)->hdg);
             }
             run_destroy(&run);
             facet_context_destroy(&context);
