@@ -208,7 +208,8 @@ void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c) {
         }
 }
 
-/* See batch_faces; dim is a constant where this is inlined. */
+/* With the outward normals of the faces, as long as the area per unit of the frame's parameter, and tau
+ * times this length. dim is a constant where this is inlined. */
 static inline __attribute__((always_inline)) facet_status find_faces(struct local *l, int dim, int block,
                                                                      int32_t cell, struct batch_cell *a,
                                                                      double normals[SHAPE_MAX_FACES][3],
@@ -227,12 +228,6 @@ static inline __attribute__((always_inline)) facet_status find_faces(struct loca
     }
 done:
     return status;
-}
-
-facet_status batch_faces(struct local *l, int block, int32_t cell, struct batch_cell *a,
-                         double normals[SHAPE_MAX_FACES][3], double *weights) {
-    return l->hdg->data.mesh->dim == 2 ? find_faces(l, 2, block, cell, a, normals, weights)
-                                       : find_faces(l, 3, block, cell, a, normals, weights);
 }
 
 /* dim is a constant where this is inlined. */

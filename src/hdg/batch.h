@@ -35,10 +35,6 @@ struct batch_cell {
     double det, reaction, K[9], C[9], KC[9];
 };
 facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out);
-/* The same with the outward normals of its faces, as long as the area per unit of the frame's parameter, and
- * tau times this length. */
-facet_status batch_faces(struct local *l, int block, int32_t cell, struct batch_cell *out,
-                         double normals[SHAPE_MAX_FACES][3], double *weights);
 /* C'KC/J by pairs into c[0], c[step], .. */
 void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c);
 
