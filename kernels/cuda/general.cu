@@ -153,7 +153,8 @@ __global__ void evaluate_physical(const __grid_constant__ struct physical_points
     physical_functions_at(&p, point / p.n, (int)(point % p.n), (int)(number % L));
 }
 
-__global__ void find_balance(const __grid_constant__ struct cell_balance b, int64_t n_cells, double *balance) {
+__global__ void find_balance(const __grid_constant__ struct cell_balance b, int64_t n_cells,
+                             double *balance) {
     const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (cell < n_cells) cell_balance_all(&b, cell / L, (int)(cell % L), balance);
 }

@@ -1,5 +1,5 @@
 // Straight cells from their corners: a thread has a cell, a warp a batch, and what is read and written are
-// rows of 32 numbers. (cell_source is beside the other expressions, which are compiled without contraction.)
+// rows of 32 numbers.
 #include "kernels/cuda/internal.cuh"
 
 using facet::launched;

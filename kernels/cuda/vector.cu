@@ -216,7 +216,6 @@ struct kernels make_table() {
     ONE(cell_summary);
     ONE(cell_extract);
     ONE(affine_coefficients);
-    ONE(cell_source);
     ONE(cell_balance);
     ONE(condense_affine);
     ONE(affine_solve);

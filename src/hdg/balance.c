@@ -24,14 +24,13 @@ static int row_of(const struct hdg *h) {
 
 /* ------------------------------------------------------------------------------------------ in batches */
 
-/* Of straight cells, behind their coefficients: corners, and what kernels make of them. */
-enum { B_CORNERS = W_OWN + 1, B_POINTS, B_NORMALS, N_ARRAYS };
+/* Of straight cells, behind their coefficients: nodes, and what kernels make of them. */
+enum { B_NODES = W_OWN + 1, B_POINTS, B_NORMALS, N_ARRAYS };
 
 /* One way through a block. The arrays are on the device. */
 struct balance_walk {
     struct cell_balance cells; /* but for what is of a tile */
     double *phi, *chi, *psi, *inside, *jets, *one, *normals;
-    int n_corners;   /* of struct general_arrays B_CORNERS */
     double *balance; /* of all of the block */
 };
 
@@ -56,32 +55,27 @@ done:
     return status;
 }
 
-/* From the nodes of a straight cell, or its corners where these stay on the device, to the point and
- * Jacobian that all of its faces share: columns x n_faces (1 + dim). */
-static facet_status put_jets(const struct hdg *h, int block, int columns, double **to) {
+/* From the nodes of a straight cell to the point and Jacobian that all of its faces share: n_nodes x
+ * n_faces (1 + dim). / */
+static facet_status put_jets(const struct hdg *h, int block, double **to) {
     facet_status status = FACET_OK;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int n_faces = h->space.blocks[block].n_faces, dim = h->data.mesh->dim, row = 1 + dim;
+    const int n_faces = h->space.blocks[block].n_faces, dim = h->data.mesh->dim, row = n_faces * (1 + dim);
     double *host = NULL;
-    TRY(CALLOC(host, columns * n_faces * row));
-    for (int f = 0; f < n_faces; f++) host[f * row] = 1.0;
+    TRY(CALLOC(host, b->n_nodes * row));
+    for (int i = 0; i < row; i++) host[i] = i % (1 + dim) == 0 ? 1.0 : -1.0;
     for (int a = 0; a < dim; a++) {
-        const int node =
-            columns == row ? 1 + a
-                           : shape_vertex_node(b->shape, h->data.mesh->order, shape_axis_vertex(b->shape, a));
-        for (int f = 0; f < n_faces; f++) {
-            host[f * row + 1 + a] = -1.0;
-            host[(node * n_faces + f) * row + 1 + a] = 1.0;
-        }
+        const int node = shape_vertex_node(b->shape, h->data.mesh->order, shape_axis_vertex(b->shape, a));
+        for (int f = 0; f < n_faces; f++) host[node * row + f * (1 + dim) + 1 + a] = 1.0;
     }
-    TRY(device_copy(h->device, to, host, (size_t)(columns * n_faces * row), sizeof *host));
+    TRY(device_copy(h->device, to, host, (size_t)(b->n_nodes * row), sizeof *host));
 done:
     base_free(&host);
     return status;
 }
 
 /* Straight cells: all of a face is one point. */
-static facet_status put_straight(const struct hdg *h, int block, int stays, struct balance_walk *w) {
+static facet_status put_straight(const struct hdg *h, int block, struct balance_walk *w) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
     const struct hdg_functions *v = &h->functions[block];
@@ -100,8 +94,7 @@ static facet_status put_straight(const struct hdg *h, int block, int stays, stru
     if (h->elastic != NULL) goto done;
     w->cells.n_inside = w->cells.N_inside = 1;
     TRY(device_copy(h->device, &w->inside, &root, 1, sizeof root));
-    w->n_corners = stays ? 1 + h->data.mesh->dim : h->data.mesh->blocks[block].n_nodes;
-    TRY(put_jets(h, block, w->n_corners, &w->jets));
+    TRY(put_jets(h, block, &w->jets));
     TRY(device_copy(h->device, &w->one, &weight, 1, sizeof weight));
     TRY(device_copy(h->device, &w->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
 done:
@@ -146,8 +139,7 @@ done:
     return status;
 }
 
-static facet_status put_tables(const struct hdg *h, int block, const struct inner_job *job,
-                               struct balance_walk *w) {
+static facet_status put_tables(const struct hdg *h, int block, enum batch_way way, struct balance_walk *w) {
     facet_status status = FACET_OK;
     const struct hdg_functions *v = &h->functions[block];
     walk_clear(h, w);
@@ -162,7 +154,7 @@ static facet_status put_tables(const struct hdg *h, int block, const struct inne
                                      .chi_row = v->Nu,
                                      .mu = h->elastic != NULL ? 1.0 : -1.0,
                                      .constant = v->physical ? v->source.chi[0] : v->source.table->phi[0]};
-    TRY(job->way == BATCH_FAST ? put_straight(h, block, job->stays != NULL, w) : put_varied(h, block, w));
+    TRY(way == BATCH_FAST ? put_straight(h, block, w) : put_varied(h, block, w));
     w->cells.psi = w->psi;
 done:
     return status;
@@ -198,12 +190,13 @@ static facet_status find_normals(struct general_work *w, const struct inner_job 
     const struct hdg *h = w->hdg;
     const struct balance_walk *walk = job->user;
     const int dim = walk->cells.dim, n_faces = walk->cells.n_faces, lanes = h->lanes;
-    const double *corners = w->device[B_CORNERS];
+    const int n_nodes = h->data.mesh->blocks[w->block].n_nodes;
+    const double *nodes = w->device[B_NODES];
     if (job->stays != NULL)
-        corners = job->stays->corners + begin * (1 + dim) * dim * lanes;
+        nodes = job->stays->cells.nodes + begin * n_nodes * dim * lanes;
     else
-        TRY(general_nodes(w, B_CORNERS, 0, begin, n));
-    device_table_apply(h->device, lanes, n, n_faces * (1 + dim), walk->n_corners, dim, walk->jets, corners,
+        TRY(general_nodes(w, B_NODES, 0, begin, n));
+    device_table_apply(h->device, lanes, n, n_faces * (1 + dim), n_nodes, dim, walk->jets, nodes,
                        w->device[B_POINTS]);
     device_face_metric(h->device, lanes, n, dim, n_faces, 1, walk->one, walk->normals, w->device[B_POINTS],
                        w->device[B_NORMALS]);
@@ -296,12 +289,12 @@ static facet_status prepare(const struct hdg *h, const struct inner_job *job, in
     facet_status status = FACET_OK;
     struct balance_walk *walk = job->user;
     const int64_t dim = h->data.mesh->dim, n_faces = h->space.blocks[block].n_faces;
-    TRY(put_tables(h, block, job, walk));
+    TRY(put_tables(h, block, job->way, walk));
     if (job->stays == NULL) plan->sizes[W_LOAD] = job->N;
     if (job->way != BATCH_FAST) goto done;
     plan->n_arrays = N_ARRAYS;
     if (h->elastic != NULL) goto done;
-    plan->sizes[B_CORNERS] = job->stays == NULL ? walk->n_corners * dim : 0;
+    plan->sizes[B_NODES] = job->stays == NULL ? h->data.mesh->blocks[block].n_nodes * dim : 0;
     plan->sizes[B_POINTS] = n_faces * (1 + dim) * dim;
     plan->sizes[B_NORMALS] = n_faces * dim;
 done:

@@ -44,7 +44,9 @@ struct batch_facts {
 };
 typedef facet_status (*batch_filler)(struct local *l, int block, int32_t cell, double *c,
                                      struct batch_facts *facts);
-/* Those of HDG. */
+/* Of diffusion: what all cells of a block share; K, reaction, a tau that is given, and nodes are not; */
+struct straight_cells batch_straight(const struct hdg *hdg, int block);
+/* and the coefficients of one. */
 facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
                                struct batch_facts *facts);
 /* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory. Or NULL:

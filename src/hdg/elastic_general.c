@@ -446,5 +446,5 @@ static int64_t solve(const struct general_work *w, int64_t n, const double *uhat
 const struct general_maker elastic_general_maker = {plan_of, make_data, condense, solve};
 
 const struct resident_cells *elastic_general_cells(const struct hdg *h, int block) {
-    return &h->elastic->general[block]->cells;
+    return h->elastic->general[block] != NULL ? &h->elastic->general[block]->cells : NULL;
 }

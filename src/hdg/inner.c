@@ -14,9 +14,9 @@ struct inner_arrays {
     double *u, *q, *load;
 };
 
-/* Without a reaction a cell sees u in differences only, but for displacements away from an axis. The constant
- * of its first face, or vertex, is taken off the trace before the cell is solved and added to its u afterwards,
- * lest q lose as many digits as u is larger than its differences. */
+/* Without a reaction a cell sees u in differences only, but for displacements away from an axis. The
+ * constant of its first face, or vertex, is taken off the trace before the cell is solved and added to its
+ * u afterwards, lest q lose as many digits as u is larger than its differences. */
 static void find_ones(const struct hdg *h, int block, struct inner_job *job) {
     const struct trace_space *t = contact_seen(h);
     const int at_vertices = !h->data.equation->by_faces;

@@ -424,7 +424,6 @@ static const struct check {
     {"cell_lower", "cell_summary", run_cell_lower, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 16, 33, -1}},
     {"cell_extract", NULL, run_cell_lower, 1e-14, {21, -1}},
     {"affine_coefficients", NULL, run_affine_coefficients, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
-    {"cell_source", NULL, run_cell_source, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 13, 34, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 19, -1}},
     {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"condense_elastic",
