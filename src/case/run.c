@@ -205,7 +205,6 @@ static facet_status prepare(struct run *run, const struct run_options *options) 
     TRY(run_problem(file, run->context, run->mesh,
                     from >= 0 && from < options->n_before ? options->before[from].solver : NULL,
                     &run->problem));
-    TRY(case_in_file(problem_find_mismatch(run->problem, &file->options, &run->findings), file));
 done:
     end_phase(run, FACET_PHASE_SETUP, begin);
     return status;
@@ -218,6 +217,7 @@ static facet_status solve(struct run *run) {
     options.degree = run->degree;
     options.watch = run->watched;
     TRY(case_in_file(solver_create(run->problem, &options, NULL, &run->solver), file));
+    TRY(case_in_file(solver_find_mismatch(run->solver, &run->findings), file));
     TRY(base_check_interrupt());
     TRY(case_in_file(facet_solver_solve(run->solver, NULL, NULL), file));
     TRY(base_check_interrupt());

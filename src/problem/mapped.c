@@ -32,28 +32,16 @@ static int is_for_host(const struct facet_solver *s) {
 
 const struct device *mapped_device(const struct facet_solver *s) {
     const struct device *device = s->context->device;
-    return is_for_host(s) && !device_is_host(device) ? device_host() : device;
+    return is_for_host(s) ? device_of_host(device) : device;
 }
 
-facet_status mapped_describe(struct facet_solver *s, int degree, const struct base_monitor *monitor) {
-    facet_status status = FACET_OK;
-    struct mapped *m;
-    TRY(CALLOC(m, 1));
-    s->backend = &mapped_backend;
-    s->self = m;
-    TRY(problem_resolve_lists(s->problem, &s->resolved));
-    TRY(hdg_create(mapped_device(s), &s->resolved.data, degree, s->maker, monitor, &m->hdg));
-    hdg_describe(m->hdg, &s->system);
-done:
-    return status;
-}
-
-static facet_status condense(struct facet_solver *s) {
+static facet_status condense(struct facet_solver *s, struct mapped *m) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
-    TRY(mapped_describe(s, s->options.degree, monitor));
-    struct mapped *m = mapped_of(s);
+    TRY(problem_resolve_lists(s->problem, &s->resolved));
+    TRY(hdg_create(mapped_device(s), &s->resolved.data, s->options.degree, s->maker, monitor, &m->hdg));
+    hdg_describe(m->hdg, &s->system);
     TRY(hdg_condense(m->hdg));
     m->n_single = device_is_host(s->context->device) ? 0 : hdg_n_single(m->hdg);
     TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &m->n_single));
@@ -62,8 +50,8 @@ done:
     return status;
 }
 
-facet_status mapped_count_unknowns(struct facet_solver *s) {
-    const struct seam *seam = mapped_of(s)->hdg->trace.seam;
+facet_status mapped_count_unknowns(struct facet_solver *s, const struct hdg *hdg) {
+    const struct seam *seam = hdg->trace.seam;
     s->n_unknowns = seam != NULL ? seam_n_owned(seam) : s->system.n_free;
     return team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_unknowns);
 }
@@ -78,7 +66,7 @@ static facet_status make_system(struct facet_solver *s) {
     s->preconditioner = PRECONDITIONER_NONE;
     m->flexible = 0;
     m->assembled_bytes = 0.0;
-    TRY(mapped_count_unknowns(s));
+    TRY(mapped_count_unknowns(s, m->hdg));
     if (s->n_unknowns > 0) {
         TRY(trace_matrices_keep(&m->hdg->matrices));
         TRY(solver_choose_method(s));
@@ -101,8 +89,11 @@ static void destroy_system(struct facet_solver *s) {
 facet_status mapped_create(struct facet_solver *s) {
     const struct device *device = mapped_device(s);
     facet_status status = FACET_OK;
-    TRY(condense(s));
-    struct mapped *m = mapped_of(s);
+    struct mapped *m;
+    TRY(CALLOC(m, 1));
+    s->backend = &mapped_backend;
+    s->self = m;
+    TRY(condense(s, m));
     int64_t n = s->system.n_free;
     TRY(ALLOC(m->F, n));
     TRY(vector_create(device, n, &m->b));

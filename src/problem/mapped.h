@@ -33,16 +33,14 @@ static inline struct mapped *mapped_of(const struct facet_solver *s) {
     return s->self;
 }
 
-/* mapped.c: the discretization alone, with no matrix of a cell, of a degree that may be less than that of the
- * options; monitor: who hears of it, or NULL. And all of a solver that is made once. */
-facet_status mapped_describe(struct facet_solver *solver, int degree, const struct base_monitor *monitor);
+/* mapped.c: all of a solver that is made once. */
 facet_status mapped_create(struct facet_solver *solver);
 /* The trace that the next solve begins with, for another solver with as many unknowns: taken out of one that
  * is to be destroyed, and put into the other if it has as many. Nothing happens on boxes. */
 void mapped_take_trace(struct facet_solver *solver, struct vector *trace);
 void mapped_put_trace(struct facet_solver *solver, const struct vector *trace);
 /* s->n_unknowns: those on the trace of all parts of the mesh together. */
-facet_status mapped_count_unknowns(struct facet_solver *solver);
+facet_status mapped_count_unknowns(struct facet_solver *solver, const struct hdg *hdg);
 /* Where it works: the device of the context, or the host where that one has to. */
 const struct device *mapped_device(const struct facet_solver *solver);
 

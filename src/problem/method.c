@@ -109,7 +109,7 @@ static void give_up_factor(struct facet_solver *s, enum option_method method,
     s->preconditioner = preconditioner;
     m->assembled_bytes -= bytes;
     m->settled = 1;
-    snprintf(s->why_factor, sizeof s->why_factor, "%s, by rounding", base_message());
+    snprintf(s->notes[SOLVER_NOTE_FACTOR], PROBLEM_WHY_BYTES, "%s, by rounding", base_message());
 }
 
 /* Tries to factor; *done says whether that was done. Who insists is told why it could not be. */
@@ -148,7 +148,7 @@ done:
 
 /* ------------------------------------------------------------------------------ multigrid */
 
-static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
+static facet_status make_amg(struct facet_solver *s, const struct csr *csr, struct linear_operator *M) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     struct amg_options options;
@@ -164,7 +164,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     else
         TRY(solver_fill_constant(s, modes));
     TRY(operator_create_amg(mapped_device(s), csr, s->system.n_blocks, s->system.block_offsets, n_modes,
-                            modes, &options, &m->M));
+                            modes, &options, M));
 done:
     base_free(&modes);
     return status;
@@ -178,10 +178,10 @@ static facet_status find_coarse_device(const struct facet_solver *s, const struc
 }
 
 /* The levels become the preconditioner, visited as the options say. */
-static facet_status take_multigrid(struct facet_solver *s, struct multigrid **mg) {
+static facet_status take_multigrid(struct facet_solver *s, struct multigrid **mg, struct linear_operator *M) {
     facet_status status = FACET_OK;
     if (s->options.cycle != CYCLE_AUTO) TRY(multigrid_set_cycle(*mg, cycles[s->options.cycle]));
-    TRY(operator_create_multigrid(mg, &mapped_of(s)->M));
+    TRY(operator_create_multigrid(mg, M));
 done:
     return status;
 }
@@ -194,7 +194,7 @@ static enum pmg_precision precision_of(const struct facet_solver *s) {
     return choice_has_axis(s) ? PMG_DOUBLE : (enum pmg_precision)s->options.precision;
 }
 
-static facet_status make_pmg(struct facet_solver *s) {
+static facet_status make_pmg(struct facet_solver *s, struct linear_operator *M) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     struct pmg_options options;
@@ -210,7 +210,7 @@ static facet_status make_pmg(struct facet_solver *s) {
     options.degree = s->options.smoother_degree;
     TRY(find_coarse_device(s, &options.coarse_device));
     TRY(trace_pmg_create(&m->hdg->trace, &m->hdg->matrices, &m->A, &options, &mg));
-    TRY(take_multigrid(s, &mg));
+    TRY(take_multigrid(s, &mg, M));
 done:
     multigrid_destroy(&mg);
     return status;
@@ -234,18 +234,19 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
     return find_coarse_device(s, &options->coarse_device);
 }
 
-/* Adds to s->why_pmg which keys are of no use to p-multigrid. */
+/* Adds to the note which keys are of no use to p-multigrid. */
 static void tell_unused(struct facet_solver *s) {
     const struct options *o = &s->options;
-    size_t length = strlen(s->why_pmg), size = sizeof s->why_pmg;
+    char *note = s->notes[SOLVER_NOTE_PMG];
+    const size_t length = strlen(note);
     if (!choice_wants_gmg(o)) return;
-    snprintf(s->why_pmg + length, size - length, "; not used:%s%s%s%s",
+    snprintf(note + length, PROBLEM_WHY_BYTES - length, "; not used:%s%s%s%s",
              choice_wants_gmg_smoother(o) ? " smoother" : "", o->degrees == DEGREES_AUTO ? "" : " degrees",
              o->fill > 0.0 ? " fill" : "", o->coarse_unknowns > 0 ? " coarse_unknowns" : "");
 }
 
-/* Without a coarser mesh it is p-multigrid, and s->why_pmg says why. */
-static facet_status make_gmg(struct facet_solver *s) {
+/* Without a coarser mesh it is p-multigrid, and a note says why. */
+static facet_status make_gmg(struct facet_solver *s, struct linear_operator *M) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     struct gmg_options options;
@@ -258,7 +259,7 @@ static facet_status make_gmg(struct facet_solver *s) {
     TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &differ));
     TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_MAX, 1, &none));
     if (none || stiff || differ) {
-        snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
+        snprintf(s->notes[SOLVER_NOTE_PMG], PROBLEM_WHY_BYTES, "%s",
                  differ  ? "geometric multigrid knows no prisms and pyramids, whose faces have different "
                            "numbers of unknowns"
                  : stiff ? "coarser meshes do not help a body that is nearly incompressible (lambda > 8 mu), "
@@ -267,12 +268,12 @@ static facet_status make_gmg(struct facet_solver *s) {
                          : hierarchy.why);
         tell_unused(s);
         s->preconditioner = PRECONDITIONER_PMG;
-        TRY(make_pmg(s));
+        TRY(make_pmg(s, M));
         goto done;
     }
     TRY(choose_gmg(s, &options));
     TRY(trace_gmg_create(&m->hdg->trace, &m->hdg->matrices, &m->A, &hierarchy, &options, &mg));
-    TRY(take_multigrid(s, &mg));
+    TRY(take_multigrid(s, &mg, M));
 done:
     multigrid_destroy(&mg);
     mesh_hierarchy_destroy(&hierarchy);
@@ -282,14 +283,12 @@ done:
 /* ------------------------------------------------------------------------------ PETSc */
 
 /* The inverse as PETSc has it, by the preconditioner that was asked for, or one of its own. */
-static facet_status make_petsc(struct facet_solver *s) {
+static facet_status make_petsc(struct facet_solver *s, struct linear_operator *own) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     struct coarse_matrix matrix = {.name = "trace", .singular = choice_is_singular(s)};
-    struct linear_operator own = m->M;
     const struct trace_space *space = &m->hdg->trace;
-    m->M = (struct linear_operator){0};
-    if (own.apply == NULL) TRY(trace_last_level_matrix(space, &m->hdg->matrices, "trace", &matrix));
+    if (own->apply == NULL) TRY(trace_last_level_matrix(space, &m->hdg->matrices, "trace", &matrix));
     TRY(trace_number_faces(space, space->free_offsets, &matrix));
     matrix.csr.n = s->system.n_free;
     matrix.n_modes = hdg_n_rigid_modes(m->hdg);
@@ -298,48 +297,48 @@ static facet_status make_petsc(struct facet_solver *s) {
         TRY(ALLOC(matrix.modes, matrix.n_modes * s->system.n_free));
         TRY(hdg_rigid_modes(m->hdg, matrix.modes));
     }
-    TRY(s->context->external->create_inverse(&m->A, &own, &matrix, s->options.rtol, s->options.max_iterations,
+    TRY(s->context->external->create_inverse(&m->A, own, &matrix, s->options.rtol, s->options.max_iterations,
                                              &m->M));
 done:
-    operator_destroy(&own);
     coarse_matrix_destroy(&matrix);
     return status;
 }
 
 /* ------------------------------------------------------------------------------ the choice */
 
-static facet_status make_jacobi(struct facet_solver *s) {
+static facet_status make_jacobi(struct facet_solver *s, struct linear_operator *M) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     struct csr diagonal = {0};
     TRY(trace_block_diagonal(&m->hdg->trace, &m->hdg->matrices, &diagonal));
     if (s->preconditioner == PRECONDITIONER_JACOBI)
-        TRY(operator_create_jacobi(mapped_device(s), &diagonal, &m->M));
+        TRY(operator_create_jacobi(mapped_device(s), &diagonal, M));
     else
         TRY(operator_create_block_jacobi(mapped_device(s), &diagonal, s->system.n_blocks,
-                                         s->system.block_offsets, &m->M));
+                                         s->system.block_offsets, M));
 done:
     csr_destroy(&diagonal);
     return status;
 }
 
 /* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG. */
-static facet_status make_preconditioner(struct facet_solver *s, const struct csr *csr) {
+static facet_status make_preconditioner(struct facet_solver *s, const struct csr *csr,
+                                        struct linear_operator *M) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    if (s->preconditioner == PRECONDITIONER_PMG) TRY(make_pmg(s));
-    if (s->preconditioner == PRECONDITIONER_GMG) TRY(make_gmg(s));
-    if (s->preconditioner == PRECONDITIONER_AMG) TRY(make_amg(s, csr));
+    if (s->preconditioner == PRECONDITIONER_PMG) TRY(make_pmg(s, M));
+    if (s->preconditioner == PRECONDITIONER_GMG) TRY(make_gmg(s, M));
+    if (s->preconditioner == PRECONDITIONER_AMG) TRY(make_amg(s, csr, M));
     if (s->preconditioner == PRECONDITIONER_JACOBI || s->preconditioner == PRECONDITIONER_BLOCK)
-        TRY(make_jacobi(s));
-    struct multigrid *mg = m->M.apply != NULL ? operator_multigrid(&m->M) : NULL;
+        TRY(make_jacobi(s, M));
+    struct multigrid *mg = M->apply != NULL ? operator_multigrid(M) : NULL;
     m->flexible = mg != NULL && multigrid_is_flexible(mg);
     if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
 done:
     return status;
 }
 
-/* s->judge becomes a factor, where `auto` would think of one, or stays empty; FACET_NOT_CONVERGED where K is
+/* The judge becomes a factor, where `auto` would think of one, or stays empty; FACET_NOT_CONVERGED where K is
  * not definite to rounding. */
 facet_status solver_make_exact_judge(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
@@ -364,25 +363,18 @@ done:
     return status;
 }
 
-/* s->judge becomes a factor or a multigrid, or stays empty where none can be made. */
+/* The judge becomes a factor or a multigrid, or stays empty where none can be made. */
 facet_status solver_make_judge(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
-    facet_status status = FACET_OK;
     struct csr csr = {0};
-    struct linear_operator own = m->M;
     int hybrid = m->hdg->data.equation->by_faces && !choice_has_turns(s);
-    m->M = (struct linear_operator){0};
-    status = solver_make_exact_judge(s);
+    facet_status status = solver_make_exact_judge(s);
     if ((status != FACET_OK && status != FACET_NOT_CONVERGED) || m->judge.apply != NULL) goto done;
     status = FACET_OK;
     if (!hybrid && (m->hdg->nonsymmetric || team_size(mesh_team(s->problem->mesh)) > 1)) goto done;
     if (!hybrid) TRY(hdg_assemble(m->hdg, &csr));
-    TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
-    m->judge = m->M;
-    m->M = (struct linear_operator){0};
+    TRY(hybrid ? make_pmg(s, &m->judge) : make_amg(s, &csr, &m->judge));
 done:
-    operator_destroy(&m->M);
-    m->M = own;
     csr_destroy(&csr);
     return status == FACET_NOT_CONVERGED ? FACET_OK : status;
 }
@@ -422,7 +414,7 @@ facet_status solver_turn_double(struct facet_solver *s, int *done) {
     s->options.precision = PRECISION_DOUBLE;
     s->report.reason = "the levels are made again in double precision"; /* theirs goes with them */
     operator_destroy(&mapped_of(s)->M);
-    return make_preconditioner(s, NULL);
+    return make_preconditioner(s, NULL, &mapped_of(s)->M);
 }
 
 /* The matrix is assembled only for those who need it, and let go. */
@@ -431,13 +423,14 @@ facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     const struct base_monitor *monitor = &s->context->monitor;
+    struct linear_operator own = {0}; /* PETSc makes its own of it */
     struct choice choice;
     int done = 0;
     TRY(choice_make(s, &choice));
     const int amg = choice.preconditioner == PRECONDITIONER_AMG;
     int direct = choice.factor != CHOICE_NO_FACTOR, insist = choice.factor == CHOICE_FACTOR;
     m->settled = 0;
-    s->why_factor[0] = '\0';
+    s->notes[SOLVER_NOTE_FACTOR][0] = '\0';
     s->method = choice.method;
     s->preconditioner = choice.preconditioner;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
@@ -453,16 +446,18 @@ facet_status solver_choose_method(struct facet_solver *s) {
     }
     begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct) status = try_direct(s, &csr, insist, choice.products, &done);
-    if (status == FACET_OK && amg && s->why_factor[0] != '\0')
+    if (status == FACET_OK && amg && s->notes[SOLVER_NOTE_FACTOR][0] != '\0')
         status = hdg_assemble(m->hdg, &csr); /* again */
     if (!amg) {
         csr_destroy(&csr);
         if (!done) m->assembled_bytes = 0.0;
     }
-    if (status == FACET_OK && !done) status = make_preconditioner(s, &csr);
-    if (status == FACET_OK && s->method == METHOD_PETSC) status = make_petsc(s);
+    if (status == FACET_OK && !done)
+        status = make_preconditioner(s, &csr, s->method == METHOD_PETSC ? &own : &m->M);
+    if (status == FACET_OK && s->method == METHOD_PETSC) status = make_petsc(s, &own);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
 done:
+    operator_destroy(&own);
     csr_destroy(&csr);
     return status;
 }

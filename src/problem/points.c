@@ -169,10 +169,18 @@ done:
     return status;
 }
 
+/* What finds the nearest point of the surface: made by the first thread that has a point outside. */
+struct sample_outside {
+    pthread_mutex_t making;
+    struct mesh_outside *made;
+};
+
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,
                                  struct sample_field *f) {
     facet_status status = FACET_OK;
     *f = (struct sample_field){.from = from};
+    TRY(CALLOC(f->outside, 1));
+    pthread_mutex_init(&f->outside->making, NULL);
     TRY(sample_find_field(from, name, &f->field, &f->components));
     TRY(mesh_locator_create_for(from->problem->mesh, n_points, &f->locator));
 done:
@@ -181,13 +189,17 @@ done:
 
 void sample_field_destroy(struct sample_field *f) {
     mesh_locator_destroy(&f->locator);
-    mesh_outside_destroy(&f->outside);
+    if (f->outside != NULL) {
+        mesh_outside_destroy(&f->outside->made);
+        pthread_mutex_destroy(&f->outside->making);
+    }
+    base_free(&f->outside);
     *f = (struct sample_field){0};
 }
 
 /* ------------------------------------------------------------------------------------------ one thread */
 
-/* A point that no cell has, moved to the surface. Several threads may come here: one makes the surface. */
+/* A point that no cell has, moved to the surface. */
 static facet_status move_here(const struct sample_field *f, const double *x, double *y) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = f->from->problem->mesh;
@@ -196,10 +208,11 @@ static facet_status move_here(const struct sample_field *f, const double *x, dou
         mesh_fail_outside(mesh, x, NULL);
         return base_wrap(FACET_ERROR_INPUT, "of the part of this rank");
     }
-#pragma omp critical(sample_outside)
-    if (f->outside == NULL) status = mesh_outside_create(mesh, &((struct sample_field *)f)->outside);
+    pthread_mutex_lock(&f->outside->making);
+    if (f->outside->made == NULL) status = mesh_outside_create(mesh, &f->outside->made);
+    pthread_mutex_unlock(&f->outside->making);
     if (status != FACET_OK) return status;
-    TRY(mesh_outside_ask(f->outside, x, &near));
+    TRY(mesh_outside_ask(f->outside->made, x, &near));
     if (!(near.distance <= near.allowed)) return mesh_fail_outside(mesh, x, &near);
     memcpy(y, near.y, (size_t)mesh->dim * sizeof *y);
 done:

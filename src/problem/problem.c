@@ -409,6 +409,7 @@ int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
 facet_status problem_copy(const struct problem *from, struct problem *copy) {
     facet_status status = FACET_OK;
     struct problem_slot to, of;
+    struct problem fields = *from; /* so that its slots can be asked for */
     *copy = (struct problem){.physics = from->physics,
                              .context = from->context,
                              .mesh = from->mesh,
@@ -434,7 +435,7 @@ facet_status problem_copy(const struct problem *from, struct problem *copy) {
         for (int i = 0, role; i < CONDITION_FIELDS; i++) *condition_field(c, i, &role) = NULL;
         TRY(copy_name(c->part, &c->part));
     }
-    for (int i = 0; problem_slot(copy, i, &to) && problem_slot((struct problem *)from, i, &of); i++)
+    for (int i = 0; problem_slot(copy, i, &to) && problem_slot(&fields, i, &of); i++)
         TRY(field_copy(*of.field, copy->n_parameters, copy->parameters, copy->t, to.group, to.field));
     for (int i = 0; i < copy->n_regions; i++) TRY(problem_copy_moduli(&from->regions[i], &copy->regions[i]));
     TRY(problem_copy_field_data(from, copy));

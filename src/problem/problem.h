@@ -288,6 +288,25 @@ struct solver_group_errors {
     char place[MESH_PLACE_BYTES]; /* of a piece */
 };
 
+/* What whoever reads the results should know: why the tensor operators do not apply; why there is no
+ * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
+ * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
+ * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
+ * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
+enum solver_note {
+    SOLVER_NOTE_OPERATOR,
+    SOLVER_NOTE_PMG,
+    SOLVER_NOTE_FACTOR,
+    SOLVER_NOTE_HOST,
+    SOLVER_NOTE_PETSC,
+    SOLVER_NOTE_PIECES,
+    SOLVER_NOTE_JOINED,
+    SOLVER_NOTE_CONFLICT,
+    SOLVER_NOTE_UNRESOLVED,
+    SOLVER_NOTE_BALANCE,
+    SOLVER_NOTE_GROUP,
+    SOLVER_N_NOTES
+};
 /* What those who read a solution have in common. */
 struct solver_readers {
     pthread_mutex_t making; /* see solver_lock */
@@ -298,17 +317,10 @@ struct solver_readers {
 struct facet_solver {
     const struct backend *backend;
     void *self; /* of the backend: struct mapped (mapped.h), struct box (box.h), or that of boxsem.c */
-    enum option_operator_kind operator_used; /* mapped or tensor */
-    char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
-                                           take it; else "" */
-    char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
-    char why_factor[PROBLEM_WHY_BYTES]; /* why `auto` could not make the factor that it wanted; else "" */
+    enum option_operator_kind operator_used;       /* mapped or tensor */
+    char notes[SOLVER_N_NOTES][PROBLEM_WHY_BYTES]; /* those that are not made when asked for; "": none */
     struct solver_group_errors group_errors;
-    double energy; /* e'K e of the error e of the last estimate, where there are electrodes */
-    char conflict[PROBLEM_WHY_BYTES];   /* of data where parts of the boundary meet; else "" */
-    char unresolved[PROBLEM_WHY_BYTES]; /* of data finer than the mesh; else "" */
-    char joined[PROBLEM_WHY_BYTES];     /* sides of a file that are no boundary; else "" */
-    char pieces[PROBLEM_WHY_BYTES];     /* of the mesh that no face connects; "" where it is one */
+    double energy;       /* e'K e of the error e of the last estimate, where there are electrodes */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
     struct problem own;  /* its data, at which `problem` points */
@@ -358,26 +370,16 @@ double solver_potential_error(const struct facet_solver *solver, int i, double *
 
 /* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
 facet_status solver_check_mesh(const struct facet_solver *solver);
-/* What whoever reads the results should know: why the tensor operators do not apply; why there is no
- * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
- * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
- * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
- * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
-enum solver_note {
-    SOLVER_NOTE_OPERATOR,
-    SOLVER_NOTE_PMG,
-    SOLVER_NOTE_FACTOR,
-    SOLVER_NOTE_HOST,
-    SOLVER_NOTE_PETSC,
-    SOLVER_NOTE_PIECES,
-    SOLVER_NOTE_JOINED,
-    SOLVER_NOTE_CONFLICT,
-    SOLVER_NOTE_UNRESOLVED,
-    SOLVER_NOTE_BALANCE,
-    SOLVER_NOTE_GROUP,
-    SOLVER_N_NOTES
-};
 const char *solver_note(const struct facet_solver *solver, enum solver_note which, char *text, size_t bytes);
+/* The steps of solver_create that a check takes, too: the solver's choices and the data of its discretization;
+ * whether the tensor operators take it (operator_used; then there are data), with all its words looked at;
+ * the notes about data, has_potentials: those of electrodes are among them. */
+struct box_data;
+facet_status solver_prepare(const struct facet_problem *problem, const struct options *options,
+                            struct facet_solver **solver);
+facet_status solver_choose_backend(struct facet_solver *solver, hdg_rule_maker maker, struct box_data *data);
+facet_status solver_find_conflict(struct facet_solver *solver, int has_potentials);
+facet_status solver_find_unresolved(struct facet_solver *solver);
 /* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
@@ -413,19 +415,18 @@ void solver_error_at(const struct facet_solver *solver, int32_t cell, int of_cha
                      double *size);
 /* What is found when data are looked at without solving. */
 struct problem_findings {
-    struct hdg_mismatch mismatch;   /* see hdg_check_data; its part lives as long as the problem */
+    struct hdg_mismatch
+        mismatch; /* see hdg_check_data; its part lives as long as the problem, or the solver */
     char broken[PROBLEM_WHY_BYTES]; /* where the exact solution is none of the problem; "": nowhere */
     int64_t unknowns[2];            /* on the trace, and in the cells */
     char conflict[PROBLEM_WHY_BYTES], unresolved[PROBLEM_WHY_BYTES];
     char solver[2 * PROBLEM_WHY_BYTES]; /* what would solve the system, and why; "": not known */
 };
-/* Everything solver_create would refuse in options and data, without solving. */
+/* check.c: everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct problem_findings *findings);
-/* The comparison of data with the exact solution alone, for those who solve next; nothing to do where there
- * is nothing to compare. */
-facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct problem_findings *findings);
+/* The comparison of a solver's data with the exact solution alone, if there is one: mismatch and broken. */
+facet_status solver_find_mismatch(struct facet_solver *solver, struct problem_findings *findings);
 /* exact.c: whether there are faces in the mesh that an exact solution may contradict (collective); the worst
  * of those of a box, without lists; and the sentence about it. */
 facet_status problem_may_break(const struct problem *problem, int *may);
@@ -447,8 +448,8 @@ struct sample_field {
     enum hdg_field field;
     int components;
     struct mesh_locator *locator;
-    struct mesh_outside *outside; /* NULL until a point is found to lie outside */
-    int is_whole;                 /* all cells are here: nothing is to be fetched */
+    struct sample_outside *outside;
+    int is_whole; /* all cells are here: nothing is to be fetched */
 };
 /* points.c */
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,

@@ -13,9 +13,6 @@
 #include "solve/external.h"
 #include "solve/multigrid.h"
 
-/* Data are looked at as mapped cells of this degree at most, though a box may have more. */
-#define CHECKED_DEGREE 6
-
 /* The data of the discretization from those of the problem. */
 static facet_status resolve(struct facet_solver *s) {
     struct problem_resolved resolved;
@@ -78,8 +75,7 @@ facet_status solver_find_fluxes(const struct facet_solver *s, int version, doubl
     return status;
 }
 
-/* The solver's choices and the data of its discretization; nothing is computed. */
-static facet_status prepare(const struct facet_problem *problem, const struct options *options,
+facet_status solver_prepare(const struct facet_problem *problem, const struct options *options,
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct facet_solver *s;
@@ -112,9 +108,10 @@ done:
 /* Condensed elements on a box whose tensor operators would apply: what solves the same at their speed. */
 static facet_status recommend(struct facet_solver *s, struct box_data *data) {
     if (mesh_bricks(s->problem->mesh) == NULL) return FACET_OK;
-    facet_status status = box_data_create(s->context, &s->resolved, s->options.degree, data, s->why_mapped);
-    int applies = status == FACET_OK && s->why_mapped[0] == '\0';
-    snprintf(s->why_mapped, sizeof s->why_mapped, "%s",
+    char *why = s->notes[SOLVER_NOTE_OPERATOR];
+    facet_status status = box_data_create(s->context, &s->resolved, s->options.degree, data, why);
+    int applies = status == FACET_OK && why[0] == '\0';
+    snprintf(why, PROBLEM_WHY_BYTES, "%s",
              applies ? "method: continuous (the same elements) or hdg, many times faster on this box" : "");
     box_data_destroy(data);
     return status;
@@ -128,7 +125,7 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
     const struct options_need mapped = options_need(o, AT_MAPPED), other = options_need(o, AT_TENSOR);
     const char *name = option_words[OPTION_OPERATOR][o->operator_kind];
     int any = o->operator_kind == OPERATOR_AUTO, continuous = o->discretization == DISCRETIZATION_CONTINUOUS;
-    char *why = s->why_mapped;
+    char *why = s->notes[SOLVER_NOTE_OPERATOR];
     *box = 0;
     if (!continuous && o->operator_kind == OPERATOR_MAPPED) {
         if (other.what[0])
@@ -161,18 +158,16 @@ done:
     return status;
 }
 
-/* The backend, with all its words looked at. maker: see solver_create. */
-static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker, struct box_data *data,
-                                   int *box) {
+facet_status solver_choose_backend(struct facet_solver *s, hdg_rule_maker maker, struct box_data *data) {
     static const char *const diffusion[] = {"condense_affine", "affine_solve",  "sum_solve",
                                             "cell_apply",      "error_squares", NULL};
     static const char *const condensed[] = {"condense_sum", "sum_solve", "cell_apply", NULL};
     static const char *const elasticity[] = {"condense_elastic", "elastic_solve", "cell_apply", NULL};
     facet_status status = FACET_OK;
-    *box = 0;
-    if (maker == NULL) TRY(choose_operator(s, data, box));
-    s->operator_used = *box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
-    if (!*box) { /* the methods on boxes ask for the kernels that they need */
+    int box = 0;
+    if (maker == NULL) TRY(choose_operator(s, data, &box));
+    s->operator_used = box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
+    if (!box) { /* the methods on boxes ask for the kernels that they need */
         TRY(solver_check_method(s));
         const int vectors = s->resolved.data.equation->rigid;
         const int whole = s->options.discretization == DISCRETIZATION_CONDENSED;
@@ -208,7 +203,7 @@ static facet_status find_pieces(struct facet_solver *s) {
     TRY(mesh_number_pieces(mesh, piece, &n));
     if (n < 2) goto done;
     TRY(mesh_piece_text(mesh, piece, 1, place));
-    snprintf(s->pieces, sizeof s->pieces,
+    snprintf(s->notes[SOLVER_NOTE_PIECES], PROBLEM_WHY_BYTES,
              "the mesh falls into %d pieces that no face connects, so that nothing goes from one to the "
              "other; the second "
              "has the cell at %s",
@@ -218,18 +213,19 @@ done:
     return status;
 }
 
-/* The sentence about data that contradict each other. has_potentials: those of electrodes are among them. */
-static facet_status find_conflict(struct facet_solver *s, int has_potentials) {
+facet_status solver_find_conflict(struct facet_solver *s, int has_potentials) {
     struct problem_conflict conflict;
     facet_status status = problem_find_conflict(s->problem, &s->resolved, has_potentials, &conflict);
     if (status == FACET_OK)
-        problem_conflict_text(s->problem, &s->options, &conflict, s->conflict, sizeof s->conflict);
+        problem_conflict_text(s->problem, &s->options, &conflict, s->notes[SOLVER_NOTE_CONFLICT],
+                              PROBLEM_WHY_BYTES);
     return status;
 }
 
-static facet_status find_unresolved(struct facet_solver *s) {
+facet_status solver_find_unresolved(struct facet_solver *s) {
     return problem_find_unresolved(s->problem, &s->resolved, s->options.degree,
-                                   s->operator_used == OPERATOR_TENSOR, s->unresolved, sizeof s->unresolved);
+                                   s->operator_used == OPERATOR_TENSOR, s->notes[SOLVER_NOTE_UNRESOLVED],
+                                   PROBLEM_WHY_BYTES);
 }
 
 /* What may help a solve that failed, which is not what it has used. */
@@ -254,23 +250,26 @@ static facet_status blame_support(const struct facet_solver *s, facet_status sta
     return base_fail(status, "%s%s%s%s", message, advice(s), known ? "; " : "", known ? hold : "");
 }
 
+static facet_status create_backend(struct facet_solver *s, struct box_data *data) {
+    return s->operator_used == OPERATOR_TENSOR ? box_create(s, data) : mapped_create(s);
+}
+
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct box_data data = {0};
     const struct base_monitor *monitor = &problem->data.context->monitor;
     double begin = base_phase_begin(NULL, monitor, FACET_PHASE_SETUP);
-    int box;
-    TRY(prepare(problem, options, solver));
+    TRY(solver_prepare(problem, options, solver));
     TRY(device_settle(problem->data.context->device));
-    TRY(choose_backend(*solver, maker, &data, &box));
+    TRY(solver_choose_backend(*solver, maker, &data));
     (*solver)->maker = maker;
     TRY(find_pieces(*solver));
-    TRY(problem_joined_text((*solver)->problem, &(*solver)->resolved, (*solver)->joined,
-                            sizeof(*solver)->joined));
-    TRY(find_conflict(*solver, 0));
-    TRY(find_unresolved(*solver));
-    TRY(box ? box_create(*solver, &data) : mapped_create(*solver));
+    TRY(problem_joined_text((*solver)->problem, &(*solver)->resolved, (*solver)->notes[SOLVER_NOTE_JOINED],
+                            PROBLEM_WHY_BYTES));
+    TRY(solver_find_conflict(*solver, 0));
+    TRY(solver_find_unresolved(*solver));
+    TRY(create_backend(*solver, &data));
     TRY(solver_digest(*solver, &(*solver)->digest));
 done:
     base_phase_end(*solver != NULL ? &(*solver)->timers : NULL, monitor, FACET_PHASE_SETUP, begin);
@@ -288,7 +287,6 @@ facet_status solver_rebuild(struct facet_solver *s) {
     struct vector trace = {0};
     double *u = NULL;
     enum option_operator_kind asked = s->options.operator_kind;
-    int box;
     if (s->solved && s->options.warm_start) { /* the iteration goes on from there */
         mapped_take_trace(s, &trace);
         if (s->backend->set_guess != NULL) {
@@ -300,11 +298,11 @@ facet_status solver_rebuild(struct facet_solver *s) {
     TRY(resolve(s));
     if (s->backend != NULL) s->backend->destroy(s);
     s->backend = NULL;
-    s->why_pmg[0] = '\0';
+    s->notes[SOLVER_NOTE_PMG][0] = '\0';
     s->options.operator_kind = s->operator_used; /* points and arrays of the caller stay what they are */
-    status = choose_backend(s, s->maker, &data, &box);
+    status = solver_choose_backend(s, s->maker, &data);
     s->options.operator_kind = asked;
-    if (status == FACET_OK) status = box ? box_create(s, &data) : mapped_create(s);
+    if (status == FACET_OK) status = create_backend(s, &data);
     if (status != FACET_OK && s->backend != NULL) {
         s->backend->destroy(s);
         s->backend = NULL;
@@ -316,122 +314,6 @@ done:
     box_data_destroy(&data);
     vector_destroy(&trace);
     base_free(&u);
-    return status;
-}
-
-/* Whether sources and sides are numbers, which need not be looked at point by point. */
-static int is_number(const struct field *field) {
-    double value;
-    return field == NULL ||
-           (field_n_components(field) == 1 && field_is_constant(field, &value) && isfinite(value));
-}
-
-static int data_are_numbers(const struct hdg_data *data, int n_conditions) {
-    int numbers = data->exact == NULL, held = 0; /* held: nothing need balance */
-    for (int r = 0; data->source != NULL && r < data->n_regions; r++) numbers &= is_number(data->source[r]);
-    for (int i = 0; i < n_conditions && numbers; i++) {
-        const struct hdg_condition *c = &data->conditions[i];
-        numbers = c->g != NULL && is_number(c->g) && is_number(c->a);
-        held |= c->kind == HDG_DIRICHLET;
-    }
-    return numbers && held;
-}
-
-/* Whether something of a condition is not taken from an exact solution. */
-static int has_own_data(const struct problem_condition *c, int dim) {
-    int own = c->g != NULL || c->t != NULL || c->pressure != NULL || c->force != NULL || c->symmetric;
-    for (int i = 0; i < dim && c->kind == HDG_MECHANICAL; i++) own |= !c->gives_g[i] && !c->gives_t[i];
-    return own;
-}
-
-static int gives_data(const struct problem *p) {
-    int given = 0;
-    for (int i = 0; i < p->n_conditions; i++) given |= has_own_data(&p->conditions[i], p->mesh->dim);
-    return given;
-}
-
-/* Where the exact solution contradicts what is inside of the mesh. */
-static facet_status find_break(const struct facet_solver *s, int box, char *text, size_t bytes) {
-    facet_status status = FACET_OK;
-    struct hdg_break found = {0};
-    if (s->problem->exact == NULL) return FACET_OK;
-    if (s->self == NULL && !mesh_is_box(s->problem->mesh)) return FACET_OK;
-    if (box && mesh_is_box(s->problem->mesh))
-        TRY(problem_find_box_break(s->problem, &s->resolved, &found));
-    else
-        TRY(hdg_find_break(mapped_of(s)->hdg, &found));
-    problem_break_text(s->problem, &found, text, bytes);
-done:
-    return status;
-}
-
-/* Of a box, whether what is inside of it is looked at face by face: its parts do not have both joined sides.
- */
-static int has_faces_here(const struct facet_solver *s) {
-    return s->problem->mesh->part != NULL && s->resolved.data.equation->by_faces;
-}
-
-/* cells: those too, where data are not numbers; else the comparison with the exact solution alone. */
-static facet_status look_at_data(const struct facet_problem *problem, const struct options *options,
-                                 int cells, struct problem_findings *findings) {
-    facet_status status = FACET_OK;
-    struct facet_solver *s = NULL;
-    struct box_data data = {0};
-    struct hdg_mismatch *mismatch = &findings->mismatch;
-    int64_t *unknowns = findings->unknowns;
-    int box;
-    *findings = (struct problem_findings){0};
-    TRY(prepare(problem, options, &s));
-    TRY(choose_backend(s, NULL, &data, &box));
-    int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
-    if (cells) TRY(find_conflict(s, 0));
-    if (cells) TRY(find_unresolved(s));
-    memcpy(findings->conflict, s->conflict, sizeof s->conflict);
-    memcpy(findings->unresolved, s->unresolved, sizeof s->unresolved);
-    if (!box || (cells ? !data_are_numbers(&s->resolved.data, s->problem->n_conditions)
-                       : gives_data(s->problem) || has_faces_here(s))) { /* else a box stays a box */
-        TRY(mapped_describe(s, degree, NULL));
-        const struct hdg *hdg = mapped_of(s)->hdg;
-        TRY(cells ? hdg_check_data(hdg, mismatch) : hdg_find_mismatch(hdg, mismatch));
-    }
-    TRY(find_break(s, box, findings->broken, sizeof findings->broken));
-    if (box) TRY(box_count_unknowns(s, &data));
-    if (!box && cells) {
-        struct choice choice;
-        choice_foresee(s, &choice);
-        choice_say(&choice, findings->solver, sizeof findings->solver);
-    }
-    unknowns[0] = s->system.n_free;
-    unknowns[1] = s->system.n_volume;
-    if (cells && s->problem->mesh->part != NULL) {
-        if (!box) TRY(mapped_count_unknowns(s));
-        unknowns[0] = s->n_unknowns;
-        TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &unknowns[1]));
-    }
-    for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
-         i++) /* the solver's copy goes with it */
-        if (strcmp(problem->data.conditions[i].part, mismatch->part) == 0)
-            mismatch->part = problem->data.conditions[i].part;
-done:
-    box_data_destroy(&data);
-    facet_solver_destroy(&s);
-    return status;
-}
-
-facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
-                                struct problem_findings *findings) {
-    return look_at_data(problem, options, 1, findings);
-}
-
-facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
-                                   struct problem_findings *findings) {
-    facet_status status = FACET_OK;
-    int may;
-    *findings = (struct problem_findings){0};
-    if (problem->data.exact == NULL) return FACET_OK;
-    TRY(problem_may_break(&problem->data, &may));
-    if (may || gives_data(&problem->data)) TRY(look_at_data(problem, options, 0, findings));
-done:
     return status;
 }
 
@@ -522,7 +404,7 @@ static facet_status check_finite(const char *function, const char *array, int64_
 facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
                                const void *address) {
     const struct device *device = s->context->device;
-    if (address == NULL || device_is_host(device) || !device_owns(device, address)) return FACET_OK;
+    if (address == NULL || !device_hides(device, address)) return FACET_OK;
     return base_fail(
         FACET_ERROR_INPUT, "%s: %s lies in the memory of the device '%s', and must be memory of the host%s",
         function, array, device_name(device),
@@ -606,7 +488,7 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
     if (status == FACET_OK)
         status = s->own.n_electrodes > 0 ? solver_balance_electrodes(s, solve_once, source, there)
                                          : solve_once(s, source, there);
-    if (status == FACET_OK && s->own.n_electrodes > 0) status = find_conflict(s, 1);
+    if (status == FACET_OK && s->own.n_electrodes > 0) status = solver_find_conflict(s, 1);
     if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
@@ -782,29 +664,24 @@ static void say_imbalance(const struct facet_solver *s, char *text, size_t bytes
 }
 
 const char *solver_note(const struct facet_solver *s, enum solver_note which, char *text, size_t bytes) {
-    static const char *const before[] = {"operator mapped: tensor needs ",
-                                         "preconditioner pmg instead of gmg: ",
-                                         "an iteration instead of a factor: ",
-                                         "left to the host: ",
-                                         "PETSc: nobody asked for ",
-                                         "",
-                                         "",
-                                         "",
-                                         "",
-                                         ""};
-    char host[PROBLEM_WHY_BYTES] = "", unused[PROBLEM_WHY_BYTES] = "", taken[PROBLEM_WHY_BYTES] = "";
+    static const char *const before[SOLVER_N_NOTES] = {
+        [SOLVER_NOTE_OPERATOR] = "operator mapped: tensor needs ",
+        [SOLVER_NOTE_PMG] = "preconditioner pmg instead of gmg: ",
+        [SOLVER_NOTE_FACTOR] = "an iteration instead of a factor: ",
+        [SOLVER_NOTE_HOST] = "left to the host: ",
+        [SOLVER_NOTE_PETSC] = "PETSc: nobody asked for ",
+    };
+    char why[PROBLEM_WHY_BYTES];
+    snprintf(why, sizeof why, "%s", s->notes[which]);
     if (which == SOLVER_NOTE_GROUP) return solver_group_errors_note(s, text, bytes);
     if (which == SOLVER_NOTE_HOST && !device_is_host(s->context->device) && s->backend != NULL &&
         s->backend->on_host != NULL)
-        s->backend->on_host(s, host, sizeof host);
+        s->backend->on_host(s, why, sizeof why);
     if (which == SOLVER_NOTE_PETSC && s->n_solves > 0 && s->context->external != NULL)
-        s->context->external->unused(unused, sizeof unused);
-    if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, taken, sizeof taken);
-    const char *const whys[] = {s->why_mapped, s->why_pmg, s->why_factor, host,          unused,
-                                s->pieces,     s->joined,  s->conflict,   s->unresolved, taken},
-                      *why = whys[which];
+        s->context->external->unused(why, sizeof why);
+    if (which == SOLVER_NOTE_BALANCE && s->n_solves > 0) say_imbalance(s, why, sizeof why);
     if (why[0] == '\0') return NULL;
-    snprintf(text, bytes, "%s%s", before[which], why);
+    snprintf(text, bytes, "%s%s", before[which] != NULL ? before[which] : "", why);
     return text;
 }
 

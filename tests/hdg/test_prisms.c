@@ -485,7 +485,7 @@ static void what_prisms_have_not_is_refused(void **state) {
     setup.method = "cg";
     setup.preconditioner = "gmg";
     solve(&setup, &s);
-    assert_non_null(strstr(s.solver->why_pmg, "knows no prisms"));
+    assert_non_null(strstr(s.solver->notes[SOLVER_NOTE_PMG], "knows no prisms"));
     release(&s);
     mesh_destroy(&mesh);
     facet_box box = {.size = sizeof box, .dim = 3, .upper = {1, 1, 1}, .cells = {1, 1, 1}, .shape = "prism"};

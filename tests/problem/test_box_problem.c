@@ -294,9 +294,9 @@ static void tensor_is_chosen_where_it_applies(void **state) {
         ok(facet_solver_report(m.solver, &report));
         assert_string_equal(report.operator_name, table[i].why != NULL ? "mapped" : "tensor");
         if (table[i].why != NULL)
-            assert_non_null(strstr(m.solver->why_mapped, table[i].why));
+            assert_non_null(strstr(m.solver->notes[SOLVER_NOTE_OPERATOR], table[i].why));
         else
-            assert_int_equal(m.solver->why_mapped[0], '\0');
+            assert_int_equal(m.solver->notes[SOLVER_NOTE_OPERATOR][0], '\0');
         if (table[i].why != NULL) {
             refused(make_solver(&m, "tensor", NULL, NULL), FACET_ERROR_INPUT, table[i].why);
             refused(make_solver(&m, NULL, "cg", "chebyshev"), FACET_ERROR_INPUT, table[i].why);

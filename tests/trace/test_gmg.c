@@ -426,7 +426,7 @@ static facet_status run(facet_problem *problem, const facet_options *options, fa
     facet_status status = FACET_OK;
     facet_solver *solver = NULL;
     TRY(facet_solver_create(problem, options, &solver));
-    strcpy(why, solver->why_pmg);
+    strcpy(why, solver->notes[SOLVER_NOTE_PMG]);
     TRY(facet_solver_solve(solver, NULL, NULL));
     TRY(facet_solver_report(solver, report));
     if (errors != NULL) TRY(facet_solver_errors(solver, errors));
