@@ -372,6 +372,21 @@ done:
     return status;
 }
 
+facet_status boxhdg_solver_apply(const struct boxhdg_solver *s, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct vector from = {0}, to = {0};
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &to));
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, x, &from));
+    operator_apply(&s->A, &from, &to);
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &to, y));
+    TRY(device_check(s->device));
+done:
+    vector_destroy(&from);
+    vector_destroy(&to);
+    return status;
+}
+
 void boxhdg_solver_shift(struct boxhdg_solver *s, double by) {
     vector_axpby(by * s->kernel_square, &s->kernel, 1.0, &s->solution);
 }
