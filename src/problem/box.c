@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "problem/choice.h"
 
 /* Of the loads of all cells, whose integrals may all vanish. */
 #define ROUNDING 1e-14
@@ -54,13 +55,13 @@ static int is_continuous(const struct facet_solver *s) {
     return s->options.discretization == DISCRETIZATION_CONTINUOUS;
 }
 
-facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
+facet_status box_foresee(struct facet_solver *s, const struct box_data *data, struct choice *choice) {
     struct boxhdg *h = NULL;
-    if (is_continuous(s)) return boxsem_count(s, data);
+    if (is_continuous(s)) return boxsem_foresee(s, data, choice);
     facet_status status = boxhdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
     if (status == FACET_OK) {
         describe(s, h);
-        status = box_method_choose(s, h);
+        status = box_method_choose(s, h, choice);
     }
     boxhdg_destroy(&h);
     return status;
@@ -68,11 +69,12 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
 
 static facet_status condense(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    struct choice choice;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(create_hdg(s));
     describe(s, box_of(s)->hdg);
-    TRY(box_method_choose(s, box_of(s)->hdg));
+    TRY(box_method_choose(s, box_of(s)->hdg, &choice));
     box_of(s)->device = s->context->device;
     if (boxhdg_resident_refusal(box_of(s)->device, box_of(s)->hdg) != NULL) box_of(s)->device = device_host();
     TRY(box_method_check_memory(s));
@@ -359,6 +361,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     struct boxhdg *hdg = b->hdg;
     struct box_method *method = b->method;
     struct boxhdg_resident *resident = b->resident;
+    struct choice choice;
     int apart = b->apart;
     double weak = b->reaction, *before = b->data.reaction, *after = NULL;
     TRY(ALLOC(after, hdg->grid.n_cells));
@@ -368,7 +371,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->method = NULL;
     b->resident = NULL;
     TRY(create_hdg(s));
-    TRY(box_method_choose(s, b->hdg));
+    TRY(box_method_choose(s, b->hdg, &choice));
     TRY(start(s));
     boxhdg_resident_adopt(b->resident, resident);
     boxhdg_solution_destroy(&b->solution); /* it may read what goes */
