@@ -95,11 +95,8 @@ done:
 facet_status box_create(struct facet_solver *s, struct box_data *data) {
     if (is_continuous(s)) return boxsem_start(s, data);
     struct box *b;
-    facet_status status = CALLOC(b, 1);
-    if (status != FACET_OK) {
-        box_data_destroy(data);
-        return status;
-    }
+    facet_status status = FACET_OK;
+    TRY(CALLOC(b, 1));
     s->backend = &box_backend;
     s->self = b;
     b->data = *data;
@@ -489,38 +486,16 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
     if (box_of(s)->device != s->context->device) snprintf(text, bytes, "everything");
 }
 
-const struct backend box_backend = {.destroy = destroy,
-                                    .n_points = n_points,
-                                    .points = source_points,
-                                    .point_weights = source_weights,
-                                    .n_unknowns = n_unknowns,
-                                    .apply = box_method_apply,
-                                    .precondition = box_method_precondition,
-                                    .get_system = box_method_get,
-                                    .renew = renew,
-                                    .load = load,
-                                    .load_there = load_there,
-                                    .solve = solve,
-                                    .recover = recover,
-                                    .conservation = conservation,
-                                    .on_host = on_host,
-                                    .copy_out = copy_out,
-                                    .copy_there = copy_there,
-                                    .set_guess = set_guess,
-                                    .set_reaction = set_reaction,
-                                    .multigrid = multigrid_of,
-                                    .measure_errors = measure_errors,
-                                    .fetch = fetch,
-                                    .need = need,
-                                    .prepare = box_points_prepare,
-                                    .rule = box_points_rule,
-                                    .weights = box_points_weights,
-                                    .map = box_points_map,
-                                    .evaluate = evaluate,
-                                    .integrate = integrate,
-                                    .reduce = reduce,
-                                    .face_rule = box_points_face_rule,
-                                    .face_fluxes = face_fluxes,
-                                    .arrays = arrays,
-                                    .totals = totals,
-                                    .mean_trace = mean_trace};
+/* clang-format off */
+const struct backend box_backend = {
+    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .n_unknowns = n_unknowns, .apply = box_method_apply, .precondition = box_method_precondition,
+    .get_system = box_method_get, .renew = renew, .load = load, .load_there = load_there, .solve = solve,
+    .recover = recover, .conservation = conservation, .on_host = on_host, .copy_out = copy_out,
+    .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction, .multigrid = multigrid_of,
+    .measure_errors = measure_errors, .fetch = fetch, .need = need, .prepare = box_points_prepare,
+    .rule = box_points_rule, .weights = box_points_weights, .map = box_points_map, .evaluate = evaluate,
+    .integrate = integrate, .reduce = reduce, .face_rule = box_points_face_rule, .face_fluxes = face_fluxes,
+    .arrays = arrays, .totals = totals, .mean_trace = mean_trace,
+};
+/* clang-format on */

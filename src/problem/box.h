@@ -30,7 +30,7 @@ static inline struct box *box_of(const struct facet_solver *s) {
     return s->self;
 }
 
-/* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
+/* box.c: everything but the choice of the backend. Takes the data over, unless there is no memory. */
 facet_status box_create(struct facet_solver *s, struct box_data *data);
 /* s->system of the solver that box_create would make, how it would solve, and what it would refuse of the
  * device. */

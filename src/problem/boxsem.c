@@ -289,11 +289,8 @@ facet_status boxsem_foresee(struct facet_solver *s, const struct box_data *data,
 facet_status boxsem_start(struct facet_solver *s, struct box_data *data) {
     struct plan plan;
     struct own *b;
-    facet_status status = CALLOC(b, 1);
-    if (status != FACET_OK) {
-        box_data_destroy(data);
-        return status;
-    }
+    facet_status status = FACET_OK;
+    TRY(CALLOC(b, 1));
     s->backend = &boxsem_backend;
     s->self = b;
     b->data = *data;
@@ -498,32 +495,15 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
     return whole ? box_points_integrals(s, status, values) : status;
 }
 
-const struct backend boxsem_backend = {.destroy = destroy,
-                                       .n_points = n_points,
-                                       .points = source_points,
-                                       .point_weights = source_weights,
-                                       .n_unknowns = n_unknowns,
-                                       .apply = apply,
-                                       .precondition = precondition,
-                                       .get_system = get_system,
-                                       .load = load,
-                                       .solve = solve,
-                                       .recover = recover,
-                                       .conservation = conservation,
-                                       .copy_out = copy_out,
-                                       .load_there = load_there,
-                                       .copy_there = copy_there,
-                                       .set_guess = set_guess,
-                                       .set_reaction = set_reaction,
-                                       .multigrid = multigrid_of,
-                                       .measure_errors = measure_errors,
-                                       .prepare = box_points_prepare,
-                                       .rule = box_points_rule,
-                                       .weights = box_points_weights,
-                                       .map = box_points_map,
-                                       .evaluate = evaluate,
-                                       .fetch = fetch,
-                                       .reduce = reduce,
-                                       .face_rule = box_points_face_rule,
-                                       .find_fluxes = find_fluxes,
-                                       .face_fluxes = face_fluxes};
+/* clang-format off */
+const struct backend boxsem_backend = {
+    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .n_unknowns = n_unknowns, .apply = apply, .precondition = precondition, .get_system = get_system,
+    .load = load, .solve = solve, .recover = recover, .conservation = conservation, .copy_out = copy_out,
+    .load_there = load_there, .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction,
+    .multigrid = multigrid_of, .measure_errors = measure_errors, .prepare = box_points_prepare,
+    .rule = box_points_rule, .weights = box_points_weights, .map = box_points_map, .evaluate = evaluate,
+    .fetch = fetch, .reduce = reduce, .face_rule = box_points_face_rule, .find_fluxes = find_fluxes,
+    .face_fluxes = face_fluxes,
+};
+/* clang-format on */

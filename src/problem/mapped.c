@@ -724,36 +724,15 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
     if (m->hdg->resident == NULL) snprintf(text + used, bytes - (size_t)used, "load and recovery");
 }
 
-const struct backend mapped_backend = {.destroy = destroy,
-                                       .n_points = n_points,
-                                       .points = source_points,
-                                       .point_weights = source_weights,
-                                       .n_unknowns = n_unknowns,
-                                       .apply = apply,
-                                       .precondition = precondition,
-                                       .get_system = get_system,
-                                       .matrix = matrix,
-                                       .renew = renew,
-                                       .load = load,
-                                       .solve = solve_trace,
-                                       .recover = recover,
-                                       .conservation = conservation,
-                                       .on_host = on_host,
-                                       .postprocess = postprocess,
-                                       .copy_out = copy_out,
-                                       .multigrid = multigrid_of,
-                                       .measure_errors = measure_errors,
-                                       .fetch = fetch,
-                                       .need = need,
-                                       .reduce = reduce,
-                                       .prepare = prepare,
-                                       .rule = use_rule,
-                                       .weights = find_weights,
-                                       .map = map_points,
-                                       .evaluate = evaluate,
-                                       .face_rule = face_rule,
-                                       .find_fluxes = find_fluxes,
-                                       .face_fluxes = face_fluxes,
-                                       .arrays = arrays,
-                                       .totals = totals,
-                                       .mean_trace = mean_trace};
+/* clang-format off */
+const struct backend mapped_backend = {
+    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .n_unknowns = n_unknowns, .apply = apply, .precondition = precondition, .get_system = get_system,
+    .matrix = matrix, .renew = renew, .load = load, .solve = solve_trace, .recover = recover,
+    .conservation = conservation, .on_host = on_host, .postprocess = postprocess, .copy_out = copy_out,
+    .multigrid = multigrid_of, .measure_errors = measure_errors, .fetch = fetch, .need = need,
+    .reduce = reduce, .prepare = prepare, .rule = use_rule, .weights = find_weights, .map = map_points,
+    .evaluate = evaluate, .face_rule = face_rule, .find_fluxes = find_fluxes, .face_fluxes = face_fluxes,
+    .arrays = arrays, .totals = totals, .mean_trace = mean_trace,
+};
+/* clang-format on */

@@ -320,8 +320,7 @@ done:
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
                                  facet_solver **solver) {
     struct options words;
-    REQUIRE(problem);
-    REQUIRE(solver);
+    REQUIRE(problem, solver);
     *solver = NULL;
     struct base_call call;
     struct facet_context *context = problem->data.context;
@@ -370,8 +369,7 @@ int64_t facet_solver_n_points(const facet_solver *solver) {
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
-    REQUIRE(solver);
-    REQUIRE(x);
+    REQUIRE(solver, x);
     facet_status status = check_ready(solver);
     if (status == FACET_OK) status = solver_check_host(solver, "facet_solver_points", "x", x);
     if (status == FACET_OK) SOLVER_CALL(solver, status, solver->backend->points(solver, x));
@@ -734,8 +732,7 @@ int facet_solver_n_levels(const facet_solver *solver) {
 }
 
 facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info) {
-    REQUIRE(solver);
-    REQUIRE(info);
+    REQUIRE(solver, info);
     struct mg_summary summary;
     int n = facet_solver_n_levels(solver);
     if (level < 0 || level >= n) return base_fail(FACET_ERROR_INPUT, "there is no level %d of %d", level, n);

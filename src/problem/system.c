@@ -48,8 +48,7 @@ int64_t facet_solver_n_unknowns(const facet_solver *s) {
 facet_status facet_solver_apply(const facet_solver *s, int64_t n, const double *x, double *y) {
     facet_status status = FACET_OK;
     REQUIRE_AS(s, "solver");
-    REQUIRE(x);
-    REQUIRE(y);
+    REQUIRE(x, y);
     TRY(check_numbers(s, "facet_solver_apply", n, x, y));
     TRY(check_finite("facet_solver_apply", n, x));
     if (n > 0) SOLVER_CALL(s, status, s->backend->apply(s, x, y));
@@ -60,8 +59,7 @@ done:
 facet_status facet_solver_precondition(const facet_solver *s, int64_t n, const double *x, double *y) {
     facet_status status = FACET_OK;
     REQUIRE_AS(s, "solver");
-    REQUIRE(x);
-    REQUIRE(y);
+    REQUIRE(x, y);
     TRY(check_numbers(s, "facet_solver_precondition", n, x, y));
     TRY(check_finite("facet_solver_precondition", n, x));
     if (n > 0) SOLVER_CALL(s, status, s->backend->precondition(s, x, y));
