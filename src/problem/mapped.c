@@ -552,8 +552,23 @@ static int64_t n_unknowns(const struct facet_solver *s) {
     return s->system.n_free;
 }
 
+/* y = A x in arrays of the host, for an operator of any precision on any device. */
+static facet_status multiply(const struct linear_operator *A, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct vector from = {0}, to = {0};
+    TRY(vector_create_in(A->device, A->precision, A->n, &from));
+    TRY(vector_create_in(A->device, A->precision, A->n, &to));
+    TRY(vector_upload(&from, x));
+    operator_apply(A, &from, &to);
+    TRY(vector_download(&to, y));
+done:
+    vector_destroy(&from);
+    vector_destroy(&to);
+    return status;
+}
+
 static facet_status apply(const struct facet_solver *s, const double *x, double *y) {
-    return problem_apply(&mapped_of(s)->A, x, y);
+    return multiply(&mapped_of(s)->A, x, y);
 }
 
 static facet_status precondition(const struct facet_solver *s, const double *x, double *y) {
@@ -563,7 +578,7 @@ static facet_status precondition(const struct facet_solver *s, const double *x, 
         memcpy(y, x, (size_t)s->system.n_free * sizeof *y);
         return FACET_OK;
     }
-    facet_status status = problem_apply(&m->M, x, y);
+    facet_status status = multiply(&m->M, x, y);
     struct multigrid *mg = operator_multigrid(&m->M);
     return status == FACET_OK && mg != NULL ? multigrid_failure(mg) : status;
 }

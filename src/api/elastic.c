@@ -1,4 +1,4 @@
-/* The public problem, elasticity: vectors and mechanical conditions as the caller gives them. */
+/* facet.h: problems of elasticity: vectors and mechanical conditions as the caller gives them. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The public face of the mesh room. */
+/* facet.h: meshes. */
 #include "mesh/part.h"
 #include "problem/problem.h"
 

@@ -1,4 +1,4 @@
-/* The public face of this room: a case file, what it says, and the run that it describes. */
+/* facet.h: a case file, what it says, and the run that it describes. */
 #include <stdio.h>
 #include <string.h>
 
