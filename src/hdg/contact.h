@@ -56,6 +56,11 @@ void contact_destroy(struct hdg *hdg);
 static inline const struct trace_space *contact_seen(const struct hdg *hdg) {
     return hdg->contacts != NULL ? &hdg->contacts->seen : &hdg->trace;
 }
+/* equation.one_on of a trace that a cell sees. */
+static inline double contact_one_on(const struct hdg *hdg, int32_t face) {
+    return hdg->data.equation->one_on(hdg, face < hdg->trace.n_faces ? face
+                                                                     : contact_seen(hdg)->records[face].face);
+}
 /* Where the trace that a cell sees on a face begins there. */
 static inline int64_t contact_start(const struct hdg *hdg, int block, int32_t cell, int face) {
     const struct trace_space *seen = contact_seen(hdg);

@@ -18,6 +18,9 @@ struct inner_job {
     const struct hdg_solution *in;      /* its loads */
     struct hdg_solution *out;           /* u and q */
     double *locals; /* the loads of the trace, batch x n x LANES, on the device if all the others are */
+    int components; /* of u that cells may look at in differences only, as bits */
+    int n_ones;     /* slots of the trace where u = 1 is not zero, which are the first, */
+    double ones[SHAPE_MAX_VERTICES]; /* and what it is there */
 };
 
 /* What the kernels work on, on the device. */
@@ -25,6 +28,48 @@ struct inner_arrays {
     const double *uhat; /* NULL: there is none */
     double *u, *q, *load;
 };
+
+/* Without a reaction a cell sees u in differences only, but for displacements away from an axis. The constant
+ * of its first face, or vertex, is taken off the trace before the cell is solved and added to its u afterwards,
+ * lest q lose as many digits as u is larger than its differences. */
+static void find_ones(const struct hdg *h, int block, struct inner_job *job) {
+    const struct trace_space *t = contact_seen(h);
+    const int at_vertices = !h->data.equation->by_faces;
+    job->components = h->trace.turns == NULL ? (1 << t->n_components) - 1 : 0;
+    if (hdg_has_hoop(h)) job->components &= ~1;
+    job->n_ones = at_vertices ? shape_n_vertices(h->data.mesh->blocks[block].shape) : t->n_slots[block];
+    for (int s = 0; s < job->n_ones && h->data.mesh->blocks[block].count > 0; s++)
+        job->ones[s] = contact_one_on(h, t->faces[block][s]);
+}
+
+static double constant_of(const struct hdg *h, const struct inner_job *job, int block, int64_t cell, int c) {
+    const struct trace_space *t = contact_seen(h);
+    const int size = t->slots[block][1] / t->n_components;
+    if (!(job->components >> c & 1) ||
+        (h->data.reaction != NULL && h->data.reaction[local_region(&h->data, block, (int32_t)cell)] != NULL))
+        return 0.0;
+    return job->out->trace[t->face_first[t->faces[block][cell * t->n_slots[block]]] + c * size] /
+           job->ones[0];
+}
+
+static void take_constants(const struct hdg *h, const struct inner_job *job, int block, int64_t cell,
+                           double *uhat) {
+    const struct mesh_block *cells = &h->data.mesh->blocks[block];
+    const int *slots = contact_seen(h)->slots[block], n = contact_seen(h)->n_components;
+    for (int c = 0; c < n; c++) {
+        const double constant = constant_of(h, job, block, cell, c);
+        for (int s = 0; constant != 0.0 && s < job->n_ones; s++)
+            if (!h->space.revolved || !hdg_is_on_axis(&h->data, cells->faces[cell * job->n_ones + s]))
+                uhat[(slots[s] + c * (slots[s + 1] - slots[s]) / n) * h->lanes] -= constant * job->ones[s];
+    }
+}
+
+static void add_constants(const struct hdg *h, const struct inner_job *job, int block, int64_t cell) {
+    const int n = h->trace.n_components, Nu = h->functions[block].Nu;
+    const double one = sqrt(shape_measure(h->data.mesh->blocks[block].shape));
+    for (int c = 0; c < n; c++)
+        job->out->u[block][(cell * n + c) * Nu] += one * constant_of(h, job, block, cell, c);
+}
 
 /* Loads, and traces where they are given, of a run of batches. */
 static facet_status put_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
@@ -39,9 +84,11 @@ static facet_status put_run(struct general_work *w, const struct inner_job *job,
     if (!job->recovers) goto done;
     if ((begin + n) * lanes > count)
         memset(w->host[W_UHAT], 0, (size_t)(n * w->size[W_UHAT]) * sizeof(double));
-    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
-        trace_gather(contact_seen(h), w->block, (int32_t)cell, job->out->trace,
-                     w->host[W_UHAT] + local_lane(lanes, cell - begin * lanes, job->n), lanes);
+    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
+        double *uhat = w->host[W_UHAT] + local_lane(lanes, cell - begin * lanes, job->n);
+        trace_gather(contact_seen(h), w->block, (int32_t)cell, job->out->trace, uhat, lanes);
+        take_constants(h, job, w->block, cell, uhat);
+    }
     TRY(general_send(w, W_UHAT, n));
 done:
     return status;
@@ -78,8 +125,10 @@ static facet_status take_run(struct general_work *w, const struct inner_job *job
     }
     TRY(general_fetch(w, W_U, n));
     if (job->Q > 0) TRY(general_fetch(w, W_Q, n));
-    for (int64_t cell = begin * w->hdg->lanes; cell < end && cell < count; cell++)
+    for (int64_t cell = begin * w->hdg->lanes; cell < end && cell < count; cell++) {
         take_cell(w, job, begin, cell);
+        add_constants(w->hdg, job, w->block, cell);
+    }
 done:
     return status;
 }
@@ -138,6 +187,7 @@ static facet_status single_run(struct general_work *w, const struct inner_job *j
             TRY(e->flux(&w->local, job->out->u[b] + cell * n_u, v + job->N,
                         job->out->q[b] + cell * h->trace.n_components * h->data.mesh->dim * N,
                         job->out->p[b] != NULL ? job->out->p[b] + cell * N : NULL));
+        add_constants(h, job, b, cell);
     }
     if (!job->recovers) TRY(take_run(w, job, begin, n));
 done:
@@ -256,6 +306,7 @@ static facet_status solve_block(const struct hdg *h, int block, struct inner_job
     int64_t n_batches = h->matrices.n_batches[block], found[N_BATCH_WAYS] = {0};
     h->data.equation->condenser(h, block, &job->condenser);
     hdg_local_sizes(h, block, &job->N, &job->n);
+    find_ones(h, block, job);
     if (h->resident != NULL && job->in == NULL) job->stays = &h->resident->blocks[block];
     for (int64_t i = 0; i < n_batches; i++) found[condenser_way(h, &job->condenser, block, i)]++;
     for (int way = 0; way < N_BATCH_WAYS; way++) {

@@ -90,11 +90,6 @@ done:
     return status;
 }
 
-/* The coefficient of the constant 1 on a face of the trace, those of second sides included, or at a vertex. */
-static double one_on(const struct hdg *h, const struct trace_space *t, int32_t face) {
-    return h->data.equation->one_on(h, face < h->trace.n_faces ? face : t->records[face].face);
-}
-
 /* Adds to every cell the squares of the unknowns on its faces; free: in the free numbering of the solve, else
  * as the cells see them. counts (or NULL): the squares that u = 1 has there. */
 static void add_squares(const struct facet_solver *s, int free, const double *x, double *squares,
@@ -110,7 +105,7 @@ static void add_squares(const struct facet_solver *s, int free, const double *x,
                               n = t->face_first[face + 1] - t->face_first[face];
                 if (first < 0 || (free && contact_is_second(h, b, cell, slot))) continue;
                 for (int64_t i = first; i < first + n; i++) squares[at] += x[i] * x[i];
-                if (counts != NULL) counts[at] += pow(one_on(h, t, face), 2);
+                if (counts != NULL) counts[at] += pow(contact_one_on(h, face), 2);
             }
         }
 }
@@ -253,7 +248,7 @@ static void size_trace(const struct facet_solver *s, int b, int32_t cell, const 
     for (int slot = 0; slot < t->n_slots[b]; slot++) {
         const int32_t face = t->faces[b][(int64_t)cell * t->n_slots[b] + slot];
         const int64_t first = t->face_first[face];
-        const double one = one_on(h, t, face);
+        const double one = contact_one_on(h, face);
         if (isnan(constant) && one > 0.0) constant = trace[first] / one;
         for (int64_t i = first; i < t->face_first[face + 1]; i++) {
             sizes[0] = fmax(sizes[0], fabs(trace[i]));
