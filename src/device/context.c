@@ -87,7 +87,7 @@ static facet_status check_place(const struct device *device, const void *there, 
         return base_fail(FACET_ERROR_INPUT,
                          "a copy of %zu bytes goes beyond the end of an array of the device '%s'", bytes,
                          device_name(device));
-    if (!device_is_host(device) && device_owns(device, here))
+    if (device_hides(device, here))
         return base_fail(FACET_ERROR_INPUT, "an address of the device '%s' was given as one of the host",
                          device_name(device));
     return FACET_OK;

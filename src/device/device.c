@@ -223,6 +223,12 @@ int device_has(const struct device *device, const char *kernel) {
     return 0;
 }
 
+int device_takes_over(const struct device *device, const char *const *kernels) {
+    for (; *kernels != NULL; kernels++)
+        if (!device_has(device, *kernels)) return 0;
+    return device->place != HOST;
+}
+
 facet_status device_require(const struct device *device, const char *what, const char *const *kernels) {
     for (; *kernels != NULL; kernels++)
         if (!device_has(device, *kernels))
@@ -274,6 +280,10 @@ int device_owns(const struct device *device, const void *address) {
     if (device->place == GPU) return cuda_owns(address);
 #endif
     return device->place != WALL || wall_owns(address);
+}
+
+int device_hides(const struct device *device, const void *address) {
+    return device->place != HOST && device_owns(device, address);
 }
 
 int device_holds(const struct device *device, const void *address, size_t bytes) {
@@ -364,6 +374,31 @@ facet_status device_copy(const struct device *device, void *pointer, const void 
     void *address;
     memcpy(&address, pointer, sizeof address);
     return status != FACET_OK ? status : device_upload(device, address, from_host, count * size);
+}
+
+facet_status device_adopt(const struct device *device, void *pointer, void *from_host, size_t count,
+                          size_t size) {
+    facet_status status = FACET_OK;
+    void *address;
+    memcpy(&address, from_host, sizeof address);
+    if (device->place == HOST) {
+        memcpy(pointer, &address, sizeof address);
+        memset(from_host, 0, sizeof address);
+        return FACET_OK;
+    }
+    status = device_copy(device, pointer, address, count, size);
+    base_free(from_host);
+    return status;
+}
+
+facet_status device_alloc_room(const struct device *device, void *pointer, size_t count, size_t size) {
+    return base_alloc(pointer, device->place == HOST ? 0 : count, size);
+}
+
+facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
+                        const void **seen) {
+    *seen = room != NULL ? room : array;
+    return room != NULL ? device_download(device, room, array, bytes) : FACET_OK;
 }
 
 facet_status device_view(const struct device *device, const void *array, size_t count, size_t size,
@@ -476,6 +511,20 @@ int device_half_pays(const struct device *device, int64_t rows, int64_t n_cells)
 
 int device_is_host(const struct device *device) {
     return device->place == HOST;
+}
+
+const struct device *device_of_host(const struct device *device) {
+    return device->place == HOST ? device : device_host();
+}
+
+/* docs/pmg.md has the measurement; others than the host like vectors to be read in one piece, and take all. */
+int device_least_rows(const struct device *device) {
+    return device->place == HOST ? 5 : 1;
+}
+
+/* What stays in a cache of the host; enough threads for a GPU, few enough that their rows stay in its own. */
+int64_t device_points(const struct device *device) {
+    return device->place == HOST ? 256 : 1 << 17;
 }
 
 /* Measured on an H200: 111^3 unknowns take 0.13 ms, where a cycle over smaller and smaller levels launches

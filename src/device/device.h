@@ -60,6 +60,9 @@ facet_status device_check(const struct device *device);
 int device_is_starting(const struct device *device);
 facet_status device_settle(const struct device *device);
 int device_has(const struct device *device, const char *kernel); /* whether it has it, by any code */
+/* Whether kernels (a list that ends with NULL) are to take the place of a loop of the host over what it sees:
+ * the device has them all, and its memory is another one than the host's. */
+int device_takes_over(const struct device *device, const char *const *kernels);
 /* Refuses a device that lacks one of the kernels (a list that ends with NULL), by name. what: "the method
  * continuous". */
 facet_status device_require(const struct device *device, const char *what, const char *const *kernels);
@@ -78,9 +81,13 @@ int device_half_pays(const struct device *device, int64_t rows, int64_t n_cells)
 
 /* Whether the host can read and write the device's memory. */
 int device_is_host(const struct device *device);
+/* The device itself where that is so, else device_host(). */
+const struct device *device_of_host(const struct device *device);
 
 /* Whether an address is one of the device: on the host every one is. */
 int device_owns(const struct device *device, const void *address);
+/* Whether it is one that the host cannot read. */
+int device_hides(const struct device *device, const void *address);
 /* Whether so many bytes from there on are, as far as the device knows: a GPU looks at the address alone. */
 int device_holds(const struct device *device, const void *address, size_t bytes);
 /* *pointer receives a device address; NULL for 0 bytes. */
@@ -94,6 +101,14 @@ facet_status device_download(const struct device *device, void *to_host, const v
 /* Allocates and uploads. */
 facet_status device_copy(const struct device *device, void *pointer, const void *from_host, size_t count,
                          size_t size);
+/* The same, and *from_host goes: where the host can read the device's arrays, it becomes the device's. */
+facet_status device_adopt(const struct device *device, void *pointer, void *from_host, size_t count,
+                          size_t size);
+/* Room of the host for copies of arrays of the device: none (NULL) where it can read these themselves; freed
+ * by base_free. And what stands in an array: the array itself where there is no room, else a copy there. */
+facet_status device_alloc_room(const struct device *device, void *pointer, size_t count, size_t size);
+facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
+                        const void **seen);
 /* Host access to count items of a device array: the array itself where the host can read it, else a copy.
  * Ends with device_unview, which frees the copy. */
 facet_status device_view(const struct device *device, const void *array, size_t count, size_t size,
@@ -151,6 +166,10 @@ double vector_norm(const struct vector *x);
 
 /* Unknowns on bricks that are solved faster by modes_solve than by more levels of a multigrid; 0: none. */
 int64_t device_direct_size(const struct device *device);
+/* Blocks of a matrix are multiplied many at once, in lanes, from so many rows on. */
+int device_least_rows(const struct device *device);
+/* Points at which a program of an expression is run at once. */
+int64_t device_points(const struct device *device);
 /* Steps inside a patch that pay where k varies from cell to cell. */
 int device_inner_steps(const struct device *device);
 /* Allocates n numbers and fills them with x, doubles of the same device, rounded. */

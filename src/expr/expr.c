@@ -171,11 +171,8 @@ done:
     return status;
 }
 
-/* Enough threads for a GPU, few enough that their rows stay in its cache. */
-#define PROGRAM_BLOCK (1 << 17)
-
 int64_t expr_program_block(const struct device *device, int64_t n_points) {
-    const int64_t most = device_is_host(device) ? EXPR_BLOCK : PROGRAM_BLOCK;
+    const int64_t most = device_points(device);
     return n_points < most ? n_points : most;
 }
 

@@ -32,7 +32,7 @@ static int is_for_host(const struct facet_solver *s) {
 
 const struct device *mapped_device(const struct facet_solver *s) {
     const struct device *device = s->context->device;
-    return is_for_host(s) && !device_is_host(device) ? device_host() : device;
+    return is_for_host(s) ? device_of_host(device) : device;
 }
 
 static facet_status condense(struct facet_solver *s, struct mapped *m) {

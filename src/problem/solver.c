@@ -408,7 +408,7 @@ static facet_status check_finite(const char *function, const char *array, int64_
 facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
                                const void *address) {
     const struct device *device = s->context->device;
-    if (address == NULL || device_is_host(device) || !device_owns(device, address)) return FACET_OK;
+    if (address == NULL || !device_hides(device, address)) return FACET_OK;
     return base_fail(
         FACET_ERROR_INPUT, "%s: %s lies in the memory of the device '%s', and must be memory of the host%s",
         function, array, device_name(device),

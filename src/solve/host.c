@@ -54,10 +54,8 @@ facet_status operator_create_host(const struct device *device, int64_t n, const 
     o->data = data;
     o->release = release;
     base_collector_init(&o->failure);
-    if (!device_is_host(device)) {
-        TRY(ALLOC(o->x, n));
-        TRY(ALLOC(o->y, n));
-    }
+    TRY(device_alloc_room(device, &o->x, (size_t)n, sizeof *o->x));
+    TRY(device_alloc_room(device, &o->y, (size_t)n, sizeof *o->y));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;

@@ -276,17 +276,13 @@ int operator_block_smooth(const struct linear_operator *D, double a, double b, d
     return 1;
 }
 
-/* Blocks from so many unknowns on are read by triangles, where they are all of that size (docs/pmg.md has the
- * measurement); else 0. Devices other than the host like their vectors to be read in one piece, and take all.
- */
-#define LEAST_ROWS 5
 /* On a GPU few blocks, of which one may be a whole level, are work for many threads each. */
 #define FEW_BLOCKS 512
 
 int operator_equal_blocks(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
-    int64_t m = n_blocks > 0 ? block_offsets[1] : 0, least = device_is_host(device) ? LEAST_ROWS : 1;
+    const int64_t m = n_blocks > 0 ? block_offsets[1] : 0;
     if (device_has_memory(device) && n_blocks < FEW_BLOCKS) return 0;
-    if (m < least || m > KERNEL_LANE_ROWS || !device_has(device, "lane_smooth")) return 0;
+    if (m < device_least_rows(device) || m > KERNEL_LANE_ROWS || !device_has(device, "lane_smooth")) return 0;
     int equal = 1;
 #pragma omp parallel for num_threads(base_threads_for(n_blocks)) schedule(static) reduction(& : equal)
     for (int64_t b = 0; b < n_blocks; b++) equal &= block_offsets[b + 1] - block_offsets[b] == m;
@@ -313,11 +309,7 @@ static facet_status pack_blocks(const struct device *device, int64_t n_blocks, i
                 for (int j = 0; j <= i; j++, to += lanes)
                     *to = b < n_blocks ? blocks[(b * m + i) * m + j] : 0.0;
         }
-    if (device_is_host(device)) {
-        matrix->values = host;
-        return FACET_OK;
-    }
-    TRY(device_copy(device, &matrix->values, host, (size_t)matrix->n_values, sizeof *host));
+    TRY(device_adopt(device, &matrix->values, &host, (size_t)matrix->n_values, sizeof *host));
 done:
     base_free(&host);
     return status;
@@ -379,12 +371,7 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     }
     TRY(device_copy(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
     TRY(device_copy(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
-    if (device_is_host(device)) {
-        m->values = blocks;
-        *all = NULL;
-    } else {
-        TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *blocks));
-    }
+    TRY(device_adopt(device, &m->values, all, (size_t)starts[n_blocks], sizeof *blocks));
 done:
     base_free(&starts);
     if (status != FACET_OK) operator_destroy(M);

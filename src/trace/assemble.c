@@ -186,7 +186,9 @@ done:
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr) {
     int done = 0;
-    facet_status status = device_is_host(matrices->device) ? FACET_OK : fetch(space, matrices, csr, &done);
+    static const char *const kernels[] = {"face_couple", "face_columns", "face_rows", NULL};
+    facet_status status =
+        device_takes_over(matrices->device, kernels) ? fetch(space, matrices, csr, &done) : FACET_OK;
     return status != FACET_OK || done ? status : assemble(space, matrices, 0, csr);
 }
 

@@ -10,13 +10,12 @@
 
 int trace_has_corners(const struct trace_space *space, const struct trace_matrices *matrices,
                       enum trace_beside beside, const struct trace_pieces *pieces) {
-    static const char *const kernels[] = {"corner_prolong", "corner_restrict", "cell_corners"};
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (!device_has(matrices->device, kernels[i])) return 0;
+    static const char *const kernels[] = {"corner_prolong", "corner_restrict", "cell_corners", NULL};
     for (int b = 0; b < space->mesh->n_blocks; b++)
         if (!shape_is_simplex(space->mesh->blocks[b].shape)) return 0;
-    return !device_is_host(matrices->device) && !trace_is_shared(space) && beside == TRACE_VERTICES &&
-           space->degree == 1 && space->fixed == NULL && (pieces == NULL || pieces->corners == NULL);
+    return device_takes_over(matrices->device, kernels) && !trace_is_shared(space) &&
+           beside == TRACE_VERTICES && space->degree == 1 && space->fixed == NULL &&
+           (pieces == NULL || pieces->corners == NULL);
 }
 
 /* The vertices of the free faces, in the order of their frames, in the first of the places that a face has

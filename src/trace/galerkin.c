@@ -164,7 +164,7 @@ static facet_status take_cells(const struct trace_space *space, const struct cel
     return base_collected(&failures);
 }
 
-/* Matrices that only a device has come in pieces, through a buffer that is used again: new pages cost more
+/* Matrices that the host has not looked at come in pieces, through a buffer that is used again: new pages cost more
  * than the copy (20 480 tets, rigid motions of faces: 0.09 s of a set-up). */
 #define PIECE_BYTES ((int64_t)16 << 20)
 
@@ -175,20 +175,18 @@ static facet_status take_pieces(const struct trace_space *space, const struct tr
     const int32_t all = range.end;
     const int64_t batch = range.size * range.lanes;
     const int64_t batches = batch < PIECE_BYTES / 8 ? PIECE_BYTES / 8 / batch : 1;
-    double *piece = NULL;
-    TRY(ALLOC(piece, batches * batch));
-    range.K = piece;
+    double *room = NULL;
+    TRY(device_alloc_room(matrices->device, &room, (size_t)(batches * batch), sizeof *room));
     for (int64_t first = 0; first < all; first += batches * range.lanes) {
         range.first = (int32_t)first;
         range.end = first + batches * range.lanes < all ? (int32_t)(first + batches * range.lanes) : all;
         const int64_t there = (range.end - range.first + range.lanes - 1) / range.lanes;
-        TRY(device_download(matrices->device, piece,
-                            matrices->values[range.block] + first / range.lanes * batch,
-                            (size_t)(there * batch) * sizeof *piece));
+        TRY(device_see(matrices->device, matrices->values[range.block] + first / range.lanes * batch,
+                       (size_t)(there * batch) * sizeof *room, room, (const void **)&range.K));
         TRY(take_cells(space, &range, P, e));
     }
 done:
-    base_free(&piece);
+    base_free(&room);
     return status;
 }
 
@@ -196,7 +194,7 @@ facet_status trace_galerkin(const struct trace_space *space, const struct trace_
                             const struct mg_transfer *P, struct csr *csr) {
     facet_status status = FACET_OK;
     struct trace_view view = {.matrices = matrices};
-    const int in_pieces = !device_is_host(matrices->device) && matrices->kept == NULL;
+    const int in_pieces = matrices->kept == NULL;
     int64_t n_cells = space->mesh->n_cells;
     struct csr_elements e = {.n = P->n_columns, .n_elements = n_cells};
     *csr = (struct csr){0};
@@ -412,7 +410,8 @@ facet_status trace_galerkin_vertices(const struct trace_space *space, const stru
     const struct facet_mesh *mesh = space->mesh;
     struct trace_view view = {.matrices = matrices};
     struct csr_elements e = {.n = n_columns, .n_elements = mesh->n_cells};
-    const int there = !device_is_host(matrices->device) && device_has(matrices->device, "cell_corners");
+    static const char *const kernels[] = {"cell_corners", NULL};
+    const int there = device_takes_over(matrices->device, kernels);
     *csr = (struct csr){0};
     TRY(ALLOC(e.starts, (int64_t)mesh->n_cells + 1));
     TRY(ALLOC(e.matrix_starts, (int64_t)mesh->n_cells + 1));

@@ -74,9 +74,10 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     const struct device *device = matrices->device;
     double *blocks = NULL, *lanes = NULL;
     /* Blocks at a seam are sums that the host takes. */
-    int m = device_is_host(device) || trace_is_shared(space)
-                ? 0
-                : operator_equal_blocks(device, space->n_free_faces, space->free_offsets);
+    static const char *const kernels[] = {"face_blocks", NULL};
+    int m = device_takes_over(device, kernels) && !trace_is_shared(space)
+                ? operator_equal_blocks(device, space->n_free_faces, space->free_offsets)
+                : 0;
     for (int b = 0; b < matrices->n_blocks; b++) /* free faces may be alike where cells have others too */
         if (trace_slots_differ(space, b)) m = 0;
     if (m > 0) TRY(trace_lane_blocks(space, matrices, m, &lanes));

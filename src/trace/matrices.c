@@ -55,8 +55,8 @@ facet_status trace_matrices_keep(struct trace_matrices *matrices) {
 
 void trace_matrices_release(struct trace_matrices *matrices) {
     if (matrices->kept == NULL) return;
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        base_free(&matrices->kept->values[b]);
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        device_unview(matrices->device, matrices->values[b], (const void **)&matrices->kept->values[b]);
         base_free(&matrices->kept->summaries[b]);
     }
     base_free(&matrices->kept);
@@ -71,31 +71,15 @@ void trace_matrices_destroy(struct trace_matrices *matrices) {
     *matrices = (struct trace_matrices){0};
 }
 
-/* A copy that stays until trace_matrices_release. */
-static facet_status keep_values(const struct trace_matrices *matrices, int block) {
-    facet_status status = FACET_OK;
-    size_t count = (size_t)n_values(matrices, block);
-    double **values = &matrices->kept->values[block];
-    if (*values != NULL || count == 0) return FACET_OK;
-    TRY(ALLOC(*values, count));
-    TRY(device_download(matrices->device, *values, matrices->values[block], count * sizeof(double)));
-done:
-    if (status != FACET_OK) base_free(values);
-    return status;
-}
-
 facet_status trace_view_open(const struct trace_matrices *matrices, struct trace_view *view) {
     facet_status status = FACET_OK;
-    const int keeps = matrices->kept != NULL && !device_is_host(matrices->device);
     *view = (struct trace_view){.matrices = matrices};
     for (int b = 0; b < matrices->n_blocks; b++) {
-        if (keeps) {
-            TRY(keep_values(matrices, b));
-            view->values[b] = matrices->kept->values[b];
-        } else {
+        const double **values = matrices->kept != NULL ? &matrices->kept->values[b] : &view->values[b];
+        if (*values == NULL)
             TRY(device_view(matrices->device, matrices->values[b], (size_t)n_values(matrices, b),
-                            sizeof(double), (const void **)&view->values[b]));
-        }
+                            sizeof **values, (const void **)values));
+        view->values[b] = *values;
     }
 done:
     if (status != FACET_OK) trace_view_close(view);
@@ -237,30 +221,46 @@ void trace_summary_close(struct trace_summary *summary) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&summary->own[b]);
 }
 
-/* The picks of one block, whose memory the host cannot read. places: room for n numbers. */
-static facet_status extract(const struct trace_matrices *matrices, const struct facet_mesh *mesh, int block,
-                            int n, const int32_t *cells, int64_t *places, struct trace_picks *picks) {
+/* Copies of the picks of one block from the device to own[block]. places: of the cells in the block. */
+static facet_status extract(const struct trace_matrices *matrices, int block, int64_t count,
+                            const int64_t *places, struct trace_picks *picks) {
     facet_status status = FACET_OK;
     const struct device *device = matrices->device;
-    const int64_t size = trace_matrix_size(matrices, block), first = mesh->blocks[block].first;
-    int64_t count = 0, *where = NULL;
+    const int64_t size = trace_matrix_size(matrices, block);
+    int64_t *where = NULL;
     double *there = NULL;
-    for (int i = 0; i < n; i++)
-        if (cells[i] >= first && cells[i] < first + mesh->blocks[block].count)
-            places[count++] = cells[i] - first;
-    if (count == 0) goto done;
-    TRY(ALLOC(picks->own[block], count * size));
     TRY(device_copy(device, &where, places, (size_t)count, sizeof *places));
     TRY(device_alloc(device, &there, (size_t)(count * size), sizeof *there));
     device_cell_extract(device, matrices->lanes, count, where, size, matrices->values[block], there);
     TRY(device_download(device, picks->own[block], there, (size_t)(count * size) * sizeof *there));
-    count = 0;
-    for (int i = 0; i < n; i++)
-        if (cells[i] >= first && cells[i] < first + mesh->blocks[block].count)
-            picks->K[i] = picks->own[block] + count++ * size;
 done:
     device_free(device, &where);
     device_free(device, &there);
+    return status;
+}
+
+/* The picks of one block: where they stand, or where the host has room for copies. places: room. */
+static facet_status pick(const struct trace_matrices *matrices, const struct facet_mesh *mesh, int block,
+                         int n, const int32_t *cells, int64_t *places, struct trace_picks *picks) {
+    facet_status status = FACET_OK;
+    const int64_t size = trace_matrix_size(matrices, block), first = mesh->blocks[block].first,
+                  end = first + mesh->blocks[block].count;
+    int64_t count = 0, next = 0;
+    for (int i = 0; i < n; i++)
+        if (cells[i] >= first && cells[i] < end) places[count++] = cells[i] - first;
+    if (count == 0) return FACET_OK;
+    TRY(device_alloc_room(matrices->device, &picks->own[block], (size_t)(count * size),
+                          sizeof *picks->own[block]));
+    const double *own = picks->own[block];
+    if (own != NULL) TRY(extract(matrices, block, count, places, picks));
+    picks->step = own != NULL ? 1 : matrices->lanes;
+    for (int i = 0; i < n; i++) {
+        if (cells[i] < first || cells[i] >= end) continue;
+        picks->K[i] = own != NULL
+                          ? own + next++ * size
+                          : matrices->values[block] + trace_matrix_start(matrices, block, cells[i] - first);
+    }
+done:
     return status;
 }
 
@@ -268,15 +268,10 @@ facet_status trace_picks_create(const struct trace_matrices *matrices, const str
                                 const int32_t *cells, struct trace_picks *picks) {
     facet_status status = FACET_OK;
     int64_t *places = NULL;
-    *picks = (struct trace_picks){.step = device_is_host(matrices->device) ? matrices->lanes : 1};
+    *picks = (struct trace_picks){.step = 1};
     TRY(ALLOC(picks->K, n));
     TRY(ALLOC(places, n));
-    for (int b = 0; b < matrices->n_blocks && !device_is_host(matrices->device); b++)
-        TRY(extract(matrices, mesh, b, n, cells, places, picks));
-    for (int i = 0; i < n && device_is_host(matrices->device); i++) {
-        const int b = (int)(mesh_block_of(mesh, cells[i]) - mesh->blocks);
-        picks->K[i] = matrices->values[b] + trace_matrix_start(matrices, b, cells[i] - mesh->blocks[b].first);
-    }
+    for (int b = 0; b < matrices->n_blocks; b++) TRY(pick(matrices, mesh, b, n, cells, places, picks));
 done:
     base_free(&places);
     if (status != FACET_OK) trace_picks_destroy(picks);

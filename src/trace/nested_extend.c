@@ -436,8 +436,7 @@ facet_status trace_nested_create(const struct trace_space *fine, const struct tr
     struct inner inside = {0};
     *P = (struct mg_transfer){.n_rows = fine->n_free, .n_columns = coarse->n_free};
     if (coarse_matrices != NULL) *coarse_matrices = (struct trace_matrices){0};
-    e.host = matrices->device;
-    if (!device_is_host(e.host)) TRY(device_find(NULL, &e.host));
+    e.host = device_of_host(matrices->device);
     e.lanes = device_lanes(e.host);
     e.S_lanes = device_lanes(device);
     TRY(nested_faces_create(fine, nesting, &faces));

@@ -113,8 +113,8 @@ void trace_scatter(const struct trace_space *space, const double *free, const do
 
 /* What the host has been told of element matrices, each array NULL as long as nobody asked. */
 struct trace_kept {
-    double *values[MESH_MAX_BLOCKS];    /* all of them, where it cannot read them; */
-    double *summaries[MESH_MAX_BLOCKS]; /* what the kernel cell_summary says */
+    const double *values[MESH_MAX_BLOCKS]; /* all of them; */
+    double *summaries[MESH_MAX_BLOCKS];    /* what the kernel cell_summary says */
 };
 /* Element matrices of all cells, in lanes on a device (kernels/kernels.h): one triangle each where they are
  * symmetric, else full, by rows. A cell's unknowns are those of its local faces in order. */
