@@ -28,6 +28,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(lane_values), ONE(general_weights),
         ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general),
         ONE(general_solve), ONE(gradient_solve), ONE(error_squares), ONE(star_weights),
+        ONE(cell_balance),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal), ONE(box_load), ONE(box_recover), ONE(box_balance), ONE(box_cells),
         BOTH(brick_apply), BOTH(brick_diagonal),
@@ -36,9 +37,8 @@ const struct kernels *OF(kernels)(void) {
         ONE(expression), ONE(tile_contract), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
         ONE(tile_extremes), ONE(tile_flux), ONE(tile_divide), ONE(tile_difference),
         ONE(tile_faces),
-        ONE(tensor_contract), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),
-        ONE(line_solve),
-    /* clang-format on */
+        ONE(tensor_contract),
+        /* clang-format on */
 #define KERNEL(result, precisions, name, parameters, arguments)
 #define SCRATCH(name, parameters, arguments) .name = OF(name),
 #include "kernels/kernels.def"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "kernels/simd/tensor.h"
-#include "kernels/tensor_plain.h"
 
 /* inner = 1: vectors run over the outputs, with the columns of T at hand. */
 static void contract_lines(int64_t outer, int n_out, int n_in, const double *T, const double *in,

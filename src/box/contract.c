@@ -28,22 +28,22 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
     return in;
 }
 
+/* Several sums, since one would wait for itself. */
 double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
-    return device_tensor_weigh(device_host(), extent, weights, u);
+    enum { SUMS = 4 };
+    double sums[SUMS] = {0.0};
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
+            const double weight = weights[2][k] * weights[1][j];
+            for (int i = 0; i < extent[0]; i++) sums[i % SUMS] += weight * weights[0][i] * u[i];
+        }
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
-    device_tensor_add(device_host(), extent, weights, by, u);
-}
-
-double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
-    int n[3] = {1, 1, 1};
-    const double *T[3];
-    for (int d = 0; d < dim; d++) {
-        n[d] = tables[d]->n;
-        T[d] = tables[d]->forward;
-    }
-    return box_contract_all(dim, n, n, T, in, work);
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0])
+            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
 }
 
 /* ------------------------------------------------------------------------------------- tables */
@@ -54,15 +54,12 @@ void box_table_destroy(struct box_table *t) {
 }
 
 static void place(struct box_table *t) {
-    int n = t->n, even = t->n_even, odd = n - even;
-    double *at = t->store;
-    t->forward = at;
-    t->values = at += n * n;
-    at += n * n;
-    for (int parity = 0; parity < 2; parity++, at += even * odd) t->flux[parity] = at;
-    t->ends = at;
-    t->slopes = at + n;
-    t->moments = at + 2 * n;
+    int n = t->n, half = t->n_even * (n - t->n_even);
+    t->flux[0] = t->store;
+    t->flux[1] = t->flux[0] + half;
+    t->ends = t->flux[1] + half;
+    t->slopes = t->ends + n;
+    t->moments = t->slopes + n;
 }
 
 /* values, derivatives: n x n at the Gauss points. */
@@ -78,10 +75,6 @@ static void fill(struct box_table *t, const double *weights, const double *value
                 sum += weights[q] * values[q * n + begin + j] * derivatives[q * n + m];
             t->flux[parity][(m - first) * others + j] = sum;
         }
-        for (int q = 0; q < n; q++) {
-            t->forward[m * n + q] = weights[q] * values[q * n + m];
-            t->values[m * n + q] = values[q * n + m];
-        }
         t->moments[m] = 0.0;
         for (int q = 0; !parity && q < n; q++) t->moments[m] += weights[q] * values[q * n + m];
     }
@@ -93,7 +86,7 @@ facet_status box_table_create(const struct box_line *line, const double *gauss, 
     int n = line->n, even = line->n_even, odd = n - even;
     double *values = NULL, one = 1.0;
     *t = (struct box_table){.n = n, .n_even = even};
-    TRY(CALLOC(t->store, 2 * (n * n + even * odd) + 3 * n));
+    TRY(CALLOC(t->store, 2 * even * odd + 3 * n));
     TRY(ALLOC(values, 2 * n * n));
     place(t);
     TRY(box_legendre_evaluate(n, line->S, n, gauss, values, values + n * n));

@@ -18,8 +18,6 @@
 /* What a line is multiplied with in cells. */
 struct box_table {
     int n, n_even;
-    double *forward; /* modes x Gauss points, weights included */
-    double *values;  /* modes x Gauss points */
     double *flux[2]; /* (mode_j, mode_i'): even i x odd j; odd i x even j */
     double *ends;    /* n: modes at +1; those at -1 are the same, odd ones negative */
     double *slopes;  /* n: derivatives of the modes at +1 */
@@ -45,9 +43,5 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
 /* The sum over i, j, k of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]; and u += by these products. */
 double box_weigh(const int extent[3], const double *const weights[3], const double *u);
 void box_add_products(const int extent[3], const double *const weights[3], double by, double *u);
-
-/* Gauss values to modes, in all directions. in: is overwritten; returns which of in and work holds
- * the result. n^dim + slack each. */
-double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work);
 
 #endif
