@@ -457,8 +457,7 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
         *balance = m->solution.consistent.balance;
         return status;
     }
-    if (m->hdg->resident != NULL) return hdg_resident_balance(m->hdg, balance);
-    return hdg_conservation(m->hdg, &m->solution, balance);
+    return hdg_conservation(m->hdg, m->hdg->resident != NULL ? NULL : &m->solution, balance);
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */

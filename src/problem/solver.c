@@ -230,6 +230,10 @@ facet_status solver_find_unresolved(struct facet_solver *s) {
 
 /* What may help a solve that failed, which is not what it has used. */
 static const char *advice(const struct facet_solver *s) {
+    if (s->operator_used == OPERATOR_TENSOR && s->options.discretization == DISCRETIZATION_HDG &&
+        s->problem->mesh->part == NULL && s->report.error > s->report.residual)
+        return "; what rounding decides is often known better with discretization.operator: mapped and "
+               "solver.method: direct";
     if (s->method == METHOD_DIRECT) return "";
     if (s->resolved.data.equation->is_vector && s->options.formulation == FORMULATION_GRADIENT)
         return "; in the formulation gradient iterations may stall under tractions: use "
