@@ -172,7 +172,7 @@ facet_status box_method_apply(const struct facet_solver *s, const double *x, dou
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     if (h->n_all_free == 0) goto done;
-    TRY(boxhdg_solver_apply(box_of(s)->method->solver, copy, y));
+    TRY(boxhdg_solver_apply(box_of(s)->solver, copy, y));
     boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&copy);
