@@ -370,7 +370,7 @@ done:
 /* Batches begin .. end-1, all of them general (general.h). */
 static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
     facet_status status = general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
-    if (status == FACET_OK && (h->resident == NULL || h->elastic != NULL)) add_volumes(h, end - begin, t);
+    if (status == FACET_OK) add_volumes(h, end - begin, t);
     return status;
 }
 

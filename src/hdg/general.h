@@ -210,6 +210,7 @@ struct general_load {
     const double *source;
     double shift, *loads, *totals;
     int there; /* of a problem that stays on the device, which knows f: the loads are there as well */
+    int ones;  /* f = 1 instead, of one component */
 };
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
 /* Whether a device knows f. source: as of hdg_load. */

@@ -127,6 +127,11 @@ static facet_status put_sources(struct general_work *w, const struct load_job *j
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     int finite = 1;
+    if (job->data.ones) {
+        device_move(h->device, w->device[L_VALUES], w->device[L_WJ],
+                    (size_t)(n * w->size[L_WJ]) * sizeof(double));
+        return FACET_OK;
+    }
     if (job->known) {
         const struct general_values values = {.points = L_POINTS,
                                               .n_points = job->rule.table->n,

@@ -13,8 +13,8 @@
 #define MOST_PART 0.25
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
-    double **arrays[] = {&b->coefficients, &b->loads, &b->u, &b->q, &b->det};
-    for (int i = 0; i < 5; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&b->coefficients, &b->loads, &b->u, &b->q};
+    for (int i = 0; i < 4; i++) device_free(device, arrays[i]);
     device_free(device, &b->maps);
     device_free(device, &b->sides);
 }
@@ -89,6 +89,57 @@ static int is_eligible(const struct hdg *h) {
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
 }
 
+facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to) {
+    facet_status status = FACET_OK;
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape), dim = h->data.mesh->dim,
+              size = b->n_nodes * dim;
+    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
+    double *nodes = NULL, *orientations = NULL;
+    int32_t *regions = NULL;
+    TRY(ALLOC(nodes, n * size));
+    TRY(ALLOC(orientations, n * n_faces));
+    for (int less = 0; less <= offsets; less++) {
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+        for (int64_t i = 0; i < n; i++) {
+            const double *from = b->nodes + resident_cell(h, block, i) * size;
+            for (int k = 0; k < size; k++)
+                nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
+        }
+        TRY(device_copy(h->device, less ? &to->offsets : &to->nodes, nodes, (size_t)(n * size),
+                        sizeof *nodes));
+    }
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        for (int f = 0; f < n_faces; f++)
+            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
+                b->orientations[resident_cell(h, block, i) * n_faces + f];
+    TRY(device_copy(h->device, &to->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
+    if (h->data.n_regions == 1) goto done;
+    TRY(ALLOC(regions, n));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        regions[i] = local_region(&h->data, block, (int32_t)resident_cell(h, block, i));
+    TRY(device_copy(h->device, &to->regions, regions, (size_t)n, sizeof *regions));
+done:
+    base_free(&nodes);
+    base_free(&orientations);
+    base_free(&regions);
+    return status;
+}
+
+void resident_forget_cells(const struct hdg *h, struct resident_cells *cells) {
+    device_free(h->device, &cells->nodes);
+    device_free(h->device, &cells->orientations);
+    device_free(h->device, &cells->offsets);
+    device_free(h->device, &cells->regions);
+}
+
+const struct resident_cells *resident_cells_of(const struct hdg *h, int block) {
+    const struct resident_cells *cells = h->elastic != NULL ? elastic_general_cells(h, block) : NULL;
+    return cells != NULL ? cells : &h->resident->blocks[block].cells;
+}
+
 /* K, then the reaction, of all regions of fast batches on the device; what is wrong with the data of one
  * is said as it is on the host. */
 static facet_status put_data(struct hdg *h, double **data) {
@@ -123,27 +174,7 @@ done:
     return status;
 }
 
-/* Lanes without a cell have no volume; adds that of the others. */
-static facet_status weigh_cells(struct hdg *h, int block, double unit) {
-    facet_status status = FACET_OK;
-    double *det = h->resident->blocks[block].det, *ones = NULL;
-    const int64_t count = h->data.mesh->blocks[block].count,
-                  n = trace_n_batches(h->device, h->data.mesh, block) * h->lanes, n_empty = n - count;
-    int64_t *empty = NULL, *there = NULL;
-    TRY(ALLOC(empty, n_empty));
-    for (int64_t i = 0; i < n_empty; i++) empty[i] = count + i;
-    TRY(device_copy(h->device, &there, empty, (size_t)n_empty, sizeof *empty));
-    device_put_entries(h->device, n_empty, there, NULL, det);
-    TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
-    device_fill(h->device, F64, n, 1.0, ones);
-    h->resident->volume += unit * device_dot(h->device, F64, n, det, ones);
-done:
-    base_free(&empty);
-    device_free(h->device, &there);
-    device_free(h->device, &ones);
-    return status;
-}
-
+/* And adds the volumes of fast batches. */
 static facet_status make_coefficients(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
@@ -151,7 +182,7 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *da
     const struct facet_mesh *mesh = h->data.mesh;
     const int dim = mesh->dim;
     const int64_t n = trace_n_batches(h->device, mesh, block);
-    double *normals = NULL;
+    double *normals = NULL, *det = NULL, *sizes = NULL;
     TRY(device_copy(h->device, &normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
@@ -166,9 +197,16 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *da
     if (h->data.tau != NULL) field_is_constant(h->data.tau, &cells.tau);
     for (int a = 0; a < dim; a++)
         cells.corners[a + 1] = shape_vertex_node(b->shape, mesh->order, shape_axis_vertex(b->shape, a));
-    device_affine_coefficients(h->device, &cells, n, r->coefficients, r->det);
+    TRY(device_alloc(h->device, &det, (size_t)(n * h->lanes), sizeof *det));
+    device_affine_coefficients(h->device, &cells, n, r->coefficients, det);
+    TRY(ALLOC(sizes, mesh->blocks[block].count));
+    TRY(device_download(h->device, sizes, det, (size_t)mesh->blocks[block].count * sizeof *sizes));
+    for (int64_t c = 0; c < mesh->blocks[block].count; c++)
+        if (batch_is_fast(h, block, c / h->lanes)) h->resident->volume += cells.volume * sizes[c];
 done:
     device_free(h->device, &normals);
+    device_free(h->device, &det);
+    base_free(&sizes);
     return status;
 }
 
@@ -181,22 +219,14 @@ static void size_block(const struct hdg *h, int block, struct resident_block *to
     to->face = c.n / h->space.blocks[block].n_faces;
 }
 
-/* Of batches that are general it keeps what makes their data, and their volumes. */
 static facet_status make_block(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
-    const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
     struct resident_block *r = &h->resident->blocks[block];
     size_block(h, block, r);
     if (h->elastic == NULL || elastic_general_cells(h, block) == NULL)
         TRY(resident_put_cells(h, block, 0, &r->cells));
-    if (h->elastic != NULL) {
-        if (has_way(h, block, BATCH_FAST)) TRY(elastic_put_coefficients(h, block));
-        goto done;
-    }
-    TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
-    if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, data));
-    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block));
-    TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
+    if (has_way(h, block, BATCH_FAST))
+        TRY(h->elastic != NULL ? elastic_put_coefficients(h, block) : make_coefficients(h, block, data));
 done:
     return status;
 }
