@@ -29,6 +29,7 @@ void hdg_destroy(struct hdg **hdg) {
     if (h == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&h->ways[b]);
+        general_forget_cells(h, b);
         local_functions_destroy(&h->functions[b]);
     }
     hdg_resident_destroy(h);
@@ -595,7 +596,8 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
     if (!only) {
         hdg_resident_destroy(h);
-        for (int b = 0; b < mesh->n_blocks && h->elastic != NULL; b++) elastic_general_forget(h, b);
+        for (int b = 0; b < mesh->n_blocks; b++)
+            if (h->there[b] != NULL) general_forget(&h->there[b]->work); /* which has data of before */
         TRY(hdg_resident_create(h));
     }
     if (h->resident != NULL) hdg_resident_facts(h, &h->volume, &h->largest_reaction);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
+#include "hdg/general.h"
 
 /* Values: f with weights, component by component. The last three are the host's, cell after cell: points, f,
  * and what it is made of. */
@@ -221,7 +220,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     if (host) return plan;
     plan.alone = 1;
     plan.n_seen = A_POINTS;
-    plan.there = resident_cells_of(h, block);
+    plan.there = h->there[block];
     return plan;
 }
 

@@ -22,8 +22,7 @@ static void block_destroy(const struct device *device, struct resident_block *b)
 void hdg_resident_destroy(struct hdg *h) {
     if (h->resident == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        general_forget(&h->resident->blocks[b].work);
-        resident_forget_cells(h, &h->resident->blocks[b].cells);
+        if (h->there[b] != NULL) general_forget(&h->there[b]->work);
         block_destroy(h->device, &h->resident->blocks[b]);
     }
     device_free(h->device, &h->resident->trace);
@@ -89,57 +88,6 @@ static int is_eligible(const struct hdg *h) {
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
 }
 
-facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to) {
-    facet_status status = FACET_OK;
-    const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape), dim = h->data.mesh->dim,
-              size = b->n_nodes * dim;
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    double *nodes = NULL, *orientations = NULL;
-    int32_t *regions = NULL;
-    TRY(ALLOC(nodes, n * size));
-    TRY(ALLOC(orientations, n * n_faces));
-    for (int less = 0; less <= offsets; less++) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            const double *from = b->nodes + resident_cell(h, block, i) * size;
-            for (int k = 0; k < size; k++)
-                nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
-        }
-        TRY(device_copy(h->device, less ? &to->offsets : &to->nodes, nodes, (size_t)(n * size),
-                        sizeof *nodes));
-    }
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        for (int f = 0; f < n_faces; f++)
-            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                b->orientations[resident_cell(h, block, i) * n_faces + f];
-    TRY(device_copy(h->device, &to->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
-    if (h->data.n_regions == 1) goto done;
-    TRY(ALLOC(regions, n));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        regions[i] = local_region(&h->data, block, (int32_t)resident_cell(h, block, i));
-    TRY(device_copy(h->device, &to->regions, regions, (size_t)n, sizeof *regions));
-done:
-    base_free(&nodes);
-    base_free(&orientations);
-    base_free(&regions);
-    return status;
-}
-
-void resident_forget_cells(const struct hdg *h, struct resident_cells *cells) {
-    device_free(h->device, &cells->nodes);
-    device_free(h->device, &cells->orientations);
-    device_free(h->device, &cells->offsets);
-    device_free(h->device, &cells->regions);
-}
-
-const struct resident_cells *resident_cells_of(const struct hdg *h, int block) {
-    const struct resident_cells *cells = h->elastic != NULL ? elastic_general_cells(h, block) : NULL;
-    return cells != NULL ? cells : &h->resident->blocks[block].cells;
-}
-
 /* K, then the reaction, of all regions of fast batches on the device; what is wrong with the data of one
  * is said as it is on the host. */
 static facet_status put_data(struct hdg *h, double **data) {
@@ -188,9 +136,9 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *da
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
     struct straight_cells cells = batch_straight(h, block);
     cells.n_nodes = mesh->blocks[block].n_nodes;
-    cells.nodes = r->cells.nodes;
-    cells.orientations = r->cells.orientations;
-    cells.regions = r->cells.regions;
+    cells.nodes = h->there[block]->nodes;
+    cells.orientations = h->there[block]->orientations;
+    cells.regions = h->there[block]->regions;
     cells.K = data;
     cells.reaction = data + (int64_t)h->data.n_regions * dim * dim;
     cells.normals = normals;
@@ -223,8 +171,7 @@ static facet_status make_block(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
     size_block(h, block, r);
-    if (h->elastic == NULL || elastic_general_cells(h, block) == NULL)
-        TRY(resident_put_cells(h, block, 0, &r->cells));
+    TRY(general_keep_cells(h, block, 0));
     if (has_way(h, block, BATCH_FAST))
         TRY(h->elastic != NULL ? elastic_put_coefficients(h, block) : make_coefficients(h, block, data));
 done:
