@@ -37,8 +37,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(expression), ONE(tile_contract), ONE(tile_scratch), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
         ONE(tile_contract_extremes), ONE(tile_extremes), ONE(tile_flux), ONE(tile_divide), ONE(tile_difference),
         ONE(tile_faces),
-        ONE(tensor_contract), ONE(tensor_rows), ONE(tensor_fold), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),
-        ONE(line_solve),
+        ONE(tensor_contract),
         /* clang-format on */
     };
     return &table;
