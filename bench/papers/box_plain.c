@@ -42,59 +42,95 @@ facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const doubl
 /* ------------------------------------------------------------------------------------- right-hand side */
 
 struct load_job {
-    const double *f, *given; /* values at points; or loads that are given */
-    double *loads, *F;
+    const double *loads;
+    double *F;
 };
+
+/* u = (loads + sum of a_d b v_d^par) / Z; loads or v may be NULL (zero). */
+static void solve_cell(const struct boxhdg_at *at, const double *loads, const double *v, double *u) {
+    const int *n = at->extent;
+    const int64_t size = at->h->face_size;
+    int64_t i = 0, place[3];
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++) {
+                const int mode[3] = {x, y, z};
+                double F = loads != NULL ? loads[i] : 0.0, Z = at->reaction;
+                place[0] = (int64_t)z * n[1] + y;
+                place[1] = (int64_t)z * n[0] + x;
+                place[2] = (int64_t)y * n[0] + x;
+                for (int d = 0; d < at->h->grid.dim; d++) {
+                    const int m = mode[d];
+                    Z += at->a[d] * at->eigenvalues[d][m];
+                    if (v != NULL)
+                        F += at->a[d] * at->b[d][m] * v[(2 * d + (m >= (n[d] + 1) / 2)) * size + place[d]];
+                }
+                u[i] = F / Z;
+            }
+}
 
 static facet_status load_work(const struct boxhdg_at *at, double *scratch, void *user) {
     const struct load_job *job = user;
     int64_t size = at->h->cell_size;
-    double *f = scratch, *other = f + size + BOX_SLACK, *r = other + size + BOX_SLACK, *loads = f;
-    if (job->f != NULL) {
-        memcpy(f, job->f + at->cell * size, (size_t)size * sizeof *f);
-        loads = box_forward(at->h->grid.dim, at->tables, f, other);
-        for (int64_t i = 0; i < size; i++) loads[i] *= at->V;
-        memcpy(job->loads + at->cell * size, loads, (size_t)size * sizeof *loads);
-    } else
-        memcpy(f, job->given + at->cell * size, (size_t)size * sizeof *f);
-    double *u = loads == f ? other : f;
-    boxhdg_at_solve(at, loads, NULL, u);
+    double *u = scratch, *r = u + size + BOX_SLACK;
+    solve_cell(at, job->loads + at->cell * size, NULL, u);
     boxhdg_at_reduce(at, at->b, u, r);
     boxhdg_at_scatter(at, r, at->a, job->F);
     return FACET_OK;
 }
 
-/* What known traces contribute, moved to the right: F -= K dirichlet. */
-struct lift_job {
+/* y += sign K x, cell by cell: y += sign (a gamma v - a R' Z^-1 R v). */
+struct apply_job {
+    double sign;
     const double *x;
-    double *F;
+    double *y;
 };
 
-static facet_status lift_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    const struct lift_job *job = user;
+static facet_status apply_work(const struct boxhdg_at *at, double *scratch, void *user) {
+    const struct apply_job *job = user;
     const struct boxhdg *h = at->h;
     const int64_t size = h->face_size;
     double *u = scratch, *v = u + h->cell_size + BOX_SLACK, *r = v + boxhdg_pairs_size(h), factor[3];
     boxhdg_at_gather(at, job->x, v);
-    boxhdg_at_solve(at, NULL, v, u);
+    solve_cell(at, NULL, v, u);
     boxhdg_at_reduce(at, at->b, u, r);
     for (int d = 0; d < h->grid.dim; d++) {
         const double *gamma = boxhdg_line(h, d, at->at[d])->gamma;
-        factor[d] = -at->a[d];
+        factor[d] = job->sign * at->a[d];
         for (int64_t i = 0; i < 2 * size; i++)
             r[2 * d * size + i] = gamma[i / size] * v[2 * d * size + i] - r[2 * d * size + i];
     }
-    boxhdg_at_scatter(at, r, factor, job->F);
+    boxhdg_at_scatter(at, r, factor, job->y);
     return FACET_OK;
 }
 
+static facet_status add_applied(const struct boxhdg *h, double sign, const double *x, double *y) {
+    struct apply_job job = {sign, x, y};
+    return boxhdg_for_cells(h, 1, h->cell_size + BOX_SLACK + 2 * boxhdg_pairs_size(h), apply_work, &job);
+}
+
+facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    double *free = NULL;
+    TRY(ALLOC(free, h->n_trace));
+    memcpy(free, x, (size_t)h->n_trace * sizeof *free);
+    boxhdg_add_dirichlet(h, NULL, free);
+    memset(y, 0, (size_t)h->n_trace * sizeof *y);
+    TRY(add_applied(h, 1.0, free, y));
+    boxhdg_add_dirichlet(h, NULL, y);
+    TRY(boxhdg_add_seam(h, y));
+done:
+    base_free(&free);
+    return status;
+}
+
+/* What known traces contribute, moved to the right: F -= K dirichlet. */
 static facet_status add_lift(const struct boxhdg *h, const double *dirichlet, double *F) {
     facet_status status = FACET_OK;
     double *extended = NULL;
     TRY(CALLOC(extended, h->n_trace));
     boxhdg_add_dirichlet(h, dirichlet, extended);
-    struct lift_job job = {extended, F};
-    TRY(boxhdg_for_cells(h, 1, h->cell_size + BOX_SLACK + 2 * boxhdg_pairs_size(h), lift_work, &job));
+    TRY(add_applied(h, -1.0, extended, F));
 done:
     base_free(&extended);
     return status;
@@ -116,31 +152,34 @@ static void add_neumann(const struct boxhdg *h, const double *neumann, double *F
         }
 }
 
-static facet_status make_right_side(const struct boxhdg *h, struct load_job *job, const double *dirichlet,
-                                    const double *neumann) {
+facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, const double *dirichlet,
+                                   const double *neumann, double *F) {
     facet_status status = FACET_OK;
-    memset(job->F, 0, (size_t)h->n_trace * sizeof *job->F);
-    if (job->given != NULL)
-        TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), load_work, job));
-    if (dirichlet != NULL) TRY(add_lift(h, dirichlet, job->F));
-    if (neumann != NULL) add_neumann(h, neumann, job->F);
-    boxhdg_add_dirichlet(h, NULL, job->F);
-    TRY(boxhdg_add_seam(h, job->F));
+    struct load_job job = {loads, F};
+    memset(F, 0, (size_t)h->n_trace * sizeof *F);
+    if (loads != NULL)
+        TRY(boxhdg_for_cells(h, 1, h->cell_size + BOX_SLACK + boxhdg_pairs_size(h), load_work, &job));
+    if (dirichlet != NULL) TRY(add_lift(h, dirichlet, F));
+    if (neumann != NULL) add_neumann(h, neumann, F);
+    boxhdg_add_dirichlet(h, NULL, F);
+    TRY(boxhdg_add_seam(h, F));
 done:
     return status;
 }
 
 facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
                          const double *neumann, double *loads, double *F) {
-    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads, .F = F};
-    if (f == NULL) memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
-    return make_right_side(h, &job, dirichlet, neumann);
-}
-
-facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, const double *dirichlet,
-                                   const double *neumann, double *F) {
-    struct load_job job = {.given = loads, .F = F};
-    return make_right_side(h, &job, dirichlet, neumann);
+    facet_status status = FACET_OK;
+    memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
+    if (f != NULL) TRY(boxhdg_transform(h, 0, f, loads));
+    for (int64_t c = 0; f != NULL && c < h->grid.n_cells; c++) {
+        struct boxhdg_at at;
+        boxhdg_at_set(h, c, &at);
+        for (int64_t i = 0; i < h->cell_size; i++) loads[c * h->cell_size + i] *= at.V;
+    }
+    TRY(boxhdg_condense_loads(h, f != NULL ? loads : NULL, dirichlet, neumann, F));
+done:
+    return status;
 }
 
 struct recover_job {
@@ -155,7 +194,7 @@ static facet_status recover_work(const struct boxhdg_at *at, double *scratch, vo
     double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
     memcpy(q, job->loads + at->cell * size, (size_t)size * sizeof *q);
     boxhdg_at_gather(at, job->trace, v);
-    boxhdg_at_solve(at, q, v, u);
+    solve_cell(at, q, v, u);
     memcpy(job->u + at->cell * size, u, (size_t)size * sizeof *u);
     for (int d = 0; job->q != NULL && d < h->grid.dim; d++) {
         boxhdg_at_flux(at, d, u, v, q);

@@ -11,6 +11,9 @@
  * two are one. */
 facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const double *from, double *to);
 
+/* y = K x, x and y being zero on Dirichlet faces: the operator as a specification. */
+facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y);
+
 /* The right-hand side of K uhat = F.
  *     f          n_volume: values at the Gauss points; NULL: zero
  *     dirichlet  n_trace: coefficients of the modes on faces with Dirichlet values, the rest is not read;

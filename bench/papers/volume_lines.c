@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "bench/papers/vec.h"
 #include "bench/papers/volume.h"
+#include "boxhdg/work.h"
 #include "poly/rule.h"
 
 void box_volume_axis_destroy(struct box_volume_axis *axis) {
@@ -39,6 +39,7 @@ done:
 facet_status box_volume_axis_create_hdg(const struct boxhdg *h, int d, struct box_volume_axis *axis) {
     facet_status status = FACET_OK;
     struct box_axis a = {0};
+    struct box_samples samples = {0};
     double *values = NULL;
     int n = h->n;
     *axis = (struct box_volume_axis){0};
@@ -47,16 +48,18 @@ facet_status box_volume_axis_create_hdg(const struct boxhdg *h, int d, struct bo
     TRY(box_axis_create_whole(h, d, &a));
     int m = a.modes.n_modes;
     TRY(CALLOC(values, (int64_t)m * m));
+    TRY(boxhdg_samples_create(h, n, &samples));
     for (int mode = 0; mode < m; mode++) { /* of a cell */
-        const double *at = h->tables[h->column_line[d][mode / n]].full[1] + mode % n * vec_padded(n);
+        const double *at = samples.values + (int64_t)h->column_line[d][mode / n] * n * n + mode % n;
         for (int e = 0; e < m; e++) {
             double value = box_direction_value(&a.modes, mode, e);
-            for (int q = 0; q < n; q++) values[(int64_t)(mode / n * n + q) * m + e] += at[q] * value;
+            for (int q = 0; q < n; q++) values[(int64_t)(mode / n * n + q) * m + e] += at[q * n] * value;
         }
     }
     TRY(make_gauss(&h->grid, d, n, h->weights, values, &a.modes, &axis->gauss));
 done:
     box_axis_destroy(&a);
+    box_samples_destroy(&samples);
     base_free(&values);
     if (status != FACET_OK) box_volume_axis_destroy(axis);
     return status;

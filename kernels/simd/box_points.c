@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/box_cell.h"
-#include "kernels/simd/lane.h"
+#include "kernels/simd/tensor.h"
 
 /* A cell with its tables along every axis: b, Lambda; k a, k times the reaction. */
 struct local {
@@ -300,6 +300,23 @@ static void balance_axis(const struct local *l, int axis, double V, const double
     }
 }
 
+/* The sum over i, j, k of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. Several sums, since one would wait for
+ * itself. */
+static double weigh(const int *extent, const double *const *weights, const double *u) {
+    enum { SUMS = 8 };
+    double sums[SUMS] = {0.0}, sum = 0.0;
+    const int n = extent[0], whole = n / SUMS * SUMS;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += n) {
+            const double weight = weights[2][k] * weights[1][j];
+            for (int i = 0; i < whole; i += SUMS)
+                for (int s = 0; s < SUMS; s++) sums[s] += weight * weights[0][i + s] * u[i + s];
+            for (int i = whole; i < n; i++) sums[i - whole] += weight * weights[0][i] * u[i];
+        }
+    for (int s = 0; s < SUMS; s++) sum += sums[s];
+    return sum;
+}
+
 static void balance_cell(const struct local *l, const double *trace, const double *loads, const double *u,
                          double *out) {
     static const double zeros[MAX_LINE];
@@ -320,8 +337,8 @@ static void balance_cell(const struct local *l, const double *trace, const doubl
     OF(line_reduce)(l->extent, l->size, at_ends, own, values);
     OF(line_reduce)(l->extent, l->size, at_slopes, own, slopes);
     memset(out, 0, KERNEL_BOX_BALANCE * sizeof *out);
-    out[0] = OF(tensor_weigh)(l->extent, moments, loads);
-    if (l->reaction != 0.0) out[0] -= l->reaction * OF(tensor_weigh)(l->extent, moments, own);
+    out[0] = weigh(l->extent, moments, loads);
+    if (l->reaction != 0.0) out[0] -= l->reaction * weigh(l->extent, moments, own);
     for (int axis = 0; axis < 3; axis++) {
         if (!l->c.plan->present[axis]) continue;
         find_ends(l, trace, axis, values, slopes, ends);

@@ -28,6 +28,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(lane_values), ONE(general_weights),
         ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general), ONE(condense_general_scratch),
         ONE(general_solve), ONE(gradient_solve), ONE(gradient_solve_scratch), ONE(error_squares), ONE(star_weights),
+        ONE(cell_balance),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal), ONE(box_load), ONE(box_recover), ONE(box_balance), ONE(box_cells),
         BOTH(brick_apply), ONE(brick_scratch), BOTH(brick_diagonal), BOTH(point_sweep),
@@ -36,8 +37,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(expression), ONE(tile_contract), ONE(tile_scratch), ONE(tile_expression), ONE(tile_gather), ONE(tile_add),
         ONE(tile_contract_extremes), ONE(tile_extremes), ONE(tile_flux), ONE(tile_divide), ONE(tile_difference),
         ONE(tile_faces),
-        ONE(tensor_contract), ONE(tensor_rows), ONE(tensor_fold), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),
-        ONE(line_solve),
+        ONE(tensor_contract),
         /* clang-format on */
     };
     return &table;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "kernels/simd/tensor.h"
-#include "kernels/tensor_plain.h"
 
 /* inner = 1: vectors run over the outputs, with the columns of T at hand. */
 static void contract_lines(int64_t outer, int n_out, int n_in, const double *T, const double *in,
@@ -23,13 +22,6 @@ void OF(tensor_contract)(int64_t outer, int n_out, int n_in, int64_t inner, cons
     else
         for (int64_t o = 0; o < outer; o++)
             contract_columns(n_out, n_in, inner, T, in + o * in_step, out + o * out_step);
-}
-
-/* In one go, by a full matrix of padded columns: sums and differences inside a row would cost more than the
- * half of the products that they save. */
-void OF(tensor_rows)(int64_t rows, int n, int step, const double *columns, const double *in, double *out) {
-    for (int from = 0; from < n; from += L)
-        multiply_rows(rows, n - from, n, columns + from, step, in, n, out + from, n);
 }
 
 /* The number of the parity of mode m of n. */

@@ -106,4 +106,13 @@ INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *column
     }
 }
 
+/* r[d][parity](tangential) = sum over the m of this parity (the first half, or the second) of c[d][m] u(m,
+ * tangential); size numbers for every d and parity. Here and below at most KERNEL_MODES in one direction. */
+void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, const double *u, double *r);
+/* u = (loads + sum_d a_d b_d v[d][parity]) / (sum_d a_d eigenvalues_d + reaction); loads or v may be NULL: zero.
+ * Writes up to KERNEL_SLACK numbers more. */
+void OF(line_solve)(const int *extent, int64_t size, const double *a, const double *const *b,
+                    const double *const *eigenvalues, double reaction, const double *loads, const double *v,
+                    double *u);
+
 #endif

@@ -15,21 +15,14 @@
 #define BOX_SLACK    8
 #define BOX_MAX_LINE 64 /* numbers in one direction, at most */
 
-/* What a line is multiplied with in cells. Gauss points are symmetric and modes even or odd, so that sums and
- * differences of opposite points fall apart: two matrices of half the size instead of one. The points of a
- * pair are numbered from the end: pair q is the points q and n - 1 - q, and the matrices belong to the
- * latter.
- */
+/* What a line is multiplied with in cells. */
 struct box_table {
     int n, n_even;
-    double *forward[2];  /* even, odd: modes x pairs, weights included */
-    double *backward[2]; /* pairs x modes */
-    double *full[2];     /* forward and backward whole, by columns: n x (n rounded up to whole vectors) */
-    double *flux[2];     /* (mode_j, mode_i'): even i x odd j; odd i x even j */
-    double *ends;        /* n: modes at +1; those at -1 are the same, odd ones negative */
-    double *slopes;      /* n: derivatives of the modes at +1 */
-    double *moments;     /* n: integrals of the modes over [-1, 1] */
-    double *store;       /* owns all of these */
+    double *flux[2]; /* (mode_j, mode_i'): even i x odd j; odd i x even j */
+    double *ends;    /* n: modes at +1; those at -1 are the same, odd ones negative */
+    double *slopes;  /* n: derivatives of the modes at +1 */
+    double *moments; /* n: integrals of the modes over [-1, 1] */
+    double *store;   /* owns all of these */
 };
 /* gauss, weights: n each. */
 facet_status box_table_create(const struct box_line *line, const double *gauss, const double *weights,
@@ -50,9 +43,5 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
 /* The sum over i, j, k of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]; and u += by these products. */
 double box_weigh(const int extent[3], const double *const weights[3], const double *u);
 void box_add_products(const int extent[3], const double *const weights[3], double by, double *u);
-
-/* Gauss values to modes, in all directions. in: is overwritten; returns which of in and work holds
- * the result. n^dim + slack each. */
-double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work);
 
 #endif

@@ -14,8 +14,6 @@
 #include "box/cells.h"
 #include "boxhdg/boxhdg.h"
 
-/* y = K x, x and y being zero on Dirichlet faces: the operator as a specification, at O(p^3) a cell. */
-facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y);
 /* Sets a vector of the trace to the Dirichlet values (NULL: zero) on their faces. */
 void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *trace);
 
@@ -29,7 +27,7 @@ facet_status boxhdg_project_side(const struct boxhdg *h, const struct box_given 
                                  double *faces);
 void boxhdg_side_cell(const struct box_grid *grid, int d, int side, int64_t i, int at[3]);
 
-/* A trace from u at the Gauss points (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
+/* A trace from u in modes (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
  * numerical flux is continuous, or that of the Neumann condition; Dirichlet values as given. */
 facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const double *dirichlet,
                               const double *neumann, double *uhat);

@@ -79,11 +79,10 @@ static facet_status hybridize_work(const struct boxhdg_at *at, double *scratch, 
     const struct hybridize_job *job = user;
     const struct boxhdg *h = at->h;
     int64_t size = h->cell_size;
-    double *u = scratch, *other = u + size + BOX_SLACK, *r = other + size + BOX_SLACK;
+    double *u = scratch, *r = u + size + BOX_SLACK;
     double c[3][BOX_MAX_DEGREE + 1], factor[3] = {0.0};
     const double *const rows[3] = {c[0], c[1], c[2]};
     memcpy(u, job->u + at->cell * size, (size_t)size * sizeof *u);
-    const double *modes = box_forward(h->grid.dim, at->tables, u, other);
     for (int d = 0; d < 3; d++) {
         double rho = d < h->grid.dim ? boxhdg_line(h, d, at->at[d])->rho : 0.0;
         factor[d] = at->k * at->inverse[d];
@@ -98,7 +97,7 @@ static facet_status hybridize_work(const struct boxhdg_at *at, double *scratch, 
                 face[i] += job->neumann[at->faces[d][side] + i] / boxhdg_at_area(at, d);
         }
     }
-    boxhdg_at_reduce(at, rows, modes, r);
+    boxhdg_at_reduce(at, rows, u, r);
     boxhdg_at_scatter(at, r, factor, job->trace);
     return FACET_OK;
 }
@@ -121,7 +120,7 @@ facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const dou
     struct hybridize_job job = {.u = u, .neumann = neumann, .trace = uhat};
     TRY(CALLOC(job.taus, h->grid.n_faces));
     memset(uhat, 0, (size_t)h->n_trace * sizeof *uhat);
-    TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), hybridize_work, &job));
+    TRY(boxhdg_for_cells(h, 1, h->cell_size + BOX_SLACK + boxhdg_pairs_size(h), hybridize_work, &job));
     TRY(boxhdg_add_seam(h, uhat));
     TRY(boxhdg_add_seam_of_faces(h, job.taus));
     for (int64_t f = 0; f < h->grid.n_faces; f++)

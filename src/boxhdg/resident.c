@@ -257,14 +257,21 @@ done:
 
 facet_status boxhdg_resident_set_guess(struct boxhdg_resident *r, const double *u, int drop) {
     facet_status status = FACET_OK;
-    double *dirichlet = NULL, *neumann = NULL, *trace = NULL;
+    const double *const T[3] = {r->gauss.weighted, r->gauss.weighted, r->gauss.weighted};
+    const struct tile_scale to_modes = {
+        .factor = (double)(1 << r->hdg->grid.dim)}; /* weights are those of [0, 1] */
+    double *dirichlet = NULL, *neumann = NULL, *trace = NULL, *modes = NULL;
+    TRY(ALLOC(modes, r->hdg->n_volume));
+    TRY(vector_upload(&r->u, u));
+    TRY(box_tiles_download(r->tiles, r->hdg->n, r->hdg->n, T, &to_modes, r->u.data, modes));
     TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
     TRY(spread_sides(r, BOX_NEUMANN, &neumann));
     TRY(ALLOC(trace, r->hdg->n_trace));
-    TRY(boxhdg_hybridize(r->hdg, u, dirichlet, neumann, trace));
+    TRY(boxhdg_hybridize(r->hdg, modes, dirichlet, neumann, trace));
     if (drop) TRY(drop_constant(r->hdg, trace));
     TRY(boxhdg_lanes_pack(r->lanes, BOXHDG_UNKNOWN, trace, r->trace));
 done:
+    base_free(&modes);
     base_free(&dirichlet);
     base_free(&neumann);
     base_free(&trace);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/device.h"
 
 static const double zero[1] = {0.0}, one[1] = {1.0};
 
@@ -90,13 +89,24 @@ void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double
     }
 }
 
-void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r) {
-    device_line_reduce(device_host(), at->extent, at->h->face_size, c, u, r);
+/* Numbers along d before and behind it. */
+static int64_t inner_of(const struct boxhdg_at *at, int d, int64_t *outer) {
+    int64_t inner = 1;
+    *outer = 1;
+    for (int t = 0; t < at->h->grid.dim; t++) *(t < d ? &inner : outer) *= t == d ? 1 : at->extent[t];
+    return inner;
 }
 
-void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const double *v, double *u) {
-    device_line_solve(device_host(), at->extent, at->h->face_size, at->a, at->b, at->eigenvalues,
-                      at->reaction, loads, v, u);
+void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r) {
+    const int64_t size = at->h->face_size;
+    const int n = at->h->n, even = (n + 1) / 2, dim = at->h->grid.dim;
+    for (int d = 0; d < dim; d++) {
+        int64_t outer, inner = inner_of(at, d, &outer);
+        double *to = r + 2 * d * size;
+        box_contract(outer, 1, even, inner, c[d], u, n * inner, to, inner);
+        box_contract(outer, 1, n - even, inner, c[d] + even, u + even * inner, n * inner, to + size, inner);
+    }
+    memset(r + 2 * dim * size, 0, (size_t)(2 * (3 - dim) * size) * sizeof *r);
 }
 
 /* q = k (2/h) [D' u - e_+ uhat_+ + e_- uhat_-] along d: what is even comes from odd modes of u and from the
@@ -104,10 +114,8 @@ void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const doub
 void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q) {
     const struct box_table *table = at->tables[d];
     int n = table->n, even = table->n_even, odd = n - even;
-    int64_t size = at->h->face_size, inner = 1, outer = 1;
     double factor = at->k * at->inverse[d];
-    for (int t = 0; t < at->h->grid.dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : at->extent[t];
-    int64_t step = n * inner;
+    int64_t size = at->h->face_size, outer, inner = inner_of(at, d, &outer), step = n * inner;
     box_contract(outer, even, odd, inner, table->flux[0], u + even * inner, step, q, step);
     box_contract(outer, odd, even, inner, table->flux[1], u, step, q + even * inner, step);
     for (int64_t o = 0; o < outer; o++)

@@ -33,8 +33,6 @@ void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double
 /* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). Here and below,
  * arrays of a cell and v have BOX_SLACK numbers to spare behind them, all finite. */
 void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r);
-/* u = (loads + sum of a_d b v_d^par) / Z; loads or v may be NULL (zero). */
-void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const double *v, double *u);
 /* q_d of the cell in modes, from its u and the v of its faces. */
 void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q);
 

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
+#include "hdg/general.h"
 
 /* Values: f with weights, component by component. The last three are the host's, cell after cell: points, f,
  * and what it is made of. */
@@ -27,7 +26,7 @@ static const struct field *number_of(const struct hdg *h, int region, int c, int
     return h->data.source != NULL ? h->data.source[region] : NULL;
 }
 
-static int is_known(const struct hdg *h, const double *source) {
+int general_knows_source(const struct hdg *h, const double *source) {
     for (int r = 0; r < h->data.n_regions && h->data.source != NULL; r++)
         if (h->data.source[r] != NULL && !field_is_differentiable(h->data.source[r])) return 0;
     return source == NULL && h->data.exact == NULL;
@@ -127,6 +126,11 @@ static facet_status put_sources(struct general_work *w, const struct load_job *j
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     int finite = 1;
+    if (job->data.ones) {
+        device_move(h->device, w->device[L_VALUES], w->device[L_WJ],
+                    (size_t)(n * w->size[L_WJ]) * sizeof(double));
+        return FACET_OK;
+    }
     if (job->known) {
         const struct general_values values = {.points = L_POINTS,
                                               .n_points = job->rule.table->n,
@@ -216,8 +220,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     if (host) return plan;
     plan.alone = 1;
     plan.n_seen = A_POINTS;
-    plan.there =
-        h->elastic != NULL ? elastic_general_cells(h, block) : &h->resident->blocks[block].general->there;
+    plan.there = h->there[block];
     return plan;
 }
 
@@ -230,7 +233,8 @@ static facet_status load_run(const struct hdg *h, int block, const struct genera
     const struct hdg_table *table = v->source.table;
     const int compact = v->physical, Nu = v->Nu, row = compact ? Nu : table->N;
     const double *from = compact ? v->source.chi : table->phi;
-    struct load_job job = {.data = *data, .known = is_known(h, data->source), .single = compact && !straight};
+    struct load_job job = {
+        .data = *data, .known = general_knows_source(h, data->source), .single = compact && !straight};
     double *chi = NULL;
     TRY(general_rule_create(h, table, straight, &job.rule));
     TRY(ALLOC(chi, (int64_t)table->n * Nu));
@@ -255,9 +259,4 @@ facet_status general_load(const struct hdg *h, int block, const struct general_l
     }
 done:
     return status;
-}
-
-facet_status general_load_there(const struct hdg *h, int block, int64_t begin, int64_t end, double *loads) {
-    const struct general_load data = {.loads = loads, .there = 1};
-    return load_run(h, block, &data, 0, begin, end);
 }

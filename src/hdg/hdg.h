@@ -162,7 +162,9 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *ways[MESH_MAX_BLOCKS];               /* per batch: how it is worked on (batch.h) */
     struct hdg_general *general[MESH_MAX_BLOCKS]; /* NULL: no batch is BATCH_GENERAL */
-    double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
+    struct general_there
+        *there[MESH_MAX_BLOCKS];            /* cells on the device (general.h); NULL: they are not there */
+    double *eliminated;                     /* n_all: Dirichlet values, 0 elsewhere */
     double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
                                                what they contribute; after hdg_condense */
     double *lift;                           /* n_free: what Dirichlet values contribute */
@@ -346,7 +348,8 @@ void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, 
 /* The imbalance of a cell is f - lambda u against the numerical flux through its faces, and the terms of the
  * flux are |q.n| + tau (|u| + |uhat|) over the faces of a cell. cells is -1 where nothing is conserved cell
  * by cell (equation_condensed). In elasticity every component of the force is balanced in this way; in
- * equation_gradient the force on a face is the integral of (mu H - p I) n. */
+ * equation_gradient the force on a face is the integral of (mu H - p I) n. solution NULL: all of it stays on
+ * the device (resident.h). */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
                               struct solve_balance *balance);
 
