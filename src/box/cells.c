@@ -242,6 +242,43 @@ done:
     return status;
 }
 
+void box_side_cell(const struct box_grid *g, int d, int side, int64_t i, int at[3]) {
+    int slow = d == 2 ? 1 : 2, fast = d == 0 ? 1 : 0;
+    at[d] = side ? g->cells[d] - 1 : 0;
+    at[fast] = (int)(i % g->cells[fast]);
+    at[slow] = (int)(i / g->cells[fast]);
+}
+
+facet_status box_integrate_side(const struct box_samples *s, const int *const kinds[3],
+                                const struct box_grid *g, const struct box_given *given, int d, int side,
+                                int by_area, double *faces) {
+    const int64_t n = g->n_cells / g->cells[d], size = box_power(s->n, g->dim - 1);
+    struct base_collector failures;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads_for(n *size))
+    {
+        double *scratch = NULL;
+        facet_status mine = ALLOC(scratch, box_integrate_room(s, g->dim));
+        base_collect(&failures, -1, mine);
+#pragma omp for
+        for (int64_t i = 0; i < n; i++) {
+            int at[3], own[3] = {0};
+            double *integrals;
+            if (mine != FACET_OK) continue;
+            box_side_cell(g, d, side, i, at);
+            for (int t = 0; t < g->dim && kinds != NULL; t++) own[t] = kinds[t][at[t]];
+            const facet_status status =
+                box_integrate(s, own, g, given, box_cell(g, at), d, side, scratch, &integrals);
+            const double area = by_area ? box_cell_volume(g, at) / g->widths[d][at[d]] : 1.0;
+            for (int64_t j = 0; status == FACET_OK && j < size; j++)
+                faces[i * size + j] = area * integrals[j];
+            base_collect(&failures, i, status);
+        }
+        base_free(&scratch);
+    }
+    return base_collected(&failures);
+}
+
 /* The weight of point i of a rule on a cell of this volume. */
 static double weight_of(const struct box_samples *s, int dim, int i, double volume) {
     for (int d = 0; d < dim; d++, i /= s->n_points) volume *= s->w[i % s->n_points];
