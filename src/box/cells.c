@@ -96,26 +96,6 @@ struct expr_grid box_cell_lines(const struct box_grid *g, const int at[3], const
     return grid;
 }
 
-static int cell_points(const struct box_grid *g, const int at[3], const int counts[3],
-                       const double *const x[3], double *points) {
-    double lines[3][BOX_MAX_LINE];
-    struct expr_grid grid = box_cell_lines(g, at, counts, x, lines);
-    int n = 1;
-    for (int d = 0; d < g->dim; d++) n *= counts[d];
-    expr_grid_points(&grid, points);
-    return n;
-}
-
-void box_all_points(const struct box_grid *g, int n, const double *x, double *points) {
-    const int counts[3] = {n, n, n};
-    const double *const all[3] = {x, x, x};
-    for (int64_t cell = 0; cell < g->n_cells; cell++) {
-        int at[3];
-        box_cell_at(g, cell, at);
-        points += g->dim * cell_points(g, at, counts, all, points);
-    }
-}
-
 /* f at the points of a cell, `count` in all: the source, or lambda u - k div grad u of the exact solution.
  * work: points, gradients and Hessians. */
 static facet_status source_values(const struct box_grid *g, int64_t cell, const struct box_given *given,

@@ -56,10 +56,6 @@ facet_status box_gauss(int n, double *x, double *weights);
  * normal direction. lines: receives the coordinates. */
 struct expr_grid box_cell_lines(const struct box_grid *g, const int at[3], const int counts[3],
                                 const double *const x[3], double lines[3][BOX_MAX_LINE]);
-/* The coordinates (points x dim) of the products of n points x in every direction of all cells, one after the
- * other. */
-void box_all_points(const struct box_grid *g, int n, const double *x, double *points);
-
 /* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
  * is known, it is derived from that; else it is zero. */
 struct box_given {
