@@ -93,15 +93,6 @@ struct general_data {
     double *size, *largest;                /* batch x LANES: volume / unit, the largest reaction */
 };
 
-/* Of general_balance, with general_cells of the same cells. */
-struct balance_general {
-    double constant;             /* phi_0 */
-    const double *psi;           /* 8 x n_face x m: as the orientations of a face have them */
-    const double *u, *q, *loads; /* batch x N, dim N, N x LANES */
-    const double *trace;
-    const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
-};
-
 /* y = K x, entries of K `lanes` apart. */
 EVERYWHERE void general_apply_matrix(int dim, int lanes, const double *K, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {
@@ -293,44 +284,6 @@ EVERYWHERE int general_weights_of(const struct general_data *d, int64_t batch, i
             d->taus[((batch * d->n_faces + f) * d->n_face + q) * d->lanes + lane] *= tau;
     }
     return general_weigh_rest(d, batch, lane, K, &sums);
-}
-
-/* What general_balance says of a cell, `lanes` apart. */
-EVERYWHERE void general_balance_of(const struct general_tables *t, const struct general_cells *g,
-                                   const struct balance_general *b, int64_t batch, int lane,
-                                   double *balance) {
-    const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N, m = t->m, n = t->n_face;
-    const double *u = b->u + batch * N * L + lane, *q = b->q + batch * dim * N * L + lane;
-    double out = 0.0, moduli = 0.0, reaction = 0.0;
-    for (int f = 0; f < F; f++) {
-        const int orientation = (int)g->orientations[(batch * F + f) * L + lane];
-        const int64_t first = b->maps[(batch * F + f) * L + lane];
-        double flux = 0.0;
-        for (int p = 0; p < n; p++) {
-            const int64_t at = (batch * F + f) * n + p;
-            const double *phi = t->face_phi + (int64_t)(f * n + p) * N,
-                         *psi = b->psi + (orientation * n + p) * m;
-            const double tau = g->tau[at * L + lane];
-            double sums[3] = {0.0, 0.0, 0.0}, inner = 0.0, outer = 0.0, through = 0.0;
-            for (int i = 0; i < N; i++) {
-                inner += phi[i] * u[(int64_t)i * L];
-                for (int a = 0; a < dim; a++) sums[a] += phi[i] * q[(int64_t)(a * N + i) * L];
-            }
-            for (int j = 0; j < m && first >= 0; j++) outer += psi[j] * b->trace[first + j];
-            for (int a = 0; a < dim; a++) through += g->normals[(at * dim + a) * L + lane] * sums[a];
-            flux += through + tau * (inner - outer);
-            moduli += fabs(through) + tau * (fabs(inner) + fabs(outer));
-        }
-        balance[(2 + f) * L] = flux;
-        out += flux;
-    }
-    for (int p = 0; g->reaction != (const double *)0 && p < t->n; p++) {
-        double value = 0.0;
-        for (int i = 0; i < N; i++) value += t->phi[(int64_t)p * N + i] * u[(int64_t)i * L];
-        reaction += g->reaction[(batch * t->n + p) * L + lane] * value;
-    }
-    balance[0] = fabs(b->loads[batch * N * L + lane] / b->constant - reaction - out);
-    balance[L] = moduli;
 }
 
 #endif

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/balance.h"
 #include "kernels/box.h"
 #include "kernels/brick.h"
 #include "kernels/elastic.h"

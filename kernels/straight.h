@@ -17,35 +17,14 @@
  * Of affine_coefficients: what the coefficients of affine_layout are made of. */
 struct straight_cells {
     int lanes, dim, n_faces, simplex;
-    const double *corners;
-    const uint8_t *orientations; /* batch x n_faces x LANES */
+    int n_nodes, corners[4];     /* which of the nodes are the origin and the ends of the axes */
+    const double *nodes;         /* batch x n_nodes x dim x LANES */
+    const double *orientations;  /* batch x n_faces x LANES: 0, 1, .. */
     const int32_t *regions;      /* batch x LANES; NULL: all 0 */
-    const double *K;             /* regions x dim x dim */
+    const double *K, *reaction;  /* regions x dim x dim, regions */
     const double *normals;       /* n_faces x 3, of the reference cell */
     double volume, face;         /* of it, and of its faces */
-    double reaction;
     double tau, tau_hat, length; /* tau > 0: that; tau_hat > 0: 2 tau_hat / height; else mean K / length */
-};
-
-/* Of cell_source: f, or one of so many components of it, at n points of every cell. */
-struct source_points {
-    int lanes, dim, n, components;
-    const double *points, *weights; /* n x dim, n */
-    const double *corners;
-    double constant;             /* f without a program */
-    struct expression_plan plan; /* n_nodes 0: none; of values, x its only argument */
-    double *work;                /* of the kernel expression, block threads at once */
-};
-
-/* Of affine_balance. */
-struct balance_cells {
-    double one, constant;                 /* 1 / psi_0 on a reference face, phi_0 */
-    const double *moments;                /* n_faces x 8 x N: of phi_i with 1, by orientations */
-    const double *normals;                /* n_faces x 3, of the reference cell */
-    const double *coefficients, *corners; /* affine_layout */
-    const double *u, *q, *loads;          /* batch x N, dim N, N x LANES */
-    const double *trace;
-    const int64_t *maps; /* batch x n_faces x LANES: first unknown of a face in the trace, -1: none */
 };
 
 /* C = det J J^-T: its columns are normal to those of J. Returns det J. */
@@ -63,14 +42,6 @@ EVERYWHERE double straight_cofactors(int dim, const double *J, double *C) {
             C[a * 3 + b] = J[a1 * 3 + b1] * J[a2 * 3 + b2] - J[a1 * 3 + b2] * J[a2 * 3 + b1];
         }
     return J[0] * C[0] + J[3] * C[3] + J[6] * C[6];
-}
-
-/* J and C of a cell whose corners are `lanes` apart; returns det J. */
-EVERYWHERE double straight_map(int dim, int lanes, const double *corners, double *J, double *C) {
-    for (int a = 0; a < dim; a++)
-        for (int b = 0; b < dim; b++)
-            J[a * dim + b] = corners[((b + 1) * dim + a) * lanes] - corners[a * lanes];
-    return straight_cofactors(dim, J, C);
 }
 
 /* y = A x */
@@ -96,16 +67,14 @@ EVERYWHERE double straight_weight(const struct straight_cells *s, const double *
     return 2.0 * s->tau_hat / height * length;
 }
 
-/* All coefficients of a cell, which are those of its lane: c[k lanes]; returns det J. at: affine_layout. */
-EVERYWHERE double straight_coefficients(const struct straight_cells *s, const struct affine_layout *at,
-                                        int64_t cell, double *c) {
-    const int dim = s->dim, L = s->lanes, F = s->n_faces;
-    const int64_t batch = cell / L, lane = cell % L;
-    const double *K = s->K + (s->regions != (const int32_t *)0 ? s->regions[cell] : 0) * dim * dim;
-    double J[9], C[9], KC[9], n[6][3], Kn[6][3];
-    const double det = straight_map(dim, L, s->corners + batch * (1 + dim) * dim * L + lane, J, C),
-                 scale = 1.0 / det;
-    c[at->reaction * L] = s->reaction * det;
+/* The coefficients of a cell but for the orientations of its faces, which are those of its lane: c[k
+ * lanes]. at: affine_layout; C: cofactors of its Jacobian, det: its determinant. */
+EVERYWHERE void straight_fill(const struct straight_cells *s, const struct affine_layout *at, int dim,
+                              const double *K, double reaction, const double *C, double det, double *c) {
+    const int L = s->lanes, F = s->n_faces;
+    const double scale = 1.0 / det;
+    double KC[9], n[6][3], Kn[6][3];
+    c[at->reaction * L] = reaction * det;
     for (int a = 0; a < dim; a++)
         for (int e = 0; e < dim; e++) {
             double sum = 0.0;
@@ -122,7 +91,6 @@ EVERYWHERE double straight_coefficients(const struct straight_cells *s, const st
         straight_apply(dim, C, s->normals + 3 * f, n[f]);
         straight_apply(dim, K, n[f], Kn[f]);
         c[(at->weight + f) * L] = straight_weight(s, K, det, n[f]);
-        c[(at->orientation + f) * L] = s->orientations[(batch * F + f) * L + lane];
         for (int a = 0; a < dim; a++) {
             double sum = 0.0;
             for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;
@@ -136,37 +104,23 @@ EVERYWHERE double straight_coefficients(const struct straight_cells *s, const st
             for (int a = 0; a < dim; a++) sum += n[f][a] * Kn[g][a];
             c[(at->normals + f * F + g) * L] = sum * scale;
         }
-    return det;
 }
 
-/* What affine_balance says of a cell, `lanes` apart. */
-EVERYWHERE void straight_balance(const struct affine_tables *t, const struct affine_layout *at,
-                                 const struct balance_cells *b, int64_t batch, int lane, double *balance) {
-    const int dim = t->dim, L = t->lanes, F = t->n_faces, N = t->N;
-    const double *c = b->coefficients + batch * at->count * L + lane, *u = b->u + batch * N * L + lane,
-                 *q = b->q + batch * dim * N * L + lane;
-    double J[9], C[9], out = 0.0, moduli = 0.0;
-    straight_map(dim, L, b->corners + batch * (1 + dim) * dim * L + lane, J, C);
-    for (int f = 0; f < F; f++) {
-        double n[3], weight = c[(at->weight + f) * L];
-        const double *M = b->moments + (f * 8 + (int)c[(at->orientation + f) * L]) * N;
-        const int64_t first = b->maps[(batch * F + f) * L + lane];
-        const double outer = first >= 0 ? b->one * weight * b->trace[first] : 0.0;
-        double flux = -outer;
-        moduli += fabs(outer);
-        straight_apply(dim, C, b->normals + 3 * f, n);
-        for (int i = 0; i < N; i++) {
-            double inner = weight * M[i] * u[i * L], through = 0.0;
-            for (int a = 0; a < dim; a++) through += n[a] * q[(a * N + i) * L];
-            flux += inner + through * M[i];
-            moduli += fabs(inner) + fabs(through * M[i]);
-        }
-        balance[(2 + f) * L] = flux;
-        out += flux;
-    }
-    balance[0] = fabs(b->loads[batch * N * L + lane] / b->constant -
-                      c[at->reaction * L] * sqrt(t->volume) * u[0] - out);
-    balance[L] = moduli;
+/* All coefficients; returns det J. */
+EVERYWHERE double straight_coefficients(const struct straight_cells *s, const struct affine_layout *at,
+                                        int64_t cell, double *c) {
+    const int dim = s->dim, L = s->lanes, F = s->n_faces;
+    const int64_t batch = cell / L, lane = cell % L;
+    const int region = s->regions != (const int32_t *)0 ? s->regions[cell] : 0;
+    const double *nodes = s->nodes + batch * s->n_nodes * dim * L + lane;
+    double J[9], C[9];
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < dim; b++)
+            J[a * dim + b] = nodes[(s->corners[1 + b] * dim + a) * L] - nodes[(s->corners[0] * dim + a) * L];
+    const double det = straight_cofactors(dim, J, C);
+    straight_fill(s, at, dim, s->K + region * dim * dim, s->reaction[region], C, det, c);
+    for (int f = 0; f < F; f++) c[(at->orientation + f) * L] = s->orientations[(batch * F + f) * L + lane];
+    return det;
 }
 
 #endif

@@ -4,7 +4,7 @@
 if(facet_sanitizers)
   return()
 endif()
-set(rooms base device expr mesh problem io case)
+set(rooms base device expr mesh problem io case api)
 # Chosen by the lines of these rooms that a test reaches and the ones before it do not, per second (docs/testing.md).
 set(sanitized test_api_case test_api test_api_mesh test_api_system test_gmsh test_expr_text test_case test_solid_meshes
     test_io random_api test_base test_mesh test_field test_run test_expr_grid test_expr test_api_fields test_faces

@@ -25,6 +25,7 @@ USES = {
     "io": ["problem"],
     "dist": ["problem"],
     "case": ["io", "dist"],
+    "api": ["case"],
 }
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 ACCELERATOR = re.compile(r"(cuda|cublas|cusparse|cusolver|hip)\w*(/|\.h$)")

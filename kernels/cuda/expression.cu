@@ -66,40 +66,6 @@ __global__ void evaluate_tile(const __grid_constant__ struct tile_plan t, int si
     }
 }
 
-// The source at the points of straight cells: as many threads as a row has numbers (or as there are cells,
-// without a program), each of which takes one cell after the other.
-__global__ void evaluate_cells(const __grid_constant__ struct source_points p, int64_t n_threads,
-                               int64_t n_cells, double *values, double *totals) {
-    constexpr int L = facet::CELL_LANES;
-    const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    const int dim = p.dim;
-    if (thread >= n_threads) return;
-    double x[3], J[9], C[9];
-    const struct block block = {&p.plan, 1, x, nullptr, p.work + thread};
-    for (int64_t cell = thread; cell < n_cells; cell += n_threads) {
-        const double *corners = p.corners + cell / L * (1 + dim) * dim * L + cell % L;
-        const double det = straight_map(dim, L, corners, J, C);
-        double *to = values + cell / L * p.components * p.n * L + cell % L, sum = 0, moduli = 0;
-        for (int q = 0; q < p.n; q++) {
-            double f = p.constant;
-            for (int a = 0; a < dim; a++) {
-                x[a] = corners[a * L];
-                for (int b = 0; b < dim; b++) x[a] += J[a * dim + b] * p.points[q * dim + b];
-            }
-            if (p.plan.n_nodes > 0) {
-                evaluate_block(&block);
-                f = *row_of_value(&block, p.plan.n_nodes - 1);
-            }
-            const double value = p.weights[q] * det * f;
-            to[q * L] = value;
-            sum += value;
-            moduli += fabs(value);
-        }
-        totals[cell / L * 2 * L + cell % L] = sum;
-        totals[(cell / L * 2 + 1) * L + cell % L] = moduli;
-    }
-}
-
 // A number of a program at points in lanes: as many threads as a row has numbers, each of which takes one
 // point of one lane after the other.
 __global__ void evaluate_lanes(const __grid_constant__ struct lane_points p, int64_t n_threads,
@@ -130,14 +96,6 @@ void lane_values_cuda(const struct lane_points *points, int64_t n_batches, doubl
     if (all == 0 || !facet::may_launch()) return;
     evaluate_lanes<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS>>>(*points, n, all, values);
     facet::launched("lane_values");
-}
-
-void cell_source_cuda(const struct source_points *points, int64_t n_batches, double *values, double *totals) {
-    const int64_t n_cells = n_batches * facet::CELL_LANES;
-    const int64_t n = points->plan.n_nodes > 0 && points->plan.block < n_cells ? points->plan.block : n_cells;
-    if (n_cells == 0 || !facet::may_launch()) return;
-    evaluate_cells<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS>>>(*points, n, n_cells, values, totals);
-    facet::launched("cell_source");
 }
 
 void tile_expression_cuda(const struct tile_plan *tile, const struct tile_points *points,

@@ -153,24 +153,10 @@ __global__ void evaluate_physical(const __grid_constant__ struct physical_points
     physical_functions_at(&p, point / p.n, (int)(point % p.n), (int)(number % L));
 }
 
-__global__ void find_forces(const __grid_constant__ struct elastic_general_tables t,
-                            const __grid_constant__ struct elastic_general_cells g,
-                            const __grid_constant__ struct elastic_general_forces forces, int64_t n_cells,
-                            double *balance) {
-    const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (cell >= n_cells) return;
-    elastic_general_balance_of(&t, &g, &forces, cell / L, (int)(cell % L),
-                               balance + cell / L * (2 + t.sizes.n_faces * t.sizes.dim) * L + cell % L);
-}
-
-__global__ void find_balance(const __grid_constant__ struct general_tables t,
-                             const __grid_constant__ struct general_cells g,
-                             const __grid_constant__ struct balance_general b, int64_t n_cells,
+__global__ void find_balance(const __grid_constant__ struct cell_balance b, int64_t n_cells,
                              double *balance) {
     const int64_t cell = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (cell >= n_cells) return;
-    general_balance_of(&t, &g, &b, cell / L, (int)(cell % L),
-                       balance + cell / L * (2 + t.n_faces) * L + cell % L);
+    if (cell < n_cells) cell_balance_all(&b, cell / L, (int)(cell % L), balance);
 }
 
 } // namespace
@@ -200,20 +186,10 @@ void physical_functions_cuda(const struct physical_points *points, int64_t n_bat
     launched("physical_functions");
 }
 
-void elastic_general_balance_cuda(const struct elastic_general_tables *tables,
-                                  const struct elastic_general_cells *cells,
-                                  const struct elastic_general_forces *forces, int64_t n_batches,
-                                  double *balance) {
+void cell_balance_cuda(const struct cell_balance *cells, int64_t n_batches, double *balance) {
     if (n_batches == 0 || !may_launch()) return;
-    find_forces<<<blocks_of(n_batches * L), THREADS>>>(*tables, *cells, *forces, n_batches * L, balance);
-    launched("elastic_general_balance");
-}
-
-void general_balance_cuda(const struct general_tables *tables, const struct general_cells *cells,
-                          const struct balance_general *fields, int64_t n_batches, double *balance) {
-    if (n_batches == 0 || !may_launch()) return;
-    find_balance<<<blocks_of(n_batches * L), THREADS>>>(*tables, *cells, *fields, n_batches * L, balance);
-    launched("general_balance");
+    find_balance<<<blocks_of(n_batches * L), THREADS>>>(*cells, n_batches * L, balance);
+    launched("cell_balance");
 }
 
 void star_weights_cuda(int lanes, int64_t n_batches, int dim, int n, int varying, const double *wJ,

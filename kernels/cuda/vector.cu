@@ -216,8 +216,7 @@ struct kernels make_table() {
     ONE(cell_summary);
     ONE(cell_extract);
     ONE(affine_coefficients);
-    ONE(cell_source);
-    ONE(affine_balance);
+    ONE(cell_balance);
     ONE(condense_affine);
     ONE(affine_solve);
     ONE(condense_scratch);
@@ -227,12 +226,10 @@ struct kernels make_table() {
     ONE(condense_elastic);
     ONE(elastic_solve);
     ONE(elastic_scratch);
-    ONE(elastic_balance);
     ONE(condense_elastic_general);
     ONE(elastic_general_solve);
     ONE(elastic_general_scratch);
     ONE(elastic_weights);
-    ONE(elastic_general_balance);
     ONE(physical_functions);
     ONE(table_apply);
     ONE(cell_metric);
@@ -246,7 +243,6 @@ struct kernels make_table() {
     ONE(star_weights);
     ONE(lane_values);
     ONE(general_weights);
-    ONE(general_balance);
     ONE(modes_solve);
     ONE(modes_scratch);
     ONE(brick_scratch);

@@ -276,15 +276,6 @@ int64_t elastic_solve_ref(const struct elastic_tables *t, int64_t n_batches, con
     return -1;
 }
 
-void elastic_balance_ref(const struct elastic_tables *t, const struct elastic_forces *forces,
-                         int64_t n_batches, double *balance) {
-    const struct elastic_layout at = elastic_layout(t->dim, t->n_faces);
-    for (int64_t batch = 0; batch < n_batches; batch++)
-        for (int lane = 0; lane < t->lanes; lane++)
-            elastic_balance_cell(t, &at, forces, batch, lane,
-                                 balance + batch * (2 + t->n_faces * t->dim) * t->lanes + lane);
-}
-
 /* ------------------------------------------------------------------------------------- general cells */
 
 /* The numbers of one lane, and where its matrices stand: Z with M_dev's factor applied, Y with that of M_vol.
@@ -515,15 +506,6 @@ int64_t elastic_weights_ref(const struct elastic_data *data, int64_t n_batches) 
         if (!elastic_weights_of(data, i / data->lanes, (int)(i % data->lanes)) && failed < 0)
             failed = i / data->lanes;
     return failed;
-}
-
-void elastic_general_balance_ref(const struct elastic_general_tables *t,
-                                 const struct elastic_general_cells *g,
-                                 const struct elastic_general_forces *forces, int64_t n_batches,
-                                 double *balance) {
-    const int L = t->sizes.lanes, size = 2 + t->sizes.n_faces * t->sizes.dim;
-    for (int64_t i = 0; i < n_batches * L; i++)
-        elastic_general_balance_of(t, g, forces, i / L, (int)(i % L), balance + i / L * size * L + i % L);
 }
 
 void physical_functions_ref(const struct physical_points *p, int64_t n_batches) {

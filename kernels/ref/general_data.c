@@ -24,10 +24,7 @@ int64_t general_weights_ref(const struct general_data *data, int64_t n_batches) 
     return failed;
 }
 
-void general_balance_ref(const struct general_tables *tables, const struct general_cells *cells,
-                         const struct balance_general *fields, int64_t n_batches, double *balance) {
-    const int L = tables->lanes;
-    for (int64_t i = 0; i < n_batches * L; i++)
-        general_balance_of(tables, cells, fields, i / L, (int)(i % L),
-                           balance + i / L * (2 + tables->n_faces) * L + i % L);
+void cell_balance_ref(const struct cell_balance *cells, int64_t n_batches, double *balance) {
+    const int L = cells->lanes;
+    for (int64_t i = 0; i < n_batches * L; i++) cell_balance_all(cells, i / L, (int)(i % L), balance);
 }

@@ -1,5 +1,5 @@
-/* Errors of diffusion at points, and the weights of its post-processing: the same arithmetic in every lane.
- */
+/* Errors of diffusion at points, the weights of its post-processing, and balances: the same arithmetic in every
+ * lane. */
 #include "kernels/simd/lane.h"
 
 #define PARTS (L / PART)
@@ -121,4 +121,28 @@ void OF(star_weights)(int lanes, int64_t n_batches, int dim, int n, int varying,
             else
                 weights_of_point(3, n, point, part, wJ, C, k, q, flow, W);
     }
+}
+
+/* ------------------------------------------------------------------------------- balance */
+
+INLINE packet of_orientation(const double *table, packet o, int step) {
+    packet found;
+    for (int i = 0; i < PART; i++) found[i] = table[(int64_t)o[i] * step];
+    return found;
+}
+
+/* `at`: a part. */
+#undef AT
+#define CELL_BALANCE                   INLINE
+#define NAMED(what)                    parts_##what
+#define NUMBER                         packet
+#define ZERO                           ((packet){0})
+#define MODULUS(x)                     modulus(x)
+#define AT(array, i)                   ((packet *)(array))[(int64_t)(i)*PARTS + at]
+#define OF_ORIENTATION(table, o, step) of_orientation(table, o, step)
+#include "kernels/balance_cell.h"
+
+void OF(cell_balance)(const struct cell_balance *cells, int64_t n_batches, double *balance) {
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n_batches * PARTS; i++) parts_all(cells, i / PARTS, (int)(i % PARTS), balance);
 }

@@ -28,6 +28,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(lane_values), ONE(general_weights),
         ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general), ONE(condense_general_scratch),
         ONE(general_solve), ONE(gradient_solve), ONE(gradient_solve_scratch), ONE(error_squares), ONE(star_weights),
+        ONE(cell_balance),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal), ONE(box_load), ONE(box_recover), ONE(box_balance), ONE(box_cells),
         BOTH(brick_apply), ONE(brick_scratch), BOTH(brick_diagonal), BOTH(point_sweep),

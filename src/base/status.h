@@ -64,9 +64,16 @@ int base_collector_failed(const struct base_collector *collector);
 facet_status base_struct_read(const char *name, const void *given, void *own, size_t size);
 facet_status base_struct_write(const char *name, const void *own, void *given, size_t size);
 
-/* At the beginning of a public function, before anything is acquired: a NULL argument is FACET_ERROR_INPUT.
- */
-#define REQUIRE(pointer) REQUIRE_AS(pointer, #pointer)
+/* At the beginning of a public function, before anything is acquired: a NULL among up to four arguments is
+ * FACET_ERROR_INPUT. */
+/* clang-format off */
+#define REQUIRE(...) REQUIRE_PICK(__VA_ARGS__, REQUIRE_4, REQUIRE_3, REQUIRE_2, REQUIRE_1, )(__VA_ARGS__)
+#define REQUIRE_PICK(a, b, c, d, name, ...) name
+#define REQUIRE_1(a)          REQUIRE_AS(a, #a)
+#define REQUIRE_2(a, b)       do { REQUIRE_1(a); REQUIRE_1(b); } while (0)
+#define REQUIRE_3(a, b, c)    do { REQUIRE_2(a, b); REQUIRE_1(c); } while (0)
+#define REQUIRE_4(a, b, c, d) do { REQUIRE_3(a, b, c); REQUIRE_1(d); } while (0)
+/* clang-format on */
 /* The same for an argument that facet.h calls by another name. */
 #define REQUIRE_AS(pointer, name)                                                                            \
     do {                                                                                                     \

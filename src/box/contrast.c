@@ -86,7 +86,7 @@ static double mean_square(const struct box_grid *g, int floating, const double *
 
 /* Loads and matrices are rounded before any residual is, as much as their entries times u are (the square of
  * the degree times those of degree 1) and the same way in cells that are alike. By measurement. */
-#define PART 3.0
+#define PART 6.0
 
 static double rounding_of(const struct box_grid *g, int64_t cell, int degree, double size) {
     double flux = 0.0;

@@ -37,7 +37,7 @@ done:
     return status;
 }
 
-facet_status boxhdg_star_create(const struct boxhdg *h, struct boxhdg_star *s) {
+static facet_status create_star(const struct boxhdg *h, struct boxhdg_star *s) {
     facet_status status = FACET_OK;
     int P = s->P = h->n + 1, n = h->n;
     int64_t tables = (int64_t)h->n_lines * P * n;
@@ -81,7 +81,7 @@ static facet_status make_star(struct boxhdg_fields *f) {
     facet_status status = FACET_OK;
     const int n = f->h->n;
     double *moments = NULL;
-    TRY(boxhdg_star_create(f->h, &f->post));
+    TRY(create_star(f->h, &f->post));
     TRY(ALLOC(moments, (int64_t)f->h->n_lines * n));
     for (int l = 0; l < f->h->n_lines; l++)
         memcpy(moments + (int64_t)l * n, f->h->tables[l].moments, (size_t)n * sizeof *moments);

@@ -215,11 +215,11 @@ const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *s, struct v
 }
 
 /* The highest functions of u are held by tau alone: where tau h / k is less than this, an error of the trace
- * may be far larger in the cells. */
+ * may be far larger in the cells. Where k jumps, cells of small k hold as little, beside loads of the others. */
 #define LIGHT_TAU 0.01
 
 static int is_light(const struct boxhdg *h) {
-    int light = 0;
+    int light = box_is_contrasting(&h->grid);
     for (int i = 0; i < h->n_lines; i++) light |= 2.0 * h->lines[i].rho < LIGHT_TAU;
     return box_all(&h->grid, TEAM_MAX, light) > 0.0;
 }

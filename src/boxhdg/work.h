@@ -67,7 +67,6 @@ struct boxhdg_star {
     int P;
     double *Q, *theta, *mass, *slope;
 };
-facet_status boxhdg_star_create(const struct boxhdg *h, struct boxhdg_star *star);
 /* What q of a line has at its ends, from u and the traces (boxhdg_fields_flux): c, the ends times D', by the
  * modes of u, n of them; and the squares of the ends summed by parity. */
 void boxhdg_line_ends(const struct box_table *table, double *c, double squares[2]);

@@ -64,8 +64,7 @@ const char *facet_context_device(const facet_context *context) {
 }
 
 facet_status facet_device_alloc(facet_context *context, size_t bytes, void **pointer) {
-    REQUIRE(context);
-    REQUIRE(pointer);
+    REQUIRE(context, pointer);
     return device_alloc(context->device, pointer, bytes, 1);
 }
 

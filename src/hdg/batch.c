@@ -139,30 +139,6 @@ facet_status batch_refuse(const struct hdg *h, int block, int64_t batch, const c
                      (long long)(b->first + (last < b->count ? last : b->count - 1)), shape_name(b->shape));
 }
 
-/* y = K x */
-static inline void multiply(int dim, const double *K, const double *x, double *y) {
-    for (int a = 0; a < dim; a++) {
-        y[a] = 0.0;
-        for (int b = 0; b < dim; b++) y[a] += K[a * dim + b] * x[b];
-    }
-}
-
-static inline double dot(int dim, const double *x, const double *y) {
-    double sum = 0.0;
-    for (int a = 0; a < dim; a++) sum += x[a] * y[a];
-    return sum;
-}
-
-/* tau of a face of an affine cell; length: of its normal. */
-static facet_status affine_tau(struct local *l, int face, double length, double det, double *tau) {
-    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    if (l->hdg->data.tau == NULL && l->hdg->data.tau_hat > 0.0) {
-        double area = length * shape_measure(shape_face_shape(b->shape, face));
-        l->heights[face] = det * shape_measure(b->shape) / area * shape_height(b->shape, face);
-    }
-    return diffusion_tau(l, face, 0.0, 1, l->geometry.x, tau);
-}
-
 double batch_map(struct local *l, int block, int32_t cell, double *C) {
     const struct hdg *h = l->hdg;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
@@ -175,19 +151,29 @@ double batch_map(struct local *l, int block, int32_t cell, double *C) {
     return straight_cofactors(dim, l->geometry.jacobian, C);
 }
 
+/* The data of the cell at hand, whose point is known. */
+static facet_status find_data(struct local *l) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    const int32_t region = local_region(data, l->block, l->cell);
+    const double *x = l->geometry.x;
+    if (l->known == region + 1) return FACET_OK;
+    l->known = 0;
+    l->known_tau = 0.0;
+    TRY(local_conductivity(l, region, 1, x, l->known_K));
+    TRY(local_reaction(data, region, 1, x, &l->known_reaction));
+    if (data->tau != NULL) TRY(local_given_tau(data, 1, x, &l->known_tau));
+    l->known = region + 1;
+done:
+    return local_place(status, l);
+}
+
 facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
     facet_status status = FACET_OK;
-    const struct hdg *h = l->hdg;
-    int dim = h->data.mesh->dim;
+    int dim = l->hdg->data.mesh->dim;
     out->det = batch_map(l, block, cell, out->C);
-    double scale = 1.0 / out->det, *x = l->geometry.x;
-    int32_t region = local_region(&h->data, block, cell);
-    if (l->known != region + 1) {
-        l->known = 0;
-        TRY(local_conductivity(l, region, 1, x, l->known_K));
-        TRY(local_reaction(&h->data, region, 1, x, &l->known_reaction));
-        l->known = region + 1;
-    }
+    double scale = 1.0 / out->det;
+    TRY(find_data(l));
     memcpy(out->K, l->known_K, sizeof out->K);
     out->reaction = l->known_reaction;
     for (int a = 0; a < dim; a++)
@@ -197,7 +183,7 @@ facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_c
             out->KC[a * dim + e] = sum * scale;
         }
 done:
-    return local_place(status, l);
+    return status;
 }
 
 void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c) {
@@ -208,72 +194,36 @@ void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c) {
         }
 }
 
-/* See batch_faces; dim is a constant where this is inlined. */
-static inline __attribute__((always_inline)) facet_status find_faces(struct local *l, int dim, int block,
-                                                                     int32_t cell, struct batch_cell *a,
-                                                                     double normals[SHAPE_MAX_FACES][3],
-                                                                     double *weights) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &l->hdg->space.blocks[block];
-    TRY(batch_cell(l, block, cell, a));
-    l->mean_K = 0.0;
-    for (int c = 0; c < dim; c++) l->mean_K += a->K[c * (dim + 1)] / dim;
-    for (int f = 0; f < b->n_faces; f++) {
-        double tau;
-        multiply(dim, a->C, b->normals[f], normals[f]);
-        double length = sqrt(dot(dim, normals[f], normals[f]));
-        TRY(local_place(affine_tau(l, f, length, a->det, &tau), l));
-        weights[f] = tau * length;
-    }
-done:
-    return status;
-}
-
-facet_status batch_faces(struct local *l, int block, int32_t cell, struct batch_cell *a,
-                         double normals[SHAPE_MAX_FACES][3], double *weights) {
-    return l->hdg->data.mesh->dim == 2 ? find_faces(l, 2, block, cell, a, normals, weights)
-                                       : find_faces(l, 3, block, cell, a, normals, weights);
-}
-
-/* dim is a constant where this is inlined. */
-static inline __attribute__((always_inline)) facet_status
-fill_hybrid(struct local *l, int dim, int block, int32_t cell, double *c, struct batch_facts *facts) {
-    const int lanes = l->hdg->lanes;
-    facet_status status = FACET_OK;
-    const struct hdg *h = l->hdg;
-    int n_faces = h->space.blocks[block].n_faces;
-    struct affine_layout at = affine_layout(dim, n_faces);
-    struct batch_cell cell_data;
-    double normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3], weights[SHAPE_MAX_FACES];
-    TRY(find_faces(l, dim, block, cell, &cell_data, normals, weights));
-    const double *C = cell_data.C, det = cell_data.det, scale = 1.0 / det;
-    for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * lanes] = cell_data.KC[i];
-    c[at.reaction * lanes] = cell_data.reaction * det;
-    batch_stiffness(dim, &cell_data, lanes, c + at.stiffness * lanes);
-    for (int f = 0; f < n_faces; f++) {
-        multiply(dim, cell_data.K, normals[f], Kn[f]);
-        c[(at.weight + f) * lanes] = weights[f];
-        c[(at.orientation + f) * lanes] =
-            h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
-        for (int a = 0; a < dim; a++) {
-            double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;
-            c[(at.gradient + f * dim + a) * lanes] = sum;
-            c[(at.flux_normal + f * dim + a) * lanes] = Kn[f][a] * scale;
-        }
-    }
-    for (int f = 0; f < n_faces; f++)
-        for (int g = 0; g < n_faces; g++)
-            c[(at.normals + f * n_faces + g) * lanes] = dot(dim, normals[f], Kn[g]) * scale;
-    *facts = (struct batch_facts){det, cell_data.reaction};
-done:
-    return status;
+struct straight_cells batch_straight(const struct hdg *h, int block) {
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    return (struct straight_cells){.lanes = h->lanes,
+                                   .dim = h->data.mesh->dim,
+                                   .n_faces = b->n_faces,
+                                   .simplex = shape_is_simplex(b->shape),
+                                   .normals = b->normals[0],
+                                   .volume = shape_measure(b->shape),
+                                   .face = shape_measure(shape_face_shape(b->shape, 0)),
+                                   .tau_hat = h->data.tau_hat,
+                                   .length = h->space.length};
 }
 
 facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
                                struct batch_facts *facts) {
-    return l->hdg->data.mesh->dim == 2 ? fill_hybrid(l, 2, block, cell, c, facts)
-                                       : fill_hybrid(l, 3, block, cell, c, facts);
+    facet_status status = FACET_OK;
+    struct straight_cells s = batch_straight(l->hdg, block);
+    const struct affine_layout at = affine_layout(s.dim, s.n_faces);
+    const uint8_t *orientations = l->hdg->data.mesh->blocks[block].orientations + (int64_t)cell * s.n_faces;
+    double C[9], det = batch_map(l, block, cell, C);
+    TRY(find_data(l));
+    s.tau = l->known_tau;
+    if (s.dim == 2) /* which the compiler knows here */
+        straight_fill(&s, &at, 2, l->known_K, l->known_reaction, C, det, c);
+    else
+        straight_fill(&s, &at, 3, l->known_K, l->known_reaction, C, det, c);
+    for (int f = 0; f < s.n_faces; f++) c[(at.orientation + f) * s.lanes] = orientations[f];
+    *facts = (struct batch_facts){det, l->known_reaction};
+done:
+    return status;
 }
 
 facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,

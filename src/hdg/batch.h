@@ -35,10 +35,6 @@ struct batch_cell {
     double det, reaction, K[9], C[9], KC[9];
 };
 facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out);
-/* The same with the outward normals of its faces, as long as the area per unit of the frame's parameter, and
- * tau times this length. */
-facet_status batch_faces(struct local *l, int block, int32_t cell, struct batch_cell *out,
-                         double normals[SHAPE_MAX_FACES][3], double *weights);
 /* C'KC/J by pairs into c[0], c[step], .. */
 void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c);
 
@@ -48,7 +44,9 @@ struct batch_facts {
 };
 typedef facet_status (*batch_filler)(struct local *l, int block, int32_t cell, double *c,
                                      struct batch_facts *facts);
-/* Those of HDG. */
+/* Of diffusion: what all cells of a block share; K, reaction, a tau that is given, and nodes are not; */
+struct straight_cells batch_straight(const struct hdg *hdg, int block);
+/* and the coefficients of one. */
 facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
                                struct batch_facts *facts);
 /* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory. Or NULL:
@@ -99,12 +97,5 @@ static inline enum batch_way condenser_way(const struct hdg *hdg, const struct c
                                            int64_t batch) {
     return c->fast != NULL ? batch_way(hdg, block, batch) : BATCH_SINGLE;
 }
-
-/* inner.c, of one block: locals (batch x n x LANES) = R'S^-1 f for the loads f of the solution; and u, with q
- * where kernels make it, from its trace and its loads. solution NULL: all of it stays on the device
- * (resident.h), and so do the locals. */
-facet_status inner_load(const struct hdg *hdg, int block, const struct hdg_solution *solution,
-                        double *locals);
-facet_status inner_recover(const struct hdg *hdg, int block, struct hdg_solution *solution);
 
 #endif

@@ -215,10 +215,7 @@ facet_status elastic_find_general(struct hdg *hdg, int block, elastic_cell_fits 
 void elastic_general_destroy(struct hdg *hdg, int block); /* safe when there is nothing */
 void elastic_general_forget(struct hdg *hdg, int block);  /* what is kept on a device from run to run */
 extern const struct general_maker elastic_general_maker;  /* batch.h */
-/* Of problems that stay on the device (resident_parts.h): the balance of these batches into that of all of
- * the block; the cells. */
-facet_status elastic_general_balance(const struct hdg *hdg, int block, int64_t begin, int64_t end,
-                                     double *balance);
+/* The cells of problems that stay on the device (resident_parts.h); NULL: there are no such batches. */
 const struct resident_cells *elastic_general_cells(const struct hdg *hdg, int block);
 
 /* elastic_condense.c */

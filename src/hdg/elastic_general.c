@@ -38,7 +38,6 @@ struct elastic_general {
     struct resident_cells cells; /* where the device is not the host, and */
     struct general_work *work;   /* what is kept there */
     double *coordinates;         /* n_nodes x n_faces m */
-    double *psi;                 /* struct elastic_general_forces */
     double *middle; /* n_nodes x (1 + dim): the map and its derivatives in mid-cell; NULL: functions are
                        those of the reference cell */
 };
@@ -51,7 +50,6 @@ void elastic_general_destroy(struct hdg *h, int block) {
     general_forget(&g->work);
     resident_forget_cells(h, &g->cells);
     device_free(h->device, &g->coordinates);
-    device_free(h->device, &g->psi);
     device_free(h->device, &g->middle);
     base_free(&h->elastic->general[block]);
     general_destroy(h, block);
@@ -158,7 +156,6 @@ static facet_status make_tables(struct hdg *h, int block) {
     TRY(put_coordinates(h, block, g));
     TRY(put_middle(h, block, g));
     if (!device_is_host(h->device)) TRY(resident_put_cells(h, block, sizes.rotations, &g->cells));
-    TRY(resident_put_psi(h, block, h->functions[block].face, &g->psi));
 done:
     return status;
 }
@@ -167,7 +164,6 @@ done:
 static int knows(const struct hdg *h, int block) {
     static const char *const kernels[] = {"condense_elastic_general",
                                           "elastic_general_solve",
-                                          "elastic_general_balance",
                                           "elastic_weights",
                                           "physical_functions",
                                           "lane_values",
@@ -449,35 +445,6 @@ static int64_t solve(const struct general_work *w, int64_t n, const double *uhat
 
 const struct general_maker elastic_general_maker = {plan_of, make_data, condense, solve};
 
-static facet_status balance_piece(struct general_work *w, int64_t begin, int64_t n, void *balance) {
-    facet_status status = FACET_OK;
-    const struct hdg *h = w->hdg;
-    const struct elastic_general *g = h->elastic->general[w->block];
-    const struct resident_block *r = &h->resident->blocks[w->block];
-    const struct hdg_functions *v = &h->functions[w->block];
-    const struct elastic_tables *t = &g->tables.sizes;
-    const int64_t lanes = h->lanes, N = r->N * lanes, faces = t->n_faces * lanes;
-    const struct elastic_general_forces forces = {.constant = v->physical ? v->source.chi[0]
-                                                                          : v->source.table->phi[0],
-                                                  .psi = g->psi,
-                                                  .u = r->u + begin * N,
-                                                  .q = r->q + begin * r->n_flux * lanes,
-                                                  .loads = r->loads + begin * N,
-                                                  .trace = h->resident->trace,
-                                                  .maps = r->maps + begin * faces};
-    TRY(make_data(w, begin, n, 0));
-    device_elastic_general_balance(h->device, &g->tables, &w->bodies, &forces, n,
-                                   (double *)balance + begin * (2 * lanes + t->dim * faces));
-done:
-    return status;
-}
-
-facet_status elastic_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                     double *balance) {
-    const struct general_plan plan = plan_of(h, block);
-    return general_for_pieces(h, block, begin, end, &plan, balance_piece, balance, NULL);
-}
-
 const struct resident_cells *elastic_general_cells(const struct hdg *h, int block) {
-    return &h->elastic->general[block]->cells;
+    return h->elastic->general[block] != NULL ? &h->elastic->general[block]->cells : NULL;
 }

@@ -370,14 +370,10 @@ static facet_status straight_maps(const struct general_work *w, const struct gen
         device_cell_metric(h->device, lanes, n, dim, 1, rule->w, w->device[at->middle], w->device[at->det],
                            at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
     if (failed >= 0) TRY(general_refuse_inverted(w->hdg, w->block, begin + failed));
-    TRY(general_fetch(w, at->det, n));
-    for (int64_t batch = 0; batch < n; batch++) {
-        const double *det = w->host[at->det] + batch * w->size[at->det];
-        double *wJ = w->host[at->wJ] + batch * w->size[at->wJ];
-        for (int q = 0; q < points; q++)
-            for (int lane = 0; lane < lanes; lane++) wJ[q * lanes + lane] = rule->table->w[q] * det[lane];
-    }
+    device_table_apply(h->device, lanes, n, points, 1, 1, rule->spread, w->device[at->det],
+                       w->device[at->wJ]);
     TRY(general_fetch(w, at->points, n));
+    TRY(general_fetch(w, at->wJ, n));
 done:
     return status;
 }

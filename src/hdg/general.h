@@ -19,6 +19,7 @@ struct general_rule {
                     alone */
     double *middle; /* straight: n_nodes x (1 + dim), the same at one point; else NULL */
     double *w;      /* n; straight: 1 */
+    double *spread; /* straight: the weights, n; else NULL */
 };
 /* Numbers of a point in what `map` makes of the nodes. */
 static inline int general_point_size(const struct general_rule *rule) {
@@ -157,7 +158,7 @@ facet_status general_points_of(const struct general_work *w, int array, int n, i
                                double *x);
 /* From there x and Jacobians at the points of a rule, w det J and (array -1: not wanted) cofactors, as
  * cell_metric has them. Of straight cells x alone, det J and cofactors of weight 1 at one point (middle: (1 +
- * dim) dim numbers); w det J is then on the host only. */
+ * dim) dim numbers). */
 struct general_places {
     int nodes, points, wJ, cofactors, middle, det;
 };
@@ -208,25 +209,17 @@ extern const struct general_maker general_diffusion;
 struct general_load {
     const double *source;
     double shift, *loads, *totals;
-    int there; /* general_load_there: */
+    int there; /* of a problem that stays on the device, which knows f: the loads are there as well */
 };
-/* The same of batches begin .. end-1, all of them general, of a problem that stays on the device, whose data
- * it knows; loads: of the block, on the device. */
-facet_status general_load_there(const struct hdg *h, int block, int64_t begin, int64_t end, double *loads);
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
+/* Whether a device knows f. source: as of hdg_load. */
+int general_knows_source(const struct hdg *hdg, const double *source);
 /* general_measure.c: squares of the errors of the cells of a block; those of u* where there is one. */
 struct general_errors {
     double u, u_star, q[3], q_star[3], u_max;
 };
 facet_status general_errors(const struct hdg *hdg, int block, const struct hdg_solution *solution,
                             struct general_errors *cells);
-/* general_balance.c: of the cells of batches that are general: what goes out through their faces, the moduli
- * of its terms, and the integral of lambda u. */
-struct general_fluxes {
-    double flux[SHAPE_MAX_FACES], moduli, reaction;
-};
-facet_status general_fluxes(const struct hdg *hdg, int block, const struct hdg_solution *solution,
-                            struct general_fluxes *cells);
 /* trace_errors.c: of every face, of any equation, the integrals of the squares of the error of the trace by
  * component, and the area: n_faces x (components + 1). */
 facet_status general_trace_errors(const struct hdg *hdg, const struct hdg_solution *solution, double *faces);

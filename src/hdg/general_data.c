@@ -42,7 +42,7 @@ static const struct field *number_of(const struct hdg *h, int region, int c, int
 static struct general_plan plan_of(const struct hdg *h, int block) {
     const struct general_tables *t = &h->general[block]->tables;
     const struct form form = form_of(h);
-    struct resident_general *g = h->resident != NULL ? h->resident->blocks[block].general : NULL;
+    struct resident_block *g = h->resident != NULL ? &h->resident->blocks[block] : NULL;
     const int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face, here = g == NULL;
     const int reaction = h->data.reaction != NULL, full = form.n_components > 1 && form.varying;
     struct general_plan plan = {
@@ -76,7 +76,7 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
         .n_points = (int)(n > n_face ? n : n_face),
         .unit = shape_measure(h->data.mesh->blocks[block].shape)};
     if (g != NULL) {
-        plan.there = &g->there;
+        plan.there = &g->cells;
         plan.kept = &g->work;
     }
     return plan;

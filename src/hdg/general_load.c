@@ -27,7 +27,7 @@ static const struct field *number_of(const struct hdg *h, int region, int c, int
     return h->data.source != NULL ? h->data.source[region] : NULL;
 }
 
-static int is_known(const struct hdg *h, const double *source) {
+int general_knows_source(const struct hdg *h, const double *source) {
     for (int r = 0; r < h->data.n_regions && h->data.source != NULL; r++)
         if (h->data.source[r] != NULL && !field_is_differentiable(h->data.source[r])) return 0;
     return source == NULL && h->data.exact == NULL;
@@ -216,8 +216,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     if (host) return plan;
     plan.alone = 1;
     plan.n_seen = A_POINTS;
-    plan.there =
-        h->elastic != NULL ? elastic_general_cells(h, block) : &h->resident->blocks[block].general->there;
+    plan.there = resident_cells_of(h, block);
     return plan;
 }
 
@@ -230,7 +229,8 @@ static facet_status load_run(const struct hdg *h, int block, const struct genera
     const struct hdg_table *table = v->source.table;
     const int compact = v->physical, Nu = v->Nu, row = compact ? Nu : table->N;
     const double *from = compact ? v->source.chi : table->phi;
-    struct load_job job = {.data = *data, .known = is_known(h, data->source), .single = compact && !straight};
+    struct load_job job = {
+        .data = *data, .known = general_knows_source(h, data->source), .single = compact && !straight};
     double *chi = NULL;
     TRY(general_rule_create(h, table, straight, &job.rule));
     TRY(ALLOC(chi, (int64_t)table->n * Nu));
@@ -255,9 +255,4 @@ facet_status general_load(const struct hdg *h, int block, const struct general_l
     }
 done:
     return status;
-}
-
-facet_status general_load_there(const struct hdg *h, int block, int64_t begin, int64_t end, double *loads) {
-    const struct general_load data = {.loads = loads, .there = 1};
-    return load_run(h, block, &data, 0, begin, end);
 }

@@ -175,7 +175,6 @@ static facet_status find_squares(struct general_work *w, const struct error_job 
                                         .q = at[E_FLUXES],
                                         .star = job->star ? at[E_STAR_VALUES] : NULL,
                                         .slopes = at[E_SLOPES]};
-    if (straight) TRY(general_send(w, E_WJ, n));
     for (int i = E_EXACT; i < E_K; i++) TRY(general_send(w, i, n));
     device_error_squares(w->hdg->device, &points, n, at[E_SUMS]);
     TRY(general_fetch(w, E_SUMS, n));

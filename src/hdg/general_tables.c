@@ -33,6 +33,7 @@ facet_status general_rule_create(const struct hdg *h, const struct hdg_table *ta
     if (straight) {
         fill_map(&one, 0, 1, map);
         TRY(device_copy(h->device, &rule->middle, map, n_nodes * slopes, sizeof *map));
+        TRY(device_copy(h->device, &rule->spread, table->w, n, sizeof *map));
         for (size_t q = 0; q < n; q++)
             for (size_t i = 0; i < n_nodes; i++) map[i * n + q] = table->geo[q * n_nodes + i];
     } else {
@@ -49,6 +50,7 @@ void general_rule_destroy(const struct hdg *h, struct general_rule *rule) {
     device_free(h->device, &rule->map);
     device_free(h->device, &rule->middle);
     device_free(h->device, &rule->w);
+    device_free(h->device, &rule->spread);
 }
 
 /* The tables of a face in orientation 0 stand in one of the others' place where no cell has it: made anew. */

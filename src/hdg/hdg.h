@@ -346,7 +346,8 @@ void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, 
 /* The imbalance of a cell is f - lambda u against the numerical flux through its faces, and the terms of the
  * flux are |q.n| + tau (|u| + |uhat|) over the faces of a cell. cells is -1 where nothing is conserved cell
  * by cell (equation_condensed). In elasticity every component of the force is balanced in this way; in
- * equation_gradient the force on a face is the integral of (mu H - p I) n. */
+ * equation_gradient the force on a face is the integral of (mu H - p I) n. solution NULL: all of it stays on
+ * the device (resident.h). */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
                               struct solve_balance *balance);
 

@@ -6,22 +6,7 @@
 
 #include "base/memory.h"
 #include "hdg/contact.h"
-#include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
-
-struct inner_job {
-    struct condenser condenser;
-    enum batch_way way;
-    int N, n, Q;  /* numbers of a cell: eliminated, kept, of the flux that kernels make */
-    int recovers; /* u and q are wanted, else the loads of the trace */
-    const struct resident_block *stays; /* where all of it is; NULL: on the host, in */
-    const struct hdg_solution *in;      /* its loads */
-    struct hdg_solution *out;           /* u and q */
-    double *locals; /* the loads of the trace, batch x n x LANES, on the device if all the others are */
-    int components; /* of u that cells may look at in differences only, as bits */
-    int n_ones;     /* slots of the trace where u = 1 is not zero, which are the first, */
-    double ones[SHAPE_MAX_VERTICES]; /* and what it is there */
-};
+#include "hdg/inner.h"
 
 /* What the kernels work on, on the device. */
 struct inner_arrays {
@@ -29,9 +14,9 @@ struct inner_arrays {
     double *u, *q, *load;
 };
 
-/* Without a reaction a cell sees u in differences only, but for displacements away from an axis. The constant
- * of its first face, or vertex, is taken off the trace before the cell is solved and added to its u afterwards,
- * lest q lose as many digits as u is larger than its differences. */
+/* Without a reaction a cell sees u in differences only, but for displacements away from an axis. The
+ * constant of its first face, or vertex, is taken off the trace before the cell is solved and added to its
+ * u afterwards, lest q lose as many digits as u is larger than its differences. */
 static void find_ones(const struct hdg *h, int block, struct inner_job *job) {
     const struct trace_space *t = contact_seen(h);
     const int at_vertices = !h->data.equation->by_faces;
@@ -71,25 +56,34 @@ static void add_constants(const struct hdg *h, const struct inner_job *job, int 
         job->out->u[block][(cell * n + c) * Nu] += one * constant_of(h, job, block, cell, c);
 }
 
-/* Loads, and traces where they are given, of a run of batches. */
-static facet_status put_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
-    facet_status status = FACET_OK;
+facet_status inner_put_trace(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
     const struct hdg *h = w->hdg;
-    int lanes = h->lanes;
-    int64_t count = h->data.mesh->blocks[w->block].count;
-    if (job->N > 0)
-        memcpy(w->host[W_U], job->in->loads[w->block] + begin * w->size[W_U],
-               (size_t)(n * w->size[W_U]) * sizeof(double));
-    TRY(general_send(w, W_U, n));
-    if (!job->recovers) goto done;
+    const int lanes = h->lanes;
+    const int64_t count = h->data.mesh->blocks[w->block].count;
+    if (job->stays != NULL) {
+        const int n_faces = h->space.blocks[w->block].n_faces;
+        device_cell_gather(h->device, lanes, n, n_faces, job->stays->face,
+                           job->stays->maps + begin * lanes * n_faces, h->resident->trace, w->device[W_UHAT]);
+        return FACET_OK;
+    }
     if ((begin + n) * lanes > count)
         memset(w->host[W_UHAT], 0, (size_t)(n * w->size[W_UHAT]) * sizeof(double));
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
         double *uhat = w->host[W_UHAT] + local_lane(lanes, cell - begin * lanes, job->n);
-        trace_gather(contact_seen(h), w->block, (int32_t)cell, job->out->trace, uhat, lanes);
-        take_constants(h, job, w->block, cell, uhat);
+        trace_gather(contact_seen(h), w->block, (int32_t)cell, job->in->trace, uhat, lanes);
+        if (job->recovers) take_constants(h, job, w->block, cell, uhat);
     }
-    TRY(general_send(w, W_UHAT, n));
+    return general_send(w, W_UHAT, n);
+}
+
+/* Loads, and traces where they are given, of a run of batches. */
+static facet_status put_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    if (job->N > 0)
+        memcpy(w->host[W_U], job->in->loads[w->block] + begin * w->size[W_U],
+               (size_t)(n * w->size[W_U]) * sizeof(double));
+    TRY(general_send(w, W_U, n));
+    if (job->recovers) TRY(inner_put_trace(w, job, begin, n));
 done:
     return status;
 }
@@ -216,17 +210,13 @@ static facet_status bring_run(struct general_work *w, const struct inner_job *jo
         to->load = job->locals + first * job->n;
     device_move(h->device, to->u, r->loads + first * job->N,
                 (size_t)(n * h->lanes * job->N) * sizeof(double));
-    if (job->recovers)
-        device_cell_gather(h->device, h->lanes, n, h->space.blocks[w->block].n_faces, r->face,
-                           r->maps + first * h->space.blocks[w->block].n_faces, h->resident->trace,
-                           w->device[W_UHAT]);
+    if (job->recovers) TRY(inner_put_trace(w, job, begin, n));
 done:
     return status;
 }
 
-/* The coefficients of a run of fast batches. */
-static facet_status find_coefficients(struct general_work *w, const struct inner_job *job, int64_t begin,
-                                      int64_t n, const double **coefficients) {
+facet_status inner_find_coefficients(struct general_work *w, const struct inner_job *job, int64_t begin,
+                                     int64_t n, const double **coefficients) {
     facet_status status = FACET_OK;
     const struct condenser *c = &job->condenser;
     const int64_t lanes = w->hdg->lanes;
@@ -256,7 +246,7 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
     if (job->way == BATCH_GENERAL) {
         TRY(general_solve(w, c->general, begin, n, at.uhat, at.u, at.q, at.load, &failed));
     } else {
-        TRY(find_coefficients(w, job, begin, n, &coefficients));
+        TRY(inner_find_coefficients(w, job, begin, n, &coefficients));
         failed = c->solve(h, w->block, n, coefficients, at.uhat, at.u, at.q, at.load, w->scratch);
     }
     if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
@@ -266,14 +256,14 @@ done:
 }
 
 /* Those batches of a piece that go this way. */
-static facet_status solve_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
+static facet_status run_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
     facet_status status = FACET_OK;
     const struct inner_job *job = user;
     for (int64_t batch = begin, end; batch < begin + n; batch = end) {
         end = batch + 1;
         if (condenser_way(w->hdg, &job->condenser, w->block, batch) != job->way) continue;
         while (end < begin + n && condenser_way(w->hdg, &job->condenser, w->block, end) == job->way) end++;
-        TRY(solve_run(w, job, batch, end - batch));
+        TRY(job->run(w, job, batch, end - batch));
     }
 done:
     return status;
@@ -301,7 +291,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     return plan;
 }
 
-static facet_status solve_block(const struct hdg *h, int block, struct inner_job *job) {
+facet_status inner_walk(const struct hdg *h, int block, struct inner_job *job) {
     facet_status status = FACET_OK;
     int64_t n_batches = h->matrices.n_batches[block], found[N_BATCH_WAYS] = {0};
     h->data.equation->condenser(h, block, &job->condenser);
@@ -310,22 +300,23 @@ static facet_status solve_block(const struct hdg *h, int block, struct inner_job
     if (h->resident != NULL && job->in == NULL) job->stays = &h->resident->blocks[block];
     for (int64_t i = 0; i < n_batches; i++) found[condenser_way(h, &job->condenser, block, i)]++;
     for (int way = 0; way < N_BATCH_WAYS; way++) {
-        if (found[way] == 0) continue;
+        if (found[way] == 0 || !(job->ways >> way & 1)) continue;
         job->way = (enum batch_way)way;
         job->Q = way != BATCH_SINGLE ? job->condenser.n_flux : 0;
-        const struct general_plan plan = plan_of(h, block, job);
-        TRY(general_for_pieces(h, block, 0, n_batches, &plan, solve_piece, job, NULL));
+        struct general_plan plan = plan_of(h, block, job);
+        if (job->prepare != NULL) TRY(job->prepare(h, job, block, &plan));
+        TRY(general_for_pieces(h, block, 0, n_batches, &plan, run_piece, job, NULL));
     }
 done:
     return status;
 }
 
 facet_status inner_load(const struct hdg *h, int block, const struct hdg_solution *s, double *locals) {
-    struct inner_job job = {.in = s, .locals = locals};
-    return solve_block(h, block, &job);
+    struct inner_job job = {.in = s, .ways = INNER_ALL, .locals = locals, .run = solve_run};
+    return inner_walk(h, block, &job);
 }
 
 facet_status inner_recover(const struct hdg *h, int block, struct hdg_solution *s) {
-    struct inner_job job = {.recovers = 1, .in = s, .out = s};
-    return solve_block(h, block, &job);
+    struct inner_job job = {.recovers = 1, .in = s, .out = s, .ways = INNER_ALL, .run = solve_run};
+    return inner_walk(h, block, &job);
 }

@@ -7,7 +7,7 @@
 #include "hdg/condensed.h"
 #include "hdg/contact.h"
 #include "hdg/free_motions.h"
-#include "hdg/general.h"
+#include "hdg/inner.h"
 
 /* What is left of data, by this part, is rounding. */
 #define NOTHING 1e-12

@@ -39,7 +39,7 @@ struct local {
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
     struct elastic_local *elastic;   /* elasticity only, which leaves X and A out */
     int known; /* the region, and 1, of the last fast cell, whose data all of them there have; 0: none */
-    double known_K[9], known_reaction;
+    double known_K[9], known_reaction, known_tau;
 };
 facet_status local_create(const struct hdg *hdg, struct local *local);
 /* With room for coefficients at a few points only. */
@@ -113,11 +113,10 @@ struct local_face {
 };
 facet_status local_face_values(struct local *l, const struct hdg_solution *s, int face, int natural,
                                struct local_face *values);
-/* The balance of all cells. cells: n_cells x (3 + components): the largest imbalance, the terms of the flux,
- * what the cell makes, and the imbalances with their signs; fluxes: n_cells x SHAPE_MAX_FACES x components.
- */
-facet_status local_sum_balance(const struct hdg *h, const double *cells, const double *fluxes,
-                               struct solve_balance *balance);
+/* The integral of that over the face, by component. absolute: of the moduli of its three terms, the size
+ * against which rounding counts, also where the flux itself vanishes. */
+facet_status local_face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
+                             double *flux, double *absolute);
 /* The integral of reaction u over the cell at hand. */
 facet_status local_take(struct local *l, const struct hdg_solution *s, double *taken);
 /* condition_flux.c: where a condition or a contact says what goes through a face of the cell at hand, the

@@ -1,4 +1,4 @@
-/* Fields at points, errors against the exact solution, and the balance of every cell, of any equation. */
+/* Fields at points, errors against the exact solution, and fluxes through faces, of any equation. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -329,11 +329,8 @@ done:
     return status;
 }
 
-/* Of the cell at hand (after local_begin): integral over a face of the numerical flux Q n + tau (u - uhat)
- * out of it, by component. absolute: of the moduli of its three terms, the size against which rounding
- * counts, also where the flux itself vanishes. */
-static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
-                              double *flux, double *absolute) {
+facet_status local_face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
+                             double *flux, double *absolute) {
     facet_status status = FACET_OK;
     int dim = l->hdg->data.mesh->dim, nc = l->hdg->trace.n_components;
     struct local_face at;
@@ -370,52 +367,12 @@ facet_status hdg_face_fluxes(const struct hdg *h, const struct hdg_solution *s, 
         l.block = (int)(block - h->data.mesh->blocks);
         l.cell = faces[i].cell - block->first;
         TRY(local_begin(&l, l.block, l.cell));
-        TRY(face_flux(&l, s, faces[i].local, 0, flux, absolute));
+        TRY(local_face_flux(&l, s, faces[i].local, 0, flux, absolute));
         for (int c = 0; c < h->trace.n_components; c++) flux[c] *= h->data.equation->outward;
         TRY(local_told_flux(&l, s, faces[i].local, flux));
     }
 done:
     local_destroy(&l);
-    return status;
-}
-
-/* What the balance of each cell leaves. */
-struct balance_job {
-    const struct hdg_solution *solution;
-    double *cells;  /* n_cells x (3 + components): the largest imbalance, the terms of the flux, what the cell
-                       makes, and the imbalances with their signs */
-    double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
-    struct general_fluxes *general[MESH_MAX_BLOCKS]; /* of cells that are worked on in batches, or NULL */
-};
-
-/* The fluxes of a fast cell, and the integral of lambda u: normals and tau are constant on its faces, and
- * moments of phi with the constant are all that counts. absolute: of the moduli of the terms. */
-static facet_status straight_fluxes(struct local *l, const struct hdg_solution *s, double *fluxes,
-                                    double *absolute, double *reaction) {
-    facet_status status = FACET_OK;
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int dim = h->data.mesh->dim, N = b->N, m = b->m;
-    struct batch_cell cell;
-    const double *u = s->u[l->block] + (int64_t)l->cell * N, *q = s->q[l->block] + (int64_t)l->cell * dim * N;
-    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0))), normals[SHAPE_MAX_FACES][3];
-    double weights[SHAPE_MAX_FACES];
-    TRY(batch_faces(l, l->block, l->cell, &cell, normals, weights));
-    *reaction = cell.reaction * cell.det * sqrt(shape_measure(b->shape)) * u[0];
-    for (int f = 0; f < b->n_faces; f++) {
-        const double *F = b->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * N * m;
-        double outer = one * weights[f] * s->trace[contact_start(h, l->block, l->cell, f)];
-        double flux = -outer, modulus = fabs(outer);
-        for (int i = 0; i < N; i++) {
-            double moment = one * F[i * m], inner = weights[f] * moment * u[i], through = 0.0;
-            for (int a = 0; a < dim; a++) through += normals[f][a] * q[a * N + i];
-            flux += inner + through * moment;
-            modulus += fabs(inner) + fabs(through * moment);
-        }
-        fluxes[f] = flux;
-        absolute[f] = modulus;
-    }
-done:
     return status;
 }
 
@@ -431,203 +388,5 @@ facet_status local_take(struct local *l, const struct hdg_solution *s, double *t
         *taken += l->geometry.wJ[p] * l->values[p] *
                   cblas_ddot(b->N, b->cell.phi + p * b->N, 1, s->u[l->block] + (int64_t)l->cell * b->N, 1);
 done:
-    return status;
-}
-
-/* What the stress around the axis draws the cell at hand inward with. */
-static double hoop_force(struct local *l, const struct hdg_solution *s) {
-    const struct hdg_functions *v = &l->hdg->functions[l->block];
-    const struct hdg_table *table = v->cell.table;
-    int row;
-    double sum = 0.0;
-    const double *phi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
-    for (int q = 0; q < table->n; q++)
-        sum += l->geometry.wJ[q] / l->geometry.x[q * table->dim] *
-               cblas_ddot(v->N, phi + (int64_t)q * row, 1, s->p[l->block] + (int64_t)l->cell * v->N, 1);
-    return sum;
-}
-
-static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
-    const int lanes = l->hdg->lanes;
-    facet_status status = FACET_OK;
-    const struct balance_job *job = user;
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    const struct hdg_functions *v = &h->functions[block];
-    int nc = h->trace.n_components;
-    int64_t id = h->data.mesh->blocks[block].first + cell;
-    const double *load = job->solution->loads[block] + local_lane(lanes, cell, nc * v->Nu);
-    double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0, taken = 0.0, made = 0.0;
-    double constant = v->physical ? v->source.chi[0] : v->source.table->phi[0]; /* the first function */
-    double *fluxes = job->fluxes + id * SHAPE_MAX_FACES * nc;
-    for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * lanes] / constant;
-    if (job->general[block] != NULL && batch_way(h, block, cell / lanes) == BATCH_GENERAL) {
-        const struct general_fluxes *found = &job->general[block][cell];
-        through = found->moduli;
-        taken = found->reaction;
-        for (int f = 0; f < b->n_faces; f++) out[0] += fluxes[f] = found->flux[f];
-    } else if (local_in_batches(h) && batch_is_fast(h, block, cell / lanes)) {
-        double moduli[SHAPE_MAX_FACES];
-        l->block = block;
-        l->cell = cell;
-        TRY(straight_fluxes(l, job->solution, fluxes, moduli, &taken));
-        for (int f = 0; f < b->n_faces; f++) {
-            out[0] += fluxes[f];
-            through += moduli[f];
-        }
-    } else {
-        TRY(local_begin(l, block, cell));
-        for (int f = 0; f < b->n_faces; f++) {
-            TRY(face_flux(l, job->solution, f, 1, fluxes + f * nc, absolute));
-            for (int c = 0; c < nc; c++) {
-                out[c] += fluxes[f * nc + c];
-                through += absolute[c];
-            }
-            local_turn_values(l, f, 1, 1, fluxes + f * nc); /* as the face across sees it */
-        }
-        TRY(local_take(l, job->solution, &taken));
-    }
-    if (h->data.expansion != NULL) { /* is in the loads, but no force */
-        int N, n;
-        hdg_local_sizes(h, block, &N, &n);
-        TRY(h->data.equation->initial(l, l->C + N + n, l->C));
-        for (int c = 0; c < nc; c++) sum[c] -= l->C[(int64_t)c * v->Nu] / constant;
-    }
-    if (hdg_has_hoop(h)) taken += hoop_force(l, job->solution);
-    sum[0] -= taken;
-    if (job->solution->offset_source != 0.0) { /* the loads are without it */
-        hdg_cell_geometry(&h->space, block, cell, &b->cell, &l->geometry);
-        for (int p = 0; p < b->cell.n; p++) sum[0] += job->solution->offset_source * l->geometry.wJ[p];
-    }
-    double *to = job->cells + id * (3 + nc);
-    for (int c = 0; c < nc; c++) {
-        to[3 + c] = sum[c] - out[c];
-        worst = fmax(worst, fabs(to[3 + c]));
-        made = fmax(made, fabs(sum[c]));
-    }
-    to[0] = worst;
-    to[1] = through;
-    to[2] = made;
-done:
-    return status;
-}
-
-/* What all cells and faces lack, and what passes: by component. */
-struct lacks {
-    double worst, largest, through, square, missing[3];
-};
-
-/* Adds the sum of both fluxes through a face. */
-static void add_jump(struct lacks *l, int n, const double *one, const double *other) {
-    for (int c = 0; c < n; c++) {
-        const double jump = one[c] + (other != NULL ? other[c] : 0.0);
-        l->worst = fmax(l->worst, fabs(jump));
-        l->missing[c] += jump;
-    }
-}
-
-/* At a seam the sum of both copies, which counts in the part that has the face. fluxes: of the cells. */
-static facet_status add_seam(const struct hdg *h, const double *fluxes, struct lacks *l) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct trace_space *space = &h->trace;
-    const int n = space->n_components;
-    double *sums = NULL;
-    int64_t *offsets = NULL;
-    if (space->seam == NULL) return FACET_OK;
-    TRY(ALLOC(offsets, space->n_free_faces + 1));
-    TRY(CALLOC(sums, space->n_free_faces * n));
-    for (int64_t b = 0; b <= space->n_free_faces; b++) offsets[b] = b * n;
-    for (int64_t b = 0; b < space->n_free_faces; b++) {
-        const int64_t f = space->free_faces[b];
-        if (mesh->face_cells[2 * f + 1] == MESH_SEAM)
-            memcpy(sums + b * n,
-                   fluxes +
-                       ((int64_t)mesh->face_cells[2 * f] * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n,
-                   (size_t)n * sizeof *sums);
-    }
-    TRY(seam_add_blocks(space->seam, offsets, sums));
-    for (int64_t b = 0; b < space->n_free_faces; b++) {
-        const int64_t f = space->free_faces[b];
-        struct lacks own = {0};
-        if (mesh->face_cells[2 * f + 1] == MESH_SEAM) add_jump(&own, n, sums + b * n, NULL);
-        l->worst = fmax(l->worst, own.worst);
-        for (int c = 0; c < n && (mesh->part == NULL || mesh->part->owns_face[f]); c++)
-            l->missing[c] += own.missing[c];
-    }
-done:
-    base_free(&sums);
-    base_free(&offsets);
-    return status;
-}
-
-static void add_faces(const struct hdg *h, const double *fluxes, struct lacks *l) {
-    const struct facet_mesh *mesh = h->data.mesh;
-    const int n = h->trace.n_components;
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
-        int64_t a = mesh->face_cells[2 * f], b = mesh->face_cells[2 * f + 1];
-        const double *one = fluxes + (a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n;
-        double largest = 0.0;
-        if (b >= 0) add_jump(l, n, one, fluxes + (b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]) * n);
-        for (int c = 0; c < n && mesh_is_boundary(mesh, f); c++) largest = fmax(largest, fabs(one[c]));
-        l->through += 0.5 * largest;
-    }
-}
-
-/* The sums over all parts of the mesh. */
-static facet_status sum_up(const struct hdg *h, const struct lacks *l, struct solve_balance *balance) {
-    facet_status status = FACET_OK;
-    double most[2] = {l->worst, l->largest};
-    double sums[5] = {l->through, l->square, l->missing[0], l->missing[1], l->missing[2]};
-    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_MAX, 2, most));
-    TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 5, sums));
-    *balance = (struct solve_balance){.cells = most[1] > 0.0 ? most[0] / most[1] : 0.0,
-                                      .missing = fmax(fabs(sums[2]), fmax(fabs(sums[3]), fabs(sums[4]))),
-                                      .through = sums[0],
-                                      .terms = sqrt(sums[1])};
-done:
-    return status;
-}
-
-facet_status local_sum_balance(const struct hdg *h, const double *cells, const double *fluxes,
-                               struct solve_balance *balance) {
-    facet_status status = FACET_OK;
-    const int n = h->trace.n_components;
-    struct lacks lacks = {0};
-    for (int64_t c = 0; c < h->data.mesh->n_cells; c++) {
-        const double *of = cells + c * (3 + n);
-        lacks.worst = fmax(lacks.worst, of[0]);
-        lacks.largest = fmax(lacks.largest, of[1]);
-        lacks.square += of[1] * of[1];
-        lacks.through += 0.5 * of[2];
-        for (int i = 0; i < n; i++) lacks.missing[i] += of[3 + i];
-    }
-    add_faces(h, fluxes, &lacks);
-    TRY(add_seam(h, fluxes, &lacks));
-    TRY(sum_up(h, &lacks, balance));
-done:
-    return status;
-}
-
-facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
-                              struct solve_balance *balance) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const int n = h->trace.n_components;
-    struct balance_job job = {.solution = s};
-    *balance = (struct solve_balance){.cells = -1.0};
-    if (h->data.equation->conserved == NULL) return FACET_OK;
-    TRY(ALLOC(job.cells, (3 + n) * (int64_t)mesh->n_cells));
-    TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
-    for (int b = 0; b < mesh->n_blocks && local_in_batches(h); b++) {
-        if (h->general[b] != NULL) TRY(ALLOC(job.general[b], mesh->blocks[b].count));
-        TRY(general_fluxes(h, b, s, job.general[b]));
-    }
-    TRY(local_for_all_cells(h, balance_work, &job));
-    TRY(local_sum_balance(h, job.cells, job.fluxes, balance));
-done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.general[b]);
-    base_free(&job.cells);
-    base_free(&job.fluxes);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "hdg/contact.h"
 #include "hdg/free_motions.h"
-#include "hdg/general.h"
+#include "hdg/inner.h"
 
 /* n numbers; what a device brings is written before it is read, as far as it is wanted: often of a few cells
  * alone. */

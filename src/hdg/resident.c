@@ -6,16 +6,15 @@
 
 #include "base/memory.h"
 #include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
+#include "hdg/inner.h"
 #include "trace/sides.h"
 
 /* Part of what is free on the device that all of this may take beside the matrices. */
 #define MOST_PART 0.25
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
-    double **arrays[] = {&b->corners, &b->coefficients, &b->loads,     &b->u,  &b->q,
-                         &b->normals, &b->moments,      &b->moments_u, &b->det};
-    for (int i = 0; i < 9; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&b->coefficients, &b->loads, &b->u, &b->q, &b->det};
+    for (int i = 0; i < 5; i++) device_free(device, arrays[i]);
     device_free(device, &b->maps);
     device_free(device, &b->sides);
 }
@@ -23,7 +22,8 @@ static void block_destroy(const struct device *device, struct resident_block *b)
 void hdg_resident_destroy(struct hdg *h) {
     if (h->resident == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        resident_general_destroy(h, &h->resident->blocks[b]);
+        general_forget(&h->resident->blocks[b].work);
+        resident_forget_cells(h, &h->resident->blocks[b].cells);
         block_destroy(h->device, &h->resident->blocks[b]);
     }
     device_free(h->device, &h->resident->trace);
@@ -32,7 +32,7 @@ void hdg_resident_destroy(struct hdg *h) {
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-/* Numbers of a cell that are kept, at most: corners or nodes, coefficients, loads, u, q, locals and the
+/* Numbers of a cell that are kept, at most: nodes, coefficients, loads, u, q, locals and the
  * trace. */
 static double bytes_wanted(const struct hdg *h) {
     double bytes = 0.0;
@@ -40,19 +40,11 @@ static double bytes_wanted(const struct hdg *h) {
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         struct condenser c;
         h->data.equation->condenser(h, b, &c);
-        double numbers = (1 + dim) * dim + h->data.mesh->blocks[b].n_nodes * dim + (double)c.n_coefficients +
-                         3.0 * c.N + c.n_flux + 2.0 * c.n + 5.0 * h->space.blocks[b].n_faces;
+        double numbers = h->data.mesh->blocks[b].n_nodes * dim + (double)c.n_coefficients + 3.0 * c.N +
+                         c.n_flux + 2.0 * c.n + 5.0 * h->space.blocks[b].n_faces;
         bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
     }
     return bytes + 10.0 * sizeof(double) * RESIDENT_NUMBERS;
-}
-
-/* Whether data by region are one field, *f, or zero (NULL), everywhere. */
-static int is_one(const struct hdg *h, const struct field *const *fields, const struct field **f) {
-    *f = fields != NULL ? fields[0] : NULL;
-    for (int r = 1; fields != NULL && r < h->data.n_regions; r++)
-        if (fields[r] != *f) return 0;
-    return 1;
 }
 
 /* Which ways the batches of a block go: bits by enum batch_way. */
@@ -67,20 +59,21 @@ static int has_way(const struct hdg *h, int block, enum batch_way way) {
 }
 
 static int has_kernels(const struct hdg *h) {
-    static const char *const kernels[] = {"cell_source", "face_sums",    "cell_gather",  "table_apply",
-                                          "put_entries", "cell_extract", "tile_extremes"};
-    static const char *const own[][3] = {{"affine_coefficients", "affine_solve", "affine_balance"},
-                                         {"condense_elastic", "elastic_solve", "elastic_balance"}};
+    static const char *const kernels[] = {"face_sums",    "cell_gather",   "table_apply",  "put_entries",
+                                          "cell_extract", "tile_extremes", "cell_balance", "lane_values",
+                                          "cell_metric",  "face_metric"};
+    static const char *const own[][5] = {
+        {"affine_coefficients", "affine_solve", "condense_general", "general_solve", "general_weights"},
+        {"condense_elastic", "elastic_solve"}};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(h->device, kernels[i])) return 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5 && own[h->elastic != NULL][i] != NULL; i++)
         if (!device_has(h->device, own[h->elastic != NULL][i])) return 0;
     return 1;
 }
 
 static int is_eligible(const struct hdg *h) {
     const struct equation *e = h->data.equation;
-    const struct field *reaction;
     unsigned ways = 0;
     if (device_is_host(h->device) || !e->by_faces || h->trace.fixed != NULL || trace_is_shared(&h->trace))
         return 0;
@@ -93,96 +86,35 @@ static int is_eligible(const struct hdg *h) {
         ways |= ways_of(h, b);
     }
     if (ways >> BATCH_SINGLE & 1) return 0;
-    if (ways >> BATCH_FAST & 1 && !is_one(h, h->data.reaction, &reaction)) return 0;
-    if (ways >> BATCH_GENERAL & 1 && h->elastic == NULL && !resident_general_fits(h)) return 0;
     return bytes_wanted(h) <= MOST_PART * device_free_bytes(h->device);
 }
 
-static facet_status put_corners(const struct hdg *h, int block, struct resident_block *to) {
-    facet_status status = FACET_OK;
-    const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int dim = h->data.mesh->dim, order = h->data.mesh->order, lanes = h->lanes, size = (1 + dim) * dim;
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    int nodes[4] = {0};
-    double *host = NULL;
-    for (int a = 0; a < dim; a++)
-        nodes[a + 1] = shape_vertex_node(b->shape, order, shape_axis_vertex(b->shape, a));
-    TRY(ALLOC(host, n * size));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        const double *from = b->nodes + resident_cell(h, block, i) * b->n_nodes * dim;
-        for (int v = 0; v <= dim; v++)
-            for (int a = 0; a < dim; a++)
-                host[(i / lanes * size + v * dim + a) * lanes + i % lanes] = from[nodes[v] * dim + a];
-    }
-    TRY(device_copy(h->device, &to->corners, host, (size_t)(n * size), sizeof *host));
-done:
-    base_free(&host);
-    return status;
-}
-
-facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions) {
-    facet_status status = FACET_OK;
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * h->lanes;
-    int32_t *host = NULL;
-    *regions = NULL;
-    if (h->data.n_regions == 1) return FACET_OK;
-    TRY(ALLOC(host, n));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        host[i] = local_region(&h->data, block, (int32_t)resident_cell(h, block, i));
-    TRY(device_copy(h->device, regions, host, (size_t)n, sizeof *host));
-done:
-    base_free(&host);
-    return status;
-}
-
-/* Orientations of faces, for one call of affine_coefficients. */
-static facet_status put_orientations(const struct hdg *h, int block, uint8_t **orientations) {
-    facet_status status = FACET_OK;
-    const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape);
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    uint8_t *host = NULL;
-    TRY(ALLOC(host, n * n_faces));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        for (int f = 0; f < n_faces; f++)
-            host[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                b->orientations[resident_cell(h, block, i) * n_faces + f];
-    TRY(device_copy(h->device, orientations, host, (size_t)(n * n_faces), 1));
-done:
-    base_free(&host);
-    return status;
-}
-
-/* K of all regions of fast batches on the device; what is wrong with the data of one is said as it is on the
- * host. */
-static facet_status put_conductivity(const struct hdg *h, double **K) {
+/* K, then the reaction, of all regions of fast batches on the device; what is wrong with the data of one
+ * is said as it is on the host. */
+static facet_status put_data(struct hdg *h, double **data) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    const int dim = mesh->dim, lanes = h->lanes;
+    const int dim = mesh->dim, lanes = h->lanes, n_regions = h->data.n_regions;
     struct local l = {0};
     struct batch_facts facts;
     double *host = NULL, *c = NULL;
     uint8_t *seen = NULL;
-    TRY(CALLOC(host, h->data.n_regions * dim * dim));
-    TRY(CALLOC(seen, h->data.n_regions));
+    TRY(CALLOC(host, n_regions * (dim * dim + 1)));
+    TRY(CALLOC(seen, n_regions));
     TRY(ALLOC(c, affine_layout(dim, SHAPE_MAX_FACES).count * lanes));
     TRY(local_create_light(h, &l));
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
-            int32_t region = local_region(&h->data, b, cell);
-            if (!batch_is_fast(h, b, cell / lanes)) continue;
-            if (seen[region]++) {
-                seen[region] = 1;
-                if (h->data.n_regions == 1) break;
-                continue;
-            }
+            const int32_t region = local_region(&h->data, b, cell);
+            if (seen[region] && n_regions == 1) break;
+            if (seen[region] || !batch_is_fast(h, b, cell / lanes)) continue;
+            seen[region] = 1;
             TRY(batch_fill_hybrid(&l, b, cell, c, &facts));
             local_constant_conductivity(&h->data, region, host + (int64_t)region * dim * dim);
+            host[n_regions * dim * dim + region] = facts.reaction;
+            h->resident->reaction = fmax(h->resident->reaction, facts.reaction);
         }
-    TRY(device_copy(h->device, K, host, (size_t)(h->data.n_regions * dim * dim), sizeof *host));
+    TRY(device_copy(h->device, data, host, (size_t)(n_regions * (dim * dim + 1)), sizeof *host));
 done:
     local_destroy(&l);
     base_free(&host);
@@ -212,40 +144,31 @@ done:
     return status;
 }
 
-static facet_status make_coefficients(struct hdg *h, int block, const double *K) {
+static facet_status make_coefficients(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
     const struct hdg_block_space *b = &h->space.blocks[block];
-    const int dim = h->data.mesh->dim;
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
-    uint8_t *orientations = NULL;
-    int32_t *regions = NULL;
-    double tau = 0.0;
-    TRY(put_orientations(h, block, &orientations));
-    TRY(resident_put_regions(h, block, &regions));
-    TRY(device_copy(h->device, &r->normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
+    const struct facet_mesh *mesh = h->data.mesh;
+    const int dim = mesh->dim;
+    const int64_t n = trace_n_batches(h->device, mesh, block);
+    double *normals = NULL;
+    TRY(device_copy(h->device, &normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
-    if (h->data.tau != NULL) field_is_constant(h->data.tau, &tau);
-    struct straight_cells cells = {.lanes = h->lanes,
-                                   .dim = dim,
-                                   .n_faces = b->n_faces,
-                                   .simplex = shape_is_simplex(b->shape),
-                                   .corners = r->corners,
-                                   .orientations = orientations,
-                                   .regions = regions,
-                                   .K = K,
-                                   .normals = r->normals,
-                                   .volume = shape_measure(b->shape),
-                                   .face = shape_measure(shape_face_shape(b->shape, 0)),
-                                   .reaction = h->resident->reaction,
-                                   .tau = tau,
-                                   .tau_hat = h->data.tau_hat,
-                                   .length = h->space.length};
+    struct straight_cells cells = batch_straight(h, block);
+    cells.n_nodes = mesh->blocks[block].n_nodes;
+    cells.nodes = r->cells.nodes;
+    cells.orientations = r->cells.orientations;
+    cells.regions = r->cells.regions;
+    cells.K = data;
+    cells.reaction = data + (int64_t)h->data.n_regions * dim * dim;
+    cells.normals = normals;
+    if (h->data.tau != NULL) field_is_constant(h->data.tau, &cells.tau);
+    for (int a = 0; a < dim; a++)
+        cells.corners[a + 1] = shape_vertex_node(b->shape, mesh->order, shape_axis_vertex(b->shape, a));
     device_affine_coefficients(h->device, &cells, n, r->coefficients, r->det);
 done:
-    device_free(h->device, &orientations);
-    device_free(h->device, &regions);
+    device_free(h->device, &normals);
     return status;
 }
 
@@ -259,18 +182,19 @@ static void size_block(const struct hdg *h, int block, struct resident_block *to
 }
 
 /* Of batches that are general it keeps what makes their data, and their volumes. */
-static facet_status make_block(struct hdg *h, int block, const double *K) {
+static facet_status make_block(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
     const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
     struct resident_block *r = &h->resident->blocks[block];
     size_block(h, block, r);
-    if (has_way(h, block, BATCH_FAST)) TRY(put_corners(h, block, r));
+    if (h->elastic == NULL || elastic_general_cells(h, block) == NULL)
+        TRY(resident_put_cells(h, block, 0, &r->cells));
     if (h->elastic != NULL) {
         if (has_way(h, block, BATCH_FAST)) TRY(elastic_put_coefficients(h, block));
         goto done;
     }
     TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
-    if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, K));
+    if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, data));
     if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block));
     TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
 done:
@@ -279,17 +203,14 @@ done:
 
 facet_status hdg_resident_create(struct hdg *h) {
     facet_status status = FACET_OK;
-    const struct field *reaction;
-    double *K = NULL;
+    double *data = NULL;
     if (!is_eligible(h)) return FACET_OK;
     TRY(CALLOC(h->resident, 1));
-    is_one(h, h->data.reaction, &reaction);
-    if (reaction != NULL) field_is_constant(reaction, &h->resident->reaction);
-    if (h->elastic == NULL) TRY(put_conductivity(h, &K));
+    if (h->elastic == NULL) TRY(put_data(h, &data));
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, K));
+        if (h->data.mesh->blocks[b].count > 0) TRY(make_block(h, b, data));
 done:
-    device_free(h->device, &K);
+    device_free(h->device, &data);
     if (status != FACET_OK) hdg_resident_destroy(h);
     return status;
 }
@@ -341,21 +262,6 @@ done:
     return status;
 }
 
-/* Moments of phi with 1 over the reference faces, by orientations: F has them times psi_0, which is 1 over
- * the root of their measure. */
-static facet_status put_moments(const struct hdg *h, int block, struct resident_block *to) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    const double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
-    double *host = NULL;
-    TRY(ALLOC(host, b->n_faces * 8 * b->N));
-    for (int64_t i = 0; i < (int64_t)b->n_faces * 8 * b->N; i++) host[i] = one * b->F_ref[i * b->m];
-    TRY(device_copy(h->device, &to->moments, host, (size_t)(b->n_faces * 8 * b->N), sizeof *host));
-done:
-    base_free(&host);
-    return status;
-}
-
 /* What the first load needs beyond coefficients. */
 static facet_status need_arrays(const struct hdg *h) {
     facet_status status = FACET_OK;
@@ -369,7 +275,6 @@ static facet_status need_arrays(const struct hdg *h) {
         const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes), N = (size_t)to->N;
         if (n == 0) continue;
         TRY(put_maps(h, b, first, to));
-        TRY((h->elastic != NULL ? elastic_put_moments : put_moments)(h, b, to));
         TRY(device_alloc(h->device, &to->loads, n * N, sizeof(double)));
         TRY(device_alloc(h->device, &to->u, n * N, sizeof(double)));
         TRY(device_alloc(h->device, &to->q, n * (size_t)to->n_flux, sizeof(double)));
@@ -389,118 +294,18 @@ static void forget(const struct hdg *h) {
 
 /* Whether f is known to the device, and the functions that it is integrated with. */
 static int source_is_there(const struct hdg *h, const double *source) {
-    const struct field *f;
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         if (h->functions[b].physical && has_way(h, b, BATCH_GENERAL)) return 0;
-    return source == NULL && h->data.exact == NULL && is_one(h, h->data.source, &f) &&
-           (f == NULL || field_is_differentiable(f));
+    return general_knows_source(h, source);
 }
 
-/* What the points of a source are worked on with, all of it on the device. */
-struct source_work {
-    double *points, *weights, *chi, *values;
-    int64_t most; /* batches at once */
-};
-
-static void source_work_destroy(const struct device *device, struct source_work *w) {
-    device_free(device, &w->points);
-    device_free(device, &w->weights);
-    device_free(device, &w->chi);
-    device_free(device, &w->values);
-}
-
-static facet_status source_work_create(const struct hdg *h, int block, struct source_work *w) {
-    facet_status status = FACET_OK;
-    const struct hdg_functions *v = &h->functions[block];
-    const struct hdg_table *table = v->source.table;
-    const int dim = h->data.mesh->dim, row = v->physical ? v->Nu : table->N, nc = h->trace.n_components;
-    const double *from = v->physical ? v->source.chi : table->phi;
-    const int64_t n = h->matrices.n_batches[block];
-    double *chi = NULL;
-    w->most = RESIDENT_NUMBERS / (table->n * h->lanes * nc);
-    w->most = w->most < 1 ? 1 : w->most < n ? w->most : n;
-    TRY(ALLOC(chi, table->n * v->Nu));
-    for (int64_t i = 0; i < (int64_t)table->n * v->Nu; i++) chi[i] = from[i / v->Nu * row + i % v->Nu];
-    TRY(device_copy(h->device, &w->points, table->xi, (size_t)(table->n * dim), sizeof(double)));
-    TRY(device_copy(h->device, &w->weights, table->w, (size_t)table->n, sizeof(double)));
-    TRY(device_copy(h->device, &w->chi, chi, (size_t)table->n * (size_t)v->Nu, sizeof *chi));
-    TRY(device_alloc(h->device, &w->values, (size_t)(w->most * nc * table->n * h->lanes), sizeof(double)));
-done:
-    base_free(&chi);
-    return status;
-}
-
-/* Component c of f at the points of the batches first .. first + many - 1. totals: of these. */
-static facet_status source_values(const struct hdg *h, int block, int c, int64_t first, int64_t many,
-                                  const struct source_work *w, double *totals) {
-    facet_status status = FACET_OK;
-    const struct hdg_table *table = h->functions[block].source.table;
-    const struct field *f = h->data.source != NULL ? h->data.source[0] : NULL; /* source_is_there */
-    const int dim = h->data.mesh->dim, lanes = h->lanes;
-    struct source_points p = {.lanes = lanes,
-                              .dim = dim,
-                              .n = table->n,
-                              .components = h->trace.n_components,
-                              .points = w->points,
-                              .weights = w->weights,
-                              .corners =
-                                  h->resident->blocks[block].corners + first * (1 + dim) * dim * lanes};
-    struct expr_program program = {0};
-    if (f != NULL && !field_is_number(f, c, &p.constant)) {
-        TRY(field_program_create(f, c, h->device, dim, 0, 0, many * lanes, &program));
-        p.plan = program.plan;
-        p.work = program.work;
-    }
-    device_cell_source(h->device, &p, many, w->values + (int64_t)c * table->n * lanes, totals);
-    TRY(device_check(h->device)); /* before the program goes */
-done:
-    expr_program_destroy(&program);
-    return status;
-}
-
-/* (f, chi) of the cells of batches begin .. end-1, all of them fast; *finite becomes 0 where f is not. */
-static facet_status load_fast(const struct hdg *h, int block, int64_t begin, int64_t end, int *finite) {
-    facet_status status = FACET_OK;
-    const struct device *device = h->device;
-    const int lanes = h->lanes, nc = h->trace.n_components, Nu = h->functions[block].Nu;
-    const int64_t n = end - begin, n_totals = n * nc * 2 * lanes;
-    struct source_work w = {0};
-    double *totals = NULL, *sums = NULL;
-    TRY(source_work_create(h, block, &w));
-    TRY(device_alloc(device, &totals, (size_t)n_totals, sizeof *totals));
-    TRY(ALLOC(sums, n_totals));
-    for (int64_t first = 0; first < n; first += w.most) {
-        const int64_t many = n - first < w.most ? n - first : w.most;
-        for (int c = 0; c < nc; c++)
-            TRY(source_values(h, block, c, begin + first, many, &w, totals + (c * n + first) * 2 * lanes));
-        device_table_apply(device, lanes, many * nc, Nu, h->functions[block].source.table->n, 1, w.chi,
-                           w.values, h->resident->blocks[block].loads + (begin + first) * nc * Nu * lanes);
-    }
-    TRY(device_download(device, sums, totals, (size_t)n_totals * sizeof *sums));
-    int all = 1;
-#pragma omp parallel for num_threads(base_threads_for(n_totals)) schedule(static) reduction(& : all)
-    for (int64_t i = 0; i < n_totals; i++) all &= isfinite(sums[i]) != 0;
-    *finite &= all;
-done:
-    source_work_destroy(device, &w);
-    device_free(device, &totals);
-    base_free(&sums);
-    return status;
-}
-
+/* *finite becomes 0 where f is not. */
 static facet_status load_block(const struct hdg *h, int block, int *finite) {
-    facet_status status = FACET_OK;
-    double *loads = h->resident->blocks[block].loads;
-    const int64_t N = (int64_t)h->resident->blocks[block].N * h->lanes, n = h->matrices.n_batches[block];
-    for (int64_t begin = 0, end; begin < n; begin = end) {
-        end = resident_run_end(h, block, begin);
-        if (batch_is_fast(h, block, begin))
-            TRY(load_fast(h, block, begin, end, finite));
-        else
-            TRY(general_load_there(h, block, begin, end, loads));
-    }
-    if (!isfinite(device_dot(h->device, F64, n * N, loads, loads))) *finite = 0;
-done:
+    const struct resident_block *r = &h->resident->blocks[block];
+    const struct general_load data = {.loads = r->loads, .there = 1};
+    const int64_t n = h->matrices.n_batches[block] * r->N * h->lanes;
+    const facet_status status = general_load(h, block, &data);
+    if (status == FACET_OK && !isfinite(device_dot(h->device, F64, n, r->loads, r->loads))) *finite = 0;
     return status;
 }
 

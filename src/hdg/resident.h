@@ -36,8 +36,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
                                      struct hdg_solution *solution);
 /* The same and u*, made there, once. */
 facet_status hdg_resident_star(const struct hdg *h, struct hdg_solution *solution);
-/* hdg_conservation; of all cells the integral of u (of one component) and the volume; their sums. */
-facet_status hdg_resident_balance(const struct hdg *h, struct solve_balance *balance);
+/* Of all cells the integral of u (of one component) and the volume; their sums. */
 facet_status hdg_resident_integrals(const struct hdg *h, double *values);
 facet_status hdg_resident_total(const struct hdg *h, double values[2]);
 /* Of every cell the least and the greatest u at shape_samples of this order, in all cells of its batch. */

@@ -8,24 +8,6 @@
 #include "hdg/elastic.h"
 #include "hdg/resident_parts.h"
 
-void resident_general_destroy(const struct hdg *h, struct resident_block *block) {
-    struct resident_general *g = block->general;
-    if (g == NULL) return;
-    general_forget(&g->work);
-    resident_forget_cells(h, &g->there);
-    device_free(h->device, &g->psi);
-    base_free(&block->general);
-}
-
-int resident_general_fits(const struct hdg *h) {
-    static const char *const kernels[] = {"condense_general", "general_solve",   "lane_values",
-                                          "general_weights",  "general_balance", "cell_metric",
-                                          "face_metric"};
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (!device_has(h->device, kernels[i])) return 0;
-    return 1;
-}
-
 /* ------------------------------------------------------------------------------------------ cells */
 
 facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to) {
@@ -35,6 +17,7 @@ facet_status resident_put_cells(const struct hdg *h, int block, int offsets, str
               size = b->n_nodes * dim;
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
     double *nodes = NULL, *orientations = NULL;
+    int32_t *regions = NULL;
     TRY(ALLOC(nodes, n * size));
     TRY(ALLOC(orientations, n * n_faces));
     for (int less = 0; less <= offsets; less++) {
@@ -53,10 +36,16 @@ facet_status resident_put_cells(const struct hdg *h, int block, int offsets, str
             orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
                 b->orientations[resident_cell(h, block, i) * n_faces + f];
     TRY(device_copy(h->device, &to->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
-    TRY(resident_put_regions(h, block, &to->regions));
+    if (h->data.n_regions == 1) goto done;
+    TRY(ALLOC(regions, n));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        regions[i] = local_region(&h->data, block, (int32_t)resident_cell(h, block, i));
+    TRY(device_copy(h->device, &to->regions, regions, (size_t)n, sizeof *regions));
 done:
     base_free(&nodes);
     base_free(&orientations);
+    base_free(&regions);
     return status;
 }
 
@@ -67,23 +56,9 @@ void resident_forget_cells(const struct hdg *h, struct resident_cells *cells) {
     device_free(h->device, &cells->regions);
 }
 
-facet_status resident_put_psi(const struct hdg *h, int block, const struct hdg_face_table *face,
-                              double **psi) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    const int64_t m = b->m, n = face->rule.n;
-    double *O = NULL, *host = NULL;
-    TRY(CALLOC(O, 8 * m * m));
-    TRY(CALLOC(host, 8 * n * m));
-    TRY(batch_turn_matrices(b, h->space.degree, O));
-    for (int64_t i = 0; i < 8 * n * m; i++)
-        for (int64_t k = 0; k < m; k++)
-            host[i] += face->psi[i / m % n * m + k] * O[(i / (n * m) * m + k) * m + i % m];
-    TRY(device_copy(h->device, psi, host, (size_t)(8 * n * m), sizeof *host));
-done:
-    base_free(&O);
-    base_free(&host);
-    return status;
+const struct resident_cells *resident_cells_of(const struct hdg *h, int block) {
+    const struct resident_cells *cells = h->elastic != NULL ? elastic_general_cells(h, block) : NULL;
+    return cells != NULL ? cells : &h->resident->blocks[block].cells;
 }
 
 /* Sizes of cells go to det of the block. */
@@ -105,9 +80,6 @@ facet_status resident_general_create(struct hdg *h, int block) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
-    TRY(CALLOC(r->general, 1));
-    TRY(resident_put_cells(h, block, 0, &r->general->there));
-    TRY(resident_put_psi(h, block, &h->space.blocks[block].face, &r->general->psi));
     const struct general_plan plan = general_diffusion.plan(h, block);
     for (int64_t begin = 0, end; begin < n; begin = end) {
         const enum batch_way way = batch_way(h, block, begin);
@@ -117,34 +89,6 @@ facet_status resident_general_create(struct hdg *h, int block) {
     }
 done:
     return status;
-}
-
-/* ------------------------------------------------------------------------------------------ work */
-
-static facet_status balance_piece(struct general_work *w, int64_t begin, int64_t n, void *balance) {
-    facet_status status = FACET_OK;
-    const struct hdg *h = w->hdg;
-    const struct resident_block *r = &h->resident->blocks[w->block];
-    const struct general_tables *t = &h->general[w->block]->tables;
-    const int64_t lanes = h->lanes, N = t->N * lanes;
-    const struct balance_general fields = {.constant = h->space.blocks[w->block].source.phi[0],
-                                           .psi = r->general->psi,
-                                           .u = r->u + begin * N,
-                                           .q = r->q + begin * t->dim * N,
-                                           .loads = r->loads + begin * N,
-                                           .trace = h->resident->trace,
-                                           .maps = r->maps + begin * t->n_faces * lanes};
-    TRY(general_diffusion.data(w, begin, n, 0));
-    device_general_balance(h->device, t, &w->cells, &fields, n,
-                           (double *)balance + begin * (2 + t->n_faces) * lanes);
-done:
-    return status;
-}
-
-facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                      double *balance) {
-    const struct general_plan plan = general_diffusion.plan(h, block);
-    return general_for_pieces(h, block, begin, end, &plan, balance_piece, balance, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------ integrals */

@@ -11,23 +11,21 @@
 /* Arrays of one block on the device, all batches of them. */
 struct resident_block {
     int N, n, n_flux, face; /* numbers of a cell: u, trace, flux (with p after it); of the trace on a face */
-    double *corners, *coefficients; /* kernels/straight.h, kernels/elastic.h */
-    int64_t *maps;                  /* batch x n_faces x LANES: into the trace of hdg_resident */
-    int64_t *sides;                 /* of the free faces: the kernel face_sums */
+    struct resident_cells cells;
+    double *coefficients; /* kernels/straight.h, kernels/elastic.h */
+    int64_t *maps;        /* batch x n_faces x LANES: into the trace of hdg_resident */
+    int64_t *sides;       /* of the free faces: the kernel face_sums */
     double *loads, *u, *q;
-    double *normals,
-        *moments;      /* of the reference cell: struct balance_cells; elasticity: elastic_forces.phi, */
-    double *moments_u; /* and chi, else NULL */
-    double *det;       /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell;
+    double *det; /* batch x LANES: volume over that of the reference cell, 0 in lanes without a cell;
                           elasticity: NULL */
-    struct resident_general *general; /* NULL: no batch is BATCH_GENERAL */
+    struct general_work *work; /* of batches that are BATCH_GENERAL, kept from run to run; NULL: not yet */
 };
 
 struct hdg_resident {
     struct resident_block blocks[MESH_MAX_BLOCKS];
     double *trace; /* device: the free unknowns, then those that are eliminated, by faces */
     int64_t n_eliminated;
-    double volume, reaction; /* reaction: the largest; of fast batches the only one */
+    double volume, reaction; /* reaction: the largest */
     /* What the host has of it: the trace, u with the loads, and q, of all cells; and whether u* is made. */
     int has_trace, has_u, has_q, has_star;
     int wants_q; /* when all cells are fetched */
@@ -45,41 +43,22 @@ static inline int64_t resident_cell(const struct hdg *h, int block, int64_t i) {
     int64_t count = h->data.mesh->blocks[block].count;
     return i < count ? i : count - 1;
 }
-/* The regions of all cells of a block, batch x LANES; NULL where there is one. */
-facet_status resident_put_regions(const struct hdg *h, int block, int32_t **regions);
-
 /* The cells of a block, all batches of them, on the device. */
 facet_status resident_put_cells(const struct hdg *h, int block, int offsets, struct resident_cells *to);
 void resident_forget_cells(const struct hdg *h, struct resident_cells *cells);
-/* The psi of a face at its points, as each orientation has them: 8 x n_face x m. */
-facet_status resident_put_psi(const struct hdg *h, int block, const struct hdg_face_table *face,
-                              double **psi);
-
+/* Those of a problem that stays there. */
+const struct resident_cells *resident_cells_of(const struct hdg *h, int block);
 /* resident_general.c: batches whose maps or data vary, begin .. end-1 of a block, all of them such. Data are
  * made anew, tile by tile, whenever they are wanted. */
-struct resident_general {
-    struct resident_cells there;
-    double *psi; /* struct balance_general */
-    struct general_work *work;
-};
-/* Whether the device has the kernels. */
-int resident_general_fits(const struct hdg *h);
-/* With the det of all these batches, and h->resident->reaction. */
+/* The det of all these batches, and h->resident->reaction. */
 facet_status resident_general_create(struct hdg *h, int block);
-void resident_general_destroy(const struct hdg *h, struct resident_block *block);
-/* As affine_balance has it, of all batches of the block. */
-facet_status resident_general_balance(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                      double *balance);
 /* integrals (of all batches, batch x LANES) = those of u. */
 facet_status resident_general_integrals(const struct hdg *h, int block, int64_t begin, int64_t end,
                                         double *integrals);
 
-/* elastic_resident.c: whether a problem of elasticity is one for this; of batches that are fast coefficients,
- * and integrals of functions over faces; and the balance of such batches into that of all of the block, on
- * the device, batch x (2 + n_faces dim) x LANES. */
+/* elastic_resident.c: whether a problem of elasticity is one for this; and coefficients of batches that
+ * are fast. */
 int elastic_stays(const struct hdg *h);
 facet_status elastic_put_coefficients(struct hdg *h, int block);
-facet_status elastic_put_moments(const struct hdg *h, int block, struct resident_block *to);
-void elastic_fast_balance(const struct hdg *h, int block, int64_t begin, int64_t end, double *balance);
 
 #endif

@@ -330,8 +330,7 @@ facet_status facet_mesh_create_arrays(facet_context *context, const facet_arrays
                                       facet_mesh **mesh) {
     REQUIRE(mesh);
     *mesh = NULL;
-    REQUIRE(context);
-    REQUIRE(arrays);
+    REQUIRE(context, arrays);
     struct base_call call;
     facet_arrays own = {0};
     facet_status status = base_struct_read("facet_arrays", arrays, &own, sizeof own);
@@ -362,16 +361,14 @@ done:
 }
 
 facet_status facet_mesh_n_points(const facet_mesh *mesh, int64_t *n_points) {
-    REQUIRE(mesh);
-    REQUIRE(n_points);
+    REQUIRE(mesh, n_points);
     facet_status status;
     MESH_CALL(mesh, status, find_points(mesh, n_points, NULL));
     return status;
 }
 
 facet_status facet_mesh_points(const facet_mesh *mesh, double *points) {
-    REQUIRE(mesh);
-    REQUIRE(points);
+    REQUIRE(mesh, points);
     facet_status status;
     MESH_CALL(mesh, status, find_points(mesh, NULL, points));
     return status;
@@ -399,8 +396,7 @@ done:
 
 facet_status facet_mesh_block(const facet_mesh *mesh, int block, const char *numbering, facet_cells *cells,
                               int64_t *nodes) {
-    REQUIRE(mesh);
-    REQUIRE(cells);
+    REQUIRE(mesh, cells);
     facet_status status = FACET_OK;
     enum numbering word;
     facet_cells full = {0}, given = {0};

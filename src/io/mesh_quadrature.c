@@ -108,8 +108,7 @@ done:
 
 facet_status facet_mesh_quadrature(const facet_mesh *mesh, int degree, int n_on, const char *const *on,
                                    int64_t *n, double *x, double *weights, double *normals, int64_t *cells) {
-    REQUIRE(mesh);
-    REQUIRE(n);
+    REQUIRE(mesh, n);
     if (n_on > 0) REQUIRE(on);
     for (int i = 0; i < n_on; i++) REQUIRE(on[i]);
     if (degree < 0 || degree > MAX_QUADRATURE)

@@ -356,8 +356,7 @@ done:
 }
 
 facet_status facet_sample_get_info(const facet_sample *sample, facet_sample_info *info) {
-    REQUIRE(sample);
-    REQUIRE(info);
+    REQUIRE(sample, info);
     const struct sampler *p = &sample->of;
     facet_sample_info full = {.dim = p->dim,
                               .order = p->order,
@@ -397,8 +396,7 @@ done:
 
 facet_status facet_sample_get_field(const facet_sample *sample, int i, facet_sample_field *field,
                                     double *values) {
-    REQUIRE(sample);
-    REQUIRE(field);
+    REQUIRE(sample, field);
     const struct sampler *p = &sample->of;
     if (i < 0 || i >= p->n_columns)
         return base_fail(FACET_ERROR_INPUT, "there is no field %d; the sample has %d", i, p->n_columns);
@@ -413,16 +411,14 @@ facet_status facet_sample_get_field(const facet_sample *sample, int i, facet_sam
 }
 
 facet_status facet_sample_write(const facet_sample *sample, const char *path) {
-    REQUIRE(sample);
-    REQUIRE(path);
+    REQUIRE(sample, path);
     struct base_call call;
     context_call_begin(sample->context, 0, &call);
     return context_call_end(sample->context, &call, write_sample(&sample->of, path, 1));
 }
 
 facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
-    REQUIRE(solver);
-    REQUIRE(path);
+    REQUIRE(solver, path);
     facet_status status = FACET_OK;
     const char *names[MAX_FIELDS];
     char *copy = NULL;

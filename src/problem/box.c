@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "problem/choice.h"
 
 /* Of the loads of all cells, whose integrals may all vanish. */
 #define ROUNDING 1e-14
@@ -54,13 +55,13 @@ static int is_continuous(const struct facet_solver *s) {
     return s->options.discretization == DISCRETIZATION_CONTINUOUS;
 }
 
-facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
+facet_status box_foresee(struct facet_solver *s, const struct box_data *data, struct choice *choice) {
     struct boxhdg *h = NULL;
-    if (is_continuous(s)) return boxsem_count(s, data);
+    if (is_continuous(s)) return boxsem_foresee(s, data, choice);
     facet_status status = boxhdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
     if (status == FACET_OK) {
         describe(s, h);
-        status = box_method_choose(s, h);
+        status = box_method_choose(s, h, choice);
     }
     boxhdg_destroy(&h);
     return status;
@@ -68,11 +69,12 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
 
 static facet_status condense(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    struct choice choice;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(create_hdg(s));
     describe(s, box_of(s)->hdg);
-    TRY(box_method_choose(s, box_of(s)->hdg));
+    TRY(box_method_choose(s, box_of(s)->hdg, &choice));
     box_of(s)->device = s->context->device;
     if (boxhdg_resident_refusal(box_of(s)->device, box_of(s)->hdg) != NULL) box_of(s)->device = device_host();
     TRY(box_method_check_memory(s));
@@ -93,11 +95,8 @@ done:
 facet_status box_create(struct facet_solver *s, struct box_data *data) {
     if (is_continuous(s)) return boxsem_start(s, data);
     struct box *b;
-    facet_status status = CALLOC(b, 1);
-    if (status != FACET_OK) {
-        box_data_destroy(data);
-        return status;
-    }
+    facet_status status = FACET_OK;
+    TRY(CALLOC(b, 1));
     s->backend = &box_backend;
     s->self = b;
     b->data = *data;
@@ -347,6 +346,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     struct boxhdg *hdg = b->hdg;
     struct box_method *method = b->method;
     struct boxhdg_resident *resident = b->resident;
+    struct choice choice;
     int apart = b->apart;
     double weak = b->reaction, *before = b->data.reaction, *after = NULL;
     TRY(ALLOC(after, hdg->grid.n_cells));
@@ -356,7 +356,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->method = NULL;
     b->resident = NULL;
     TRY(create_hdg(s));
-    TRY(box_method_choose(s, b->hdg));
+    TRY(box_method_choose(s, b->hdg, &choice));
     TRY(start(s));
     boxhdg_resident_adopt(b->resident, resident);
     boxhdg_solution_destroy(&b->solution); /* it may read what goes */
@@ -474,38 +474,17 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
     if (box_of(s)->device != s->context->device) snprintf(text, bytes, "everything");
 }
 
-const struct backend box_backend = {.destroy = destroy,
-                                    .n_points = box_points_count,
-                                    .points = box_points_source,
-                                    .point_weights = box_points_source_weights,
-                                    .n_unknowns = n_unknowns,
-                                    .apply = box_method_apply,
-                                    .precondition = box_method_precondition,
-                                    .get_system = box_method_get,
-                                    .renew = renew,
-                                    .load = load,
-                                    .load_there = load_there,
-                                    .solve = solve,
-                                    .recover = recover,
-                                    .conservation = conservation,
-                                    .on_host = on_host,
-                                    .copy_out = copy_out,
-                                    .copy_there = copy_there,
-                                    .set_guess = set_guess,
-                                    .set_reaction = set_reaction,
-                                    .multigrid = multigrid_of,
-                                    .measure_errors = measure_errors,
-                                    .fetch = fetch,
-                                    .need = need,
-                                    .prepare = box_points_prepare,
-                                    .rule = box_points_rule,
-                                    .weights = box_points_weights,
-                                    .map = box_points_map,
-                                    .evaluate = evaluate,
-                                    .integrate = integrate,
-                                    .reduce = reduce,
-                                    .face_rule = box_points_face_rule,
-                                    .face_fluxes = face_fluxes,
-                                    .arrays = arrays,
-                                    .totals = totals,
-                                    .mean_trace = mean_trace};
+/* clang-format off */
+const struct backend box_backend = {
+    .destroy = destroy, .n_points = box_points_count, .points = box_points_source,
+    .point_weights = box_points_source_weights,
+    .n_unknowns = n_unknowns, .apply = box_method_apply, .precondition = box_method_precondition,
+    .get_system = box_method_get, .renew = renew, .load = load, .load_there = load_there, .solve = solve,
+    .recover = recover, .conservation = conservation, .on_host = on_host, .copy_out = copy_out,
+    .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction, .multigrid = multigrid_of,
+    .measure_errors = measure_errors, .fetch = fetch, .need = need, .prepare = box_points_prepare,
+    .rule = box_points_rule, .weights = box_points_weights, .map = box_points_map, .evaluate = evaluate,
+    .integrate = integrate, .reduce = reduce, .face_rule = box_points_face_rule, .face_fluxes = face_fluxes,
+    .arrays = arrays, .totals = totals, .mean_trace = mean_trace,
+};
+/* clang-format on */

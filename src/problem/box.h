@@ -7,6 +7,7 @@
 #include "problem/box_data.h"
 
 struct box_method; /* box_method.c */
+struct choice;     /* choice.h */
 
 /* HDG. */
 struct box {
@@ -29,14 +30,15 @@ static inline struct box *box_of(const struct facet_solver *s) {
     return s->self;
 }
 
-/* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
+/* box.c: everything but the choice of the backend. Takes the data over, unless there is no memory. */
 facet_status box_create(struct facet_solver *s, struct box_data *data);
-/* s->system of the solver that box_create would make, and what it would refuse of the device. */
-facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
+/* s->system of the solver that box_create would make, how it would solve, and what it would refuse of the
+ * device. */
+facet_status box_foresee(struct facet_solver *s, const struct box_data *data, struct choice *choice);
 
 /* boxsem.c: the same for continuous elements. */
 facet_status boxsem_start(struct facet_solver *s, struct box_data *data);
-facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
+facet_status boxsem_foresee(struct facet_solver *s, const struct box_data *data, struct choice *choice);
 
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
@@ -46,7 +48,7 @@ facet_status box_constant_take(struct box *b, const struct field *exact, int who
 
 /* box_method.c: what solves K uhat = F, by the words of the options. The words that were used go to the
  * solver; what does not fit into the memory with the arrays of box.c is refused before these are made. */
-facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h);
+facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h, struct choice *choice);
 facet_status box_method_check_memory(const struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);

@@ -7,6 +7,7 @@
 #include "boxhdg/lanes.h"
 #include "boxhdg/solver.h"
 #include "problem/box.h"
+#include "problem/choice.h"
 #include "solve/jumps.h"
 
 /* `auto` iterates where a line of the box has more unknowns than this (the eigenvectors of its lines are
@@ -82,27 +83,57 @@ static int line_unknowns(const struct boxhdg *h) {
     return most * h->n;
 }
 
-facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
+enum fact {
+    AUTO_METHOD = 1 << 0,
+    AUTO_PRECONDITIONER = 1 << 1,
+    AUTO_PRECISION = 1 << 2,
+    SEPARABLE = 1 << 3,
+    SHORT_LINES = 1 << 4,
+    GPU = 1 << 5,
+    SEVERAL = 1 << 6, /* processes */
+    JUMPS = 1 << 7,   /* of k, where a line of a cell has few modes */
+    DIRECT = 1 << 8   /* is the method */
+};
+
+static const struct choice_row methods[] = {
+    {0, AUTO_METHOD, CHOICE_ASKED, CHOICE_ASKED_FOR},
+    {AUTO_PRECONDITIONER | AUTO_PRECISION | SEPARABLE | SHORT_LINES, GPU | SEVERAL, METHOD_DIRECT,
+     "coefficients are the same in all cells, and lines are short"},
+    {0, 0, METHOD_CG, "the matrix is symmetric"},
+};
+static const struct choice_row preconditioners[] = {
+    {DIRECT, 0, PRECONDITIONER_NONE, "a direct solve needs none"},
+    {0, AUTO_PRECONDITIONER, CHOICE_ASKED, CHOICE_ASKED_FOR},
+    {JUMPS, 0, PRECONDITIONER_CHEBYSHEV, "the conductivity jumps, and cells have few modes"},
+    {0, 0, PRECONDITIONER_ADDITIVE, "the general choice on boxes"},
+};
+
+facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h, struct choice *c) {
     static const char *const kernels[] = {"box_step",    "box_residual", "box_form",   "box_recur",
                                           "box_prolong", "box_restrict", "axis_apply", NULL};
     facet_status status = FACET_OK;
     const struct options *o = &s->options;
     double jump = 1.0;
-    int any = o->preconditioner == PRECONDITIONER_AUTO;
-    int direct =
-        o->method == METHOD_DIRECT || (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO &&
-                                       h->grid.separable && line_unknowns(h) <= AUTO_DIRECT_LINE &&
-                                       !device_has_memory(s->context->device) && h->grid.part == NULL);
-    if (h->grid.part != NULL && direct)
+    unsigned facts = choice_fact(o->method == METHOD_AUTO, AUTO_METHOD) |
+                     choice_fact(o->preconditioner == PRECONDITIONER_AUTO, AUTO_PRECONDITIONER) |
+                     choice_fact(o->precision == PRECISION_AUTO, AUTO_PRECISION) |
+                     choice_fact(h->grid.separable, SEPARABLE) |
+                     choice_fact(line_unknowns(h) <= AUTO_DIRECT_LINE, SHORT_LINES) |
+                     choice_fact(device_has_memory(s->context->device), GPU) |
+                     choice_fact(h->grid.part != NULL, SEVERAL);
+    *c = (struct choice){0};
+    c->method = choice_take(methods, facts, o->method, &c->why[1]);
+    if (facts & SEVERAL && c->method == METHOD_DIRECT)
         FAIL(FACET_ERROR_INPUT,
              "the method direct is not distributed yet; use the program facet, or leave it to auto");
-    if (!direct && any && h->n <= FEW_LINE_MODES) TRY(box_jump(&h->grid, &jump));
-    s->method = direct ? METHOD_DIRECT : METHOD_CG;
-    s->preconditioner = direct                    ? PRECONDITIONER_NONE
-                        : !any                    ? o->preconditioner
-                        : jump > SOLVE_LARGE_JUMP ? PRECONDITIONER_CHEBYSHEV
-                                                  : PRECONDITIONER_ADDITIVE;
-    if (!direct) TRY(base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device"));
+    if (c->method != METHOD_DIRECT && facts & AUTO_PRECONDITIONER && h->n <= FEW_LINE_MODES)
+        TRY(box_jump(&h->grid, &jump));
+    facts |= choice_fact(jump > SOLVE_LARGE_JUMP, JUMPS) | choice_fact(c->method == METHOD_DIRECT, DIRECT);
+    c->preconditioner = choice_take(preconditioners, facts, o->preconditioner, &c->why[2]);
+    s->method = c->method;
+    s->preconditioner = c->preconditioner;
+    if (s->method != METHOD_DIRECT)
+        TRY(base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device"));
 done:
     return status;
 }

@@ -8,6 +8,7 @@
 #include "boxsem/boxsem.h"
 #include "mesh/part.h"
 #include "problem/box.h"
+#include "problem/choice.h"
 #include "solve/jumps.h"
 
 /* `auto` solves directly as long as no line of the box has more nodes: the modes of a line are a dense
@@ -29,10 +30,42 @@
 
 _Static_assert(SMOOTHER_CHEBYSHEV - SMOOTHER_PATCHES == BOXSEM_CHEBYSHEV, "smoothers are words in order");
 
-struct choice {
+struct plan {
+    struct choice choice;
     struct boxsem_options options;
-    enum option_method method;
-    enum option_preconditioner preconditioner;
+};
+
+enum fact {
+    AUTO_METHOD = 1 << 0,
+    AUTO_PRECONDITIONER = 1 << 1,
+    TUNED = 1 << 2, /* a cycle, a smoother or their like was asked for */
+    UNIFORM = 1 << 3,
+    SHORT_LINES = 1 << 4,
+    SEVERAL = 1 << 5, /* processes */
+    FULL_CYCLE = 1 << 6,
+    EXACT = 1 << 7,       /* patches solve what they see, and no cycle was asked for */
+    UNSYMMETRIC = 1 << 8, /* the smoother or the cycle */
+    DIRECT = 1 << 9,      /* is the method */
+    PLAIN = 1 << 10,      /* the preconditioner: none or jacobi */
+    OF_PATCHES = 1 << 11, /* the smoother */
+    VERTICES = 1 << 12    /* follow the first level */
+};
+
+static const struct choice_row methods[] = {
+    {0, AUTO_METHOD, CHOICE_ASKED, CHOICE_ASKED_FOR},
+    {UNIFORM | AUTO_PRECONDITIONER | SHORT_LINES, TUNED | SEVERAL, METHOD_DIRECT,
+     "coefficients are the same in all cells, and lines are short"},
+    {FULL_CYCLE, 0, METHOD_MULTIGRID, "the cycle full is one of it"},
+    {EXACT, 0, METHOD_MULTIGRID, "coefficients are the same in all cells"},
+    {UNSYMMETRIC, 0, METHOD_FGMRES, "the smoother additive and the cycle F are not symmetric"},
+    {0, 0, METHOD_CG, "cycles alone are for patches, and for coefficients that are the same in all cells"},
+};
+static const struct choice_row preconditioners[] = {
+    {DIRECT, 0, PRECONDITIONER_NONE, "a direct solve needs none"},
+    {PLAIN, 0, CHOICE_ASKED, CHOICE_ASKED_FOR},
+    {OF_PATCHES, 0, PRECONDITIONER_PATCHES, "smoothed by the patches of vertices"},
+    {VERTICES, 0, PRECONDITIONER_PMG, "the conductivity jumps"},
+    {0, 0, PRECONDITIONER_GMG, "the smoother is not one of patches"},
 };
 
 /* Of all blocks; NaN where another process has failed, who says why. */
@@ -46,10 +79,10 @@ static double of_all(const struct box_data *data, enum team_reduction reduction,
 
 /* Whether k jumps so much from cell to cell that patches and larger cells take longer than polynomials and
  * vertices. Cycles by themselves have the former. */
-static int has_jumps(const struct facet_solver *s, const struct box_data *data, const struct choice *c) {
+static int has_jumps(const struct facet_solver *s, const struct box_data *data, const struct plan *c) {
     const struct options *o = &s->options;
     double low = INFINITY, high = 0.0;
-    if (o->degree < 2 || c->method != METHOD_CG || o->preconditioner != PRECONDITIONER_AUTO) return 0;
+    if (o->degree < 2 || c->choice.method != METHOD_CG || o->preconditioner != PRECONDITIONER_AUTO) return 0;
     int64_t n = 1;
     for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
     for (int64_t i = 0; i < n; i++) {
@@ -61,7 +94,7 @@ static int has_jumps(const struct facet_solver *s, const struct box_data *data, 
     return high > (device_has_memory(s->context->device) ? GPU_LARGE_JUMP : SOLVE_LARGE_JUMP) * low;
 }
 
-static void choose_smoother(const struct options *o, int jumps, struct choice *c) {
+static void choose_smoother(const struct options *o, int jumps, struct plan *c) {
     int any = o->smoother == SMOOTHER_AUTO;
     int smoother = !any ? o->smoother - SMOOTHER_PATCHES : jumps ? BOXSEM_CHEBYSHEV : BOXSEM_VERTEX;
     int degree = jumps && o->degree > CHEBYSHEV_DEGREE ? o->degree : CHEBYSHEV_DEGREE;
@@ -70,9 +103,6 @@ static void choose_smoother(const struct options *o, int jumps, struct choice *c
     c->options.steps = o->smoother_degree > 0         ? o->smoother_degree
                        : smoother == BOXSEM_CHEBYSHEV ? degree
                                                       : 1;
-    c->preconditioner = smoother == BOXSEM_VERTEX || smoother == BOXSEM_ADDITIVE ? PRECONDITIONER_PATCHES
-                        : c->options.vertices                                    ? PRECONDITIONER_PMG
-                                                                                 : PRECONDITIONER_GMG;
 }
 
 /* A cycle, a smoother or their like was asked for. */
@@ -138,8 +168,7 @@ static int count_nodes(const struct facet_solver *s, const struct box_data *data
     return most;
 }
 
-static facet_status choose_method(const struct facet_solver *s, const struct box_data *data,
-                                  struct choice *c) {
+static facet_status choose_method(const struct facet_solver *s, const struct box_data *data, struct plan *c) {
     static const enum boxsem_solver solvers[] = {[METHOD_CG] = BOXSEM_CG,
                                                  [METHOD_FGMRES] = BOXSEM_FGMRES,
                                                  [METHOD_MULTIGRID] = BOXSEM_MULTIGRID,
@@ -148,24 +177,39 @@ static facet_status choose_method(const struct facet_solver *s, const struct box
     int any = o->preconditioner == PRECONDITIONER_AUTO, uniform;
     facet_status status = box_data_is_uniform(data, &uniform);
     if (status != FACET_OK) return status;
-    int cycles = any || o->preconditioner >= PRECONDITIONER_GMG;
-    int exact = uniform && cycles && (o->smoother == SMOOTHER_AUTO || o->smoother == SMOOTHER_PATCHES);
     int64_t all;
-    int most = stretch(data) > AUTO_STRETCH ? AUTO_STRETCHED_LINE : AUTO_DIRECT_LINE;
-    c->method = o->method != METHOD_AUTO ? o->method
-                : uniform && any && !is_tuned(o) && data->part == NULL && count_nodes(s, data, &all) <= most
-                    ? METHOD_DIRECT
-                : o->cycle == CYCLE_FULL || (exact && o->cycle == CYCLE_AUTO) ? METHOD_MULTIGRID
-                : o->smoother == SMOOTHER_ADDITIVE || o->cycle == CYCLE_F     ? METHOD_FGMRES
-                                                                              : METHOD_CG;
-    c->options.solver = solvers[c->method];
-    if (data->part == NULL || c->method != METHOD_DIRECT) return FACET_OK;
+    const int most = stretch(data) > AUTO_STRETCH ? AUTO_STRETCHED_LINE : AUTO_DIRECT_LINE,
+              exact = uniform && (any || o->preconditioner >= PRECONDITIONER_GMG) &&
+                      (o->smoother == SMOOTHER_AUTO || o->smoother == SMOOTHER_PATCHES);
+    const unsigned facts =
+        choice_fact(o->method == METHOD_AUTO, AUTO_METHOD) | choice_fact(any, AUTO_PRECONDITIONER) |
+        choice_fact(is_tuned(o), TUNED) | choice_fact(uniform, UNIFORM) |
+        choice_fact(count_nodes(s, data, &all) <= most, SHORT_LINES) |
+        choice_fact(data->part != NULL, SEVERAL) | choice_fact(o->cycle == CYCLE_FULL, FULL_CYCLE) |
+        choice_fact(exact && o->cycle == CYCLE_AUTO, EXACT) |
+        choice_fact(o->smoother == SMOOTHER_ADDITIVE || o->cycle == CYCLE_F, UNSYMMETRIC);
+    c->choice = (struct choice){0};
+    c->choice.method = choice_take(methods, facts, o->method, &c->choice.why[1]);
+    c->options.solver = solvers[c->choice.method];
+    if (data->part == NULL || c->choice.method != METHOD_DIRECT) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT,
                      "the method direct is not distributed yet; use the program facet, or leave it to auto");
 }
 
+/* After the smoother. */
+static void choose_preconditioner(const struct options *o, struct plan *c) {
+    const int smoother = c->options.smoother;
+    const unsigned facts =
+        choice_fact(c->choice.method == METHOD_DIRECT, DIRECT) |
+        choice_fact(o->preconditioner == PRECONDITIONER_JACOBI || o->preconditioner == PRECONDITIONER_NONE,
+                    PLAIN) |
+        choice_fact(smoother == BOXSEM_VERTEX || smoother == BOXSEM_ADDITIVE, OF_PATCHES) |
+        choice_fact(c->options.vertices, VERTICES);
+    c->choice.preconditioner = choice_take(preconditioners, facts, o->preconditioner, &c->choice.why[2]);
+}
+
 /* What the words mean here; those that mean nothing were refused. */
-static facet_status choose(const struct facet_solver *s, const struct box_data *data, struct choice *c) {
+static facet_status choose(const struct facet_solver *s, const struct box_data *data, struct plan *c) {
     static const enum mg_cycle cycles[] = {MG_V, MG_V, MG_W, MG_F, MG_FULL};
     const struct options *o = &s->options;
     int64_t all;
@@ -173,14 +217,15 @@ static facet_status choose(const struct facet_solver *s, const struct box_data *
     c->options.single = 0;
     facet_status status = choose_method(s, data, c);
     if (status != FACET_OK) return status;
-    int jacobi = o->preconditioner == PRECONDITIONER_JACOBI;
-    if (c->method == METHOD_DIRECT || jacobi || o->preconditioner == PRECONDITIONER_NONE) {
-        c->preconditioner = jacobi ? PRECONDITIONER_JACOBI : PRECONDITIONER_NONE;
+    choose_smoother(o, has_jumps(s, data, c), c);
+    choose_preconditioner(o, c);
+    const int jacobi = c->choice.preconditioner == PRECONDITIONER_JACOBI;
+    if (jacobi || c->choice.preconditioner == PRECONDITIONER_NONE) {
         c->options.preconditioner = jacobi ? BOXSEM_PRECONDITION_DIAGONAL : BOXSEM_PRECONDITION_NONE;
         return require_kernels(s);
     }
-    choose_smoother(o, has_jumps(s, data, c), c);
-    c->options.cycle = o->cycle == CYCLE_AUTO && c->method == METHOD_MULTIGRID ? MG_FULL : cycles[o->cycle];
+    c->options.cycle =
+        o->cycle == CYCLE_AUTO && c->choice.method == METHOD_MULTIGRID ? MG_FULL : cycles[o->cycle];
     count_nodes(s, data, &all);
     c->options.single =
         o->precision == PRECISION_MIXED || (o->precision == PRECISION_AUTO && all >= AUTO_MIXED);
@@ -233,29 +278,28 @@ static void describe(struct facet_solver *s, const struct box_data *data) {
     }
 }
 
-facet_status boxsem_count(struct facet_solver *s, const struct box_data *data) {
-    struct choice choice;
+facet_status boxsem_foresee(struct facet_solver *s, const struct box_data *data, struct choice *choice) {
+    struct plan plan;
     describe(s, data);
-    return choose(s, data, &choice);
+    facet_status status = choose(s, data, &plan);
+    if (status == FACET_OK) *choice = plan.choice;
+    return status;
 }
 
 facet_status boxsem_start(struct facet_solver *s, struct box_data *data) {
-    struct choice choice;
+    struct plan plan;
     struct own *b;
-    facet_status status = CALLOC(b, 1);
-    if (status != FACET_OK) {
-        box_data_destroy(data);
-        return status;
-    }
+    facet_status status = FACET_OK;
+    TRY(CALLOC(b, 1));
     s->backend = &boxsem_backend;
     s->self = b;
     b->data = *data;
     *data = (struct box_data){0};
-    TRY(choose(s, &b->data, &choice));
-    s->method = choice.method;
-    s->preconditioner = choice.preconditioner;
+    TRY(choose(s, &b->data, &plan));
+    s->method = plan.choice.method;
+    s->preconditioner = plan.choice.preconditioner;
     describe(s, &b->data);
-    TRY(boxsem_create(s->context->device, &b->data.grid, s->options.degree, &choice.options, &b->elements));
+    TRY(boxsem_create(s->context->device, &b->data.grid, s->options.degree, &plan.options, &b->elements));
     struct multigrid *mg = boxsem_multigrid(b->elements);
     if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
 done:
@@ -439,32 +483,16 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
     return whole ? box_points_integrals(s, status, values) : status;
 }
 
-const struct backend boxsem_backend = {.destroy = destroy,
-                                       .n_points = box_points_count,
-                                       .points = box_points_source,
-                                       .point_weights = box_points_source_weights,
-                                       .n_unknowns = n_unknowns,
-                                       .apply = apply,
-                                       .precondition = precondition,
-                                       .get_system = get_system,
-                                       .load = load,
-                                       .solve = solve,
-                                       .recover = recover,
-                                       .conservation = conservation,
-                                       .copy_out = copy_out,
-                                       .load_there = load_there,
-                                       .copy_there = copy_there,
-                                       .set_guess = set_guess,
-                                       .set_reaction = set_reaction,
-                                       .multigrid = multigrid_of,
-                                       .measure_errors = measure_errors,
-                                       .prepare = box_points_prepare,
-                                       .rule = box_points_rule,
-                                       .weights = box_points_weights,
-                                       .map = box_points_map,
-                                       .evaluate = evaluate,
-                                       .fetch = fetch,
-                                       .reduce = reduce,
-                                       .face_rule = box_points_face_rule,
-                                       .find_fluxes = find_fluxes,
-                                       .face_fluxes = face_fluxes};
+/* clang-format off */
+const struct backend boxsem_backend = {
+    .destroy = destroy, .n_points = box_points_count, .points = box_points_source,
+    .point_weights = box_points_source_weights,
+    .n_unknowns = n_unknowns, .apply = apply, .precondition = precondition, .get_system = get_system,
+    .load = load, .solve = solve, .recover = recover, .conservation = conservation, .copy_out = copy_out,
+    .load_there = load_there, .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction,
+    .multigrid = multigrid_of, .measure_errors = measure_errors, .prepare = box_points_prepare,
+    .rule = box_points_rule, .weights = box_points_weights, .map = box_points_map, .evaluate = evaluate,
+    .fetch = fetch, .reduce = reduce, .face_rule = box_points_face_rule, .find_fluxes = find_fluxes,
+    .face_fluxes = face_fluxes,
+};
+/* clang-format on */

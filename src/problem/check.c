@@ -71,15 +71,20 @@ static facet_status describe(struct facet_solver *s, struct hdg **hdg) {
                       box && degree > CHECKED_DEGREE ? CHECKED_DEGREE : degree, NULL, NULL, hdg);
 }
 
-static facet_status count_unknowns(struct facet_solver *s, const struct hdg *hdg, struct box_data *data,
-                                   int64_t unknowns[2]) {
+/* How many unknowns there are, and what would solve for them. */
+static facet_status foresee(struct facet_solver *s, const struct hdg *hdg, const struct box_data *data,
+                            struct problem_findings *findings) {
     facet_status status = FACET_OK;
+    int64_t *unknowns = findings->unknowns;
+    struct choice choice;
     if (s->operator_used == OPERATOR_TENSOR) {
-        TRY(box_count_unknowns(s, data));
+        TRY(box_foresee(s, data, &choice));
     } else {
+        choice_foresee(s, &choice);
         hdg_describe(hdg, &s->system);
         TRY(mapped_count_unknowns(s, hdg));
     }
+    choice_say(&choice, findings->solver, sizeof findings->solver);
     unknowns[0] = s->problem->mesh->part != NULL ? s->n_unknowns : s->system.n_free;
     unknowns[1] = s->system.n_volume;
     TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &unknowns[1]));
@@ -107,12 +112,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const struc
         TRY(hdg_check_data(hdg, mismatch));
     }
     TRY(find_break(s, hdg, findings->broken, sizeof findings->broken));
-    TRY(count_unknowns(s, hdg, &data, findings->unknowns));
-    if (!box) {
-        struct choice choice;
-        choice_foresee(s, &choice);
-        choice_say(&choice, findings->solver, sizeof findings->solver);
-    }
+    TRY(foresee(s, hdg, &data, findings));
     for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
          i++) /* the solver's copy goes with it */
         if (strcmp(problem->data.conditions[i].part, mismatch->part) == 0)

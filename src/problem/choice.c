@@ -178,57 +178,48 @@ enum fact {
     FEW = 1 << 12      /* so few unknowns that a factor is worth a thought */
 };
 
-static unsigned of(int yes, enum fact fact) {
-    return yes ? (unsigned)fact : 0;
-}
-
 /* rows: what vertices leave reaches along rows of quads; few: see above. */
 static unsigned find_facts(const struct facet_solver *s, int nonsymmetric, int rows, int few) {
     const struct options *o = &s->options;
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct equation *e = s->resolved.data.equation;
-    return of(o->method == METHOD_DIRECT, ASKED_DIRECT) | of(o->method == METHOD_PETSC, ASKED_PETSC) |
-           of(o->method == METHOD_MULTIGRID, ASKED_MULTIGRID) | of(o->method == METHOD_FGMRES, ASKED_FGMRES) |
-           of(o->method == METHOD_AUTO, AUTO_METHOD) |
-           of(o->preconditioner == PRECONDITIONER_AUTO, AUTO_PRECONDITIONER) | of(choice_is_tuned(o), TUNED) |
-           of(nonsymmetric, NONSYMMETRIC) | of(e->by_faces, ON_FACES) | of(choice_has_turns(s), TURNED) |
-           of(team_size(mesh_team(mesh)) > 1, SEVERAL) |
-           of(e->easy_gmg && (rows || choice_wants_gmg(o)) && prefers_gmg(mesh), ROWS) | of(few, FEW);
+    return choice_fact(o->method == METHOD_DIRECT, ASKED_DIRECT) |
+           choice_fact(o->method == METHOD_PETSC, ASKED_PETSC) |
+           choice_fact(o->method == METHOD_MULTIGRID, ASKED_MULTIGRID) |
+           choice_fact(o->method == METHOD_FGMRES, ASKED_FGMRES) |
+           choice_fact(o->method == METHOD_AUTO, AUTO_METHOD) |
+           choice_fact(o->preconditioner == PRECONDITIONER_AUTO, AUTO_PRECONDITIONER) |
+           choice_fact(choice_is_tuned(o), TUNED) | choice_fact(nonsymmetric, NONSYMMETRIC) |
+           choice_fact(e->by_faces, ON_FACES) | choice_fact(choice_has_turns(s), TURNED) |
+           choice_fact(team_size(mesh_team(mesh)) > 1, SEVERAL) |
+           choice_fact(e->easy_gmg && (rows || choice_wants_gmg(o)) && prefers_gmg(mesh), ROWS) |
+           choice_fact(few, FEW);
 }
 
 /* ------------------------------------------------------------------------------ the table */
 
-/* The first row all of whose facts hold, and none of the others. */
-struct row {
-    unsigned all, none;
-    int choice;
-    const char *why;
-};
-#define ASKED_FOR "asked for"
-
-static const struct row factors[] = {
-    {ASKED_DIRECT, 0, CHOICE_FACTOR, ASKED_FOR},
+static const struct choice_row factors[] = {
+    {ASKED_DIRECT, 0, CHOICE_FACTOR, CHOICE_ASKED_FOR},
     {AUTO_METHOD | AUTO_PRECONDITIONER | FEW, TUNED | NONSYMMETRIC, CHOICE_CHEAP_FACTOR,
      "where it is cheaper than an iteration"},
     {0, 0, CHOICE_NO_FACTOR, ""},
 };
-static const struct row methods[] = {
-    {ASKED_DIRECT, 0, METHOD_DIRECT, ASKED_FOR},
-    {ASKED_PETSC, 0, METHOD_PETSC, ASKED_FOR},
+static const struct choice_row methods[] = {
+    {ASKED_DIRECT, 0, METHOD_DIRECT, CHOICE_ASKED_FOR},
+    {ASKED_PETSC, 0, METHOD_PETSC, CHOICE_ASKED_FOR},
     {AUTO_METHOD | AUTO_PRECONDITIONER | SEVERAL, ON_FACES, METHOD_PETSC,
      "levels of nodes over several processes are those of PETSc"},
     {AUTO_METHOD | AUTO_PRECONDITIONER | SEVERAL | TURNED, 0, METHOD_PETSC,
      "levels of turned unknowns over several processes are those of PETSc"},
-    {ASKED_MULTIGRID, 0, METHOD_MULTIGRID, ASKED_FOR},
-    {ASKED_FGMRES, 0, METHOD_FGMRES, ASKED_FOR},
+    {ASKED_MULTIGRID, 0, METHOD_MULTIGRID, CHOICE_ASKED_FOR},
+    {ASKED_FGMRES, 0, METHOD_FGMRES, CHOICE_ASKED_FOR},
     {NONSYMMETRIC, 0, METHOD_FGMRES, "the matrix is not symmetric"},
     {AUTO_METHOD, 0, METHOD_CG, "the matrix is symmetric"},
-    {0, 0, METHOD_CG, ASKED_FOR},
+    {0, 0, METHOD_CG, CHOICE_ASKED_FOR},
 };
-#define ASKED (-1) /* the word of the options */
-static const struct row preconditioners[] = {
+static const struct choice_row preconditioners[] = {
     {ASKED_DIRECT, 0, PRECONDITIONER_NONE, "a factor needs none"},
-    {0, AUTO_PRECONDITIONER, ASKED, ASKED_FOR},
+    {0, AUTO_PRECONDITIONER, CHOICE_ASKED, CHOICE_ASKED_FOR},
     {ASKED_PETSC, 0, PRECONDITIONER_NONE, "PETSc has its own"},
     {AUTO_METHOD | SEVERAL, ON_FACES, PRECONDITIONER_NONE, "PETSc has its own"},
     {AUTO_METHOD | SEVERAL | TURNED, 0, PRECONDITIONER_NONE, "PETSc has its own"},
@@ -240,17 +231,16 @@ static const struct row preconditioners[] = {
     {0, 0, PRECONDITIONER_PMG, "the general choice on faces"},
 };
 
-static int take(const struct row *row, unsigned facts, const char **why) {
+int choice_take(const struct choice_row *row, unsigned facts, int asked, const char **why) {
     while ((facts & row->all) != row->all || (facts & row->none) != 0) row++;
     *why = row->why;
-    return row->choice;
+    return row->choice == CHOICE_ASKED ? asked : row->choice;
 }
 
 static void choose(const struct facet_solver *s, unsigned facts, struct choice *c) {
-    c->factor = (enum choice_factor)take(factors, facts, &c->why[0]);
-    c->method = take(methods, facts, &c->why[1]);
-    c->preconditioner = take(preconditioners, facts, &c->why[2]);
-    if (c->preconditioner == ASKED) c->preconditioner = s->options.preconditioner;
+    c->factor = (enum choice_factor)choice_take(factors, facts, 0, &c->why[0]);
+    c->method = choice_take(methods, facts, s->options.method, &c->why[1]);
+    c->preconditioner = choice_take(preconditioners, facts, s->options.preconditioner, &c->why[2]);
 }
 
 void choice_foresee(const struct facet_solver *s, struct choice *c) {

@@ -1,6 +1,7 @@
-/* Which method solves the trace system of mapped cells, with which preconditioner: rows of a table, the first
- * one that applies being taken, and the sentence that says why. What `auto` cannot know before matrices are
- * there (whether a factor is cheaper, whether rows of quads matter) is asked of these. */
+/* Which method solves the system, with which preconditioner: rows of tables, the first one that applies being
+ * taken, and the sentence that says why. The tables of mapped cells stand in choice.c, those of boxes in
+ * box_method.c and boxsem.c. What `auto` cannot know before matrices are there (whether a factor is cheaper,
+ * whether rows of quads matter) is asked of these. */
 #ifndef FACET_PROBLEM_CHOICE_H
 #define FACET_PROBLEM_CHOICE_H
 
@@ -16,6 +17,19 @@ struct choice {
     const char *why[3]; /* the factor, the method, the preconditioner */
     double products;    /* of an iterative solve */
 };
+/* The first row all of whose facts hold, and none of the others: its choice. */
+struct choice_row {
+    unsigned all, none;
+    int choice;
+    const char *why;
+};
+#define CHOICE_ASKED     (-1) /* the word of the options */
+#define CHOICE_ASKED_FOR "asked for"
+static inline unsigned choice_fact(int holds, unsigned fact) {
+    return holds ? fact : 0;
+}
+int choice_take(const struct choice_row *row, unsigned facts, int asked, const char **why);
+
 /* Refuses the words of the options that have no place on mapped cells, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *s);
 /* With matrices; refuses what is not distributed yet. */

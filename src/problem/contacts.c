@@ -47,10 +47,7 @@ facet_status facet_problem_set_interface(facet_problem *problem, const char *one
     facet_status status = FACET_OK;
     struct field *field = NULL;
     double value;
-    REQUIRE(problem);
-    REQUIRE(one);
-    REQUIRE(other);
-    REQUIRE(conductance);
+    REQUIRE(problem, one, other, conductance);
     const char *const between[2] = {one, other};
     TRY(problem_may_set(problem, FACET_DIFFUSION, "interfaces"));
     TRY(base_wrap(problem_compile(&problem->data, 0, 1, &conductance, &field),

@@ -73,9 +73,7 @@ facet_status facet_problem_set_total_flux(facet_problem *problem, int n_parts, c
                                           const char *text) {
     facet_status status = FACET_OK;
     struct problem_condition c = {.kind = HDG_DIRICHLET};
-    REQUIRE(problem);
-    REQUIRE(parts);
-    REQUIRE(text);
+    REQUIRE(problem, parts, text);
     if (n_parts < 1) FAIL(FACET_ERROR_INPUT, "total_flux: it needs a part to go through");
     for (int i = 0; i < n_parts; i++) REQUIRE(parts[i]);
     TRY(problem_may_set(problem, FACET_DIFFUSION, "total_flux"));
@@ -622,9 +620,7 @@ done:
 }
 
 facet_status facet_solver_potential(const facet_solver *solver, const char *part, double *potential) {
-    REQUIRE(solver);
-    REQUIRE(part);
-    REQUIRE(potential);
+    REQUIRE(solver, part, potential);
     for (int i = 0; i < solver->own.n_conditions; i++)
         if (solver->own.conditions[i].electrode > 0 && strcmp(solver->own.conditions[i].part, part) == 0) {
             *potential = solver_potential(solver, i);

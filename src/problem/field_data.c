@@ -49,8 +49,7 @@ done:
 facet_status facet_field_create(const facet_solver *from, const char *name, facet_field **field) {
     REQUIRE(field);
     *field = NULL;
-    REQUIRE(from);
-    REQUIRE(name);
+    REQUIRE(from, name);
     facet_status status;
     SOLVER_CALL(from, status, create(from, name, field));
     if (status != FACET_OK) facet_field_destroy(field);
@@ -92,9 +91,7 @@ facet_status facet_field_evaluate(const facet_field *field, int64_t n_points, co
 int facet_field_function(void *user, const facet_points *points, double *values) {
     const struct facet_field *field = user;
     facet_status status = FACET_OK;
-    REQUIRE(field);
-    REQUIRE(points);
-    REQUIRE(values);
+    REQUIRE(field, points, values);
     TRY(check_current(field));
     TRY(solver_check_mesh(field->of.from));
     if (points->dim != field->of.from->problem->mesh->dim)
@@ -136,10 +133,7 @@ facet_status facet_problem_set_temperature_field(facet_problem *problem, const f
                                                  const char *field, const char *reference) {
     facet_status status = FACET_OK;
     struct facet_field *carried = NULL;
-    REQUIRE(problem);
-    REQUIRE(from);
-    REQUIRE(field);
-    REQUIRE(reference);
+    REQUIRE(problem, from, field, reference);
     TRY(base_wrap(create(from, field, &carried), "thermal.temperature"));
     TRY(facet_problem_set_temperature_function(problem, facet_field_function, carried, reference));
     facet_field_destroy(&problem->data.carried);

@@ -15,8 +15,7 @@
 facet_status facet_problem_set_jump(facet_problem *problem, int n_texts, const char *const *texts) {
     facet_status status = FACET_OK;
     struct field *field = NULL;
-    REQUIRE(problem);
-    REQUIRE(texts);
+    REQUIRE(problem, texts);
     struct problem *p = &problem->data;
     int wanted = physics_components(p->physics, p->mesh->dim) * p->mesh->dim;
     if (n_texts != wanted)

@@ -457,8 +457,7 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
         *balance = m->solution.consistent.balance;
         return status;
     }
-    if (m->hdg->resident != NULL) return hdg_resident_balance(m->hdg, balance);
-    return hdg_conservation(m->hdg, &m->solution, balance);
+    return hdg_conservation(m->hdg, m->hdg->resident != NULL ? NULL : &m->solution, balance);
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */
@@ -552,8 +551,23 @@ static int64_t n_unknowns(const struct facet_solver *s) {
     return s->system.n_free;
 }
 
+/* y = A x in arrays of the host, for an operator of any precision on any device. */
+static facet_status multiply(const struct linear_operator *A, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct vector from = {0}, to = {0};
+    TRY(vector_create_in(A->device, A->precision, A->n, &from));
+    TRY(vector_create_in(A->device, A->precision, A->n, &to));
+    TRY(vector_upload(&from, x));
+    operator_apply(A, &from, &to);
+    TRY(vector_download(&to, y));
+done:
+    vector_destroy(&from);
+    vector_destroy(&to);
+    return status;
+}
+
 static facet_status apply(const struct facet_solver *s, const double *x, double *y) {
-    return problem_apply(&mapped_of(s)->A, x, y);
+    return multiply(&mapped_of(s)->A, x, y);
 }
 
 static facet_status precondition(const struct facet_solver *s, const double *x, double *y) {
@@ -563,7 +577,7 @@ static facet_status precondition(const struct facet_solver *s, const double *x, 
         memcpy(y, x, (size_t)s->system.n_free * sizeof *y);
         return FACET_OK;
     }
-    facet_status status = problem_apply(&m->M, x, y);
+    facet_status status = multiply(&m->M, x, y);
     struct multigrid *mg = operator_multigrid(&m->M);
     return status == FACET_OK && mg != NULL ? multigrid_failure(mg) : status;
 }
@@ -724,36 +738,15 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
     if (m->hdg->resident == NULL) snprintf(text + used, bytes - (size_t)used, "load and recovery");
 }
 
-const struct backend mapped_backend = {.destroy = destroy,
-                                       .n_points = n_points,
-                                       .points = source_points,
-                                       .point_weights = source_weights,
-                                       .n_unknowns = n_unknowns,
-                                       .apply = apply,
-                                       .precondition = precondition,
-                                       .get_system = get_system,
-                                       .matrix = matrix,
-                                       .renew = renew,
-                                       .load = load,
-                                       .solve = solve_trace,
-                                       .recover = recover,
-                                       .conservation = conservation,
-                                       .on_host = on_host,
-                                       .postprocess = postprocess,
-                                       .copy_out = copy_out,
-                                       .multigrid = multigrid_of,
-                                       .measure_errors = measure_errors,
-                                       .fetch = fetch,
-                                       .need = need,
-                                       .reduce = reduce,
-                                       .prepare = prepare,
-                                       .rule = use_rule,
-                                       .weights = find_weights,
-                                       .map = map_points,
-                                       .evaluate = evaluate,
-                                       .face_rule = face_rule,
-                                       .find_fluxes = find_fluxes,
-                                       .face_fluxes = face_fluxes,
-                                       .arrays = arrays,
-                                       .totals = totals,
-                                       .mean_trace = mean_trace};
+/* clang-format off */
+const struct backend mapped_backend = {
+    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .n_unknowns = n_unknowns, .apply = apply, .precondition = precondition, .get_system = get_system,
+    .matrix = matrix, .renew = renew, .load = load, .solve = solve_trace, .recover = recover,
+    .conservation = conservation, .on_host = on_host, .postprocess = postprocess, .copy_out = copy_out,
+    .multigrid = multigrid_of, .measure_errors = measure_errors, .fetch = fetch, .need = need,
+    .reduce = reduce, .prepare = prepare, .rule = use_rule, .weights = find_weights, .map = map_points,
+    .evaluate = evaluate, .face_rule = face_rule, .find_fluxes = find_fluxes, .face_fluxes = face_fluxes,
+    .arrays = arrays, .totals = totals, .mean_trace = mean_trace,
+};
+/* clang-format on */

@@ -111,9 +111,7 @@ facet_status facet_problem_set_material(facet_problem *problem, const char *grou
     facet_status status = FACET_OK;
     struct problem_region region = {0};
     int young;
-    REQUIRE(problem);
-    REQUIRE(which);
-    REQUIRE(texts);
+    REQUIRE(problem, which, texts);
     REQUIRE(texts[0]);
     REQUIRE(texts[1]);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
@@ -130,9 +128,7 @@ facet_status facet_problem_set_material_function(facet_problem *problem, const c
     facet_status status = FACET_OK;
     struct problem_region region = {0};
     int young;
-    REQUIRE(problem);
-    REQUIRE(which);
-    REQUIRE(function);
+    REQUIRE(problem, which, function);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
     TRY(wrap_group(find_pair(which, &young), group));
     if (function == facet_field_function)
@@ -185,8 +181,7 @@ facet_status facet_problem_set_orthotropic(facet_problem *problem, const char *g
                                            const char *const *texts, int n_axes, const char *const *axes) {
     facet_status status = FACET_OK;
     struct problem_region region = {0};
-    REQUIRE(problem);
-    REQUIRE(texts);
+    REQUIRE(problem, texts);
     if (n_axes > 0) REQUIRE(axes);
     for (int i = 0; i < n_texts && i < 9; i++) REQUIRE(texts[i]);
     for (int i = 0; i < n_axes && i < 6; i++) REQUIRE(axes[i]);

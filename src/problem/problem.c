@@ -28,8 +28,7 @@ facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh
     facet_status status = FACET_OK;
     REQUIRE(problem);
     *problem = NULL;
-    REQUIRE(context);
-    REQUIRE(mesh);
+    REQUIRE(context, mesh);
     if (physics_of(equation) == NULL) FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
     (*problem)->data.physics = physics_of(equation);
@@ -94,8 +93,7 @@ void facet_problem_destroy(facet_problem **problem) {
 facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value) {
     facet_status status = FACET_OK;
     struct expr *probe = NULL;
-    REQUIRE(problem);
-    REQUIRE(name);
+    REQUIRE(problem, name);
     struct problem *p = &problem->data;
     TRY(expr_compile("0", 1, &(struct expr_parameter){name, value}, &probe)); /* checks name and value */
     int i = problem_find_parameter(p, name);
@@ -193,16 +191,14 @@ done:
 
 facet_status facet_problem_set_conductivity(facet_problem *problem, const char *group, int n_texts,
                                             const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(texts);
+    REQUIRE(problem, texts);
     for (int i = 0; check_components(problem, n_texts) == FACET_OK && i < n_texts; i++) REQUIRE(texts[i]);
     return set_conductivity(problem, group, n_texts, texts, NULL, NULL);
 }
 
 facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group, int n_values,
                                                      facet_function function, void *user) {
-    REQUIRE(problem);
-    REQUIRE(function);
+    REQUIRE(problem, function);
     return set_conductivity(problem, group, n_values, NULL, function, user);
 }
 
@@ -226,35 +222,30 @@ static facet_status set_scalar(facet_problem *problem, struct field **slot, cons
 }
 
 facet_status facet_problem_set_reaction(facet_problem *problem, const char *text) {
-    REQUIRE(problem);
-    REQUIRE(text);
+    REQUIRE(problem, text);
     return set_scalar(problem, &problem->data.reaction, "reaction", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                  void *user) {
-    REQUIRE(problem);
-    REQUIRE(function);
+    REQUIRE(problem, function);
     return set_scalar(problem, &problem->data.reaction, "reaction", NULL, function, user);
 }
 
 facet_status facet_problem_set_source(facet_problem *problem, const char *text) {
-    REQUIRE(problem);
-    REQUIRE(text);
+    REQUIRE(problem, text);
     return set_scalar(problem, &problem->data.source, "source", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user) {
-    REQUIRE(problem);
-    REQUIRE(function);
+    REQUIRE(problem, function);
     struct problem *p = &problem->data;
     return problem_set_field(problem, &p->source, "source", physics_components(p->physics, p->mesh->dim),
                              NULL, function, user);
 }
 
 facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
-    REQUIRE(problem);
-    REQUIRE(text);
+    REQUIRE(problem, text);
     return set_scalar(problem, &problem->data.exact, "exact", text, NULL, NULL);
 }
 
@@ -299,8 +290,7 @@ static facet_status compile_data(const struct problem *p, const char *part, cons
 static facet_status set_condition(facet_problem *problem, const char *part, enum hdg_kind kind,
                                   const char *text, facet_function g, void *user) {
     struct field *field;
-    REQUIRE(problem);
-    REQUIRE(part);
+    REQUIRE(problem, part);
     if (text == NULL) REQUIRE(g);
     facet_status status = text != NULL ? compile_data(&problem->data, part, text, &field)
                                        : problem_create_function(&problem->data, 1, g, user, &field);
@@ -328,10 +318,7 @@ facet_status facet_problem_set_neumann_function(facet_problem *problem, const ch
 facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a, const char *g) {
     facet_status status = FACET_OK;
     struct field *field_g = NULL, *field_a = NULL;
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(a);
-    REQUIRE(g);
+    REQUIRE(problem, part, a, g);
     TRY(compile_data(&problem->data, part, g, &field_g));
     TRY(base_wrap(problem_compile(&problem->data, 1, 1, &a, &field_a), "robin.a on '%s'", part));
     return add_condition(problem, part, HDG_ROBIN, field_g, field_a);
@@ -344,10 +331,7 @@ facet_status facet_problem_set_robin_function(facet_problem *problem, const char
                                               void *a_user, facet_function g, void *g_user) {
     facet_status status = FACET_OK;
     struct field *field_g = NULL, *field_a = NULL;
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(a);
-    REQUIRE(g);
+    REQUIRE(problem, part, a, g);
     TRY(problem_create_function(&problem->data, 1, g, g_user, &field_g));
     TRY(problem_create_function(&problem->data, 1, a, a_user, &field_a));
     return add_condition(problem, part, HDG_ROBIN, field_g, field_a);

@@ -231,7 +231,9 @@ facet_status problem_softest_support(const struct problem *problem, const struct
                                      char *text, size_t bytes);
 
 #define PROBLEM_WHY_BYTES 384
-/* solver.c: a caller's array that must be memory of the host. */
+/* solver.c: a caller's array that must be memory of the host; whose numbers must be finite, and squares of
+ * them, too: one that is not is named. */
+facet_status solver_check_finite(const char *function, const char *array, int64_t n, const double *values);
 facet_status solver_check_host(const struct facet_solver *s, const char *function, const char *array,
                                const void *address);
 /* status of a public call of a solver, which runs `expression`. */
@@ -383,9 +385,12 @@ facet_status solver_find_unresolved(struct facet_solver *solver);
 /* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
-
-/* system.c: y = A x in arrays of the host, for an operator of any precision on any device. */
-facet_status problem_apply(const struct linear_operator *A, const double *x, double *y);
+void solver_destroy(struct facet_solver **solver);
+/* From the data to u; there: source and u are arrays of the device. */
+facet_status solver_solve(struct facet_solver *solver, const double *source, double *u, int there);
+/* Adds to the message of a solve that failed what may be the cause, and what may help. */
+facet_status solver_explain(const struct facet_solver *solver, facet_status status);
+const char *solver_preconditioner(const struct facet_solver *solver);
 
 /* update.c: what functions of the cells give, as a number. */
 facet_status solver_digest(const struct facet_solver *solver, uint64_t *digest);

@@ -79,32 +79,24 @@ done:
 
 facet_status facet_problem_set_group_source(facet_problem *problem, const char *group, int n_texts,
                                             const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(group);
-    REQUIRE(texts);
+    REQUIRE(problem, group, texts);
     return set_share(problem, SHARE_SOURCE, -1, group, n_texts, texts, NULL, NULL);
 }
 
 facet_status facet_problem_set_group_reaction(facet_problem *problem, const char *group, const char *text) {
-    REQUIRE(problem);
-    REQUIRE(group);
-    REQUIRE(text);
+    REQUIRE(problem, group, text);
     return set_share(problem, SHARE_REACTION, FACET_DIFFUSION, group, 1, &text, NULL, NULL);
 }
 
 facet_status facet_problem_set_group_source_function(facet_problem *problem, const char *group,
                                                      facet_function function, void *user) {
-    REQUIRE(problem);
-    REQUIRE(group);
-    REQUIRE(function);
+    REQUIRE(problem, group, function);
     return set_share(problem, SHARE_SOURCE, -1, group, 0, NULL, function, user);
 }
 
 facet_status facet_problem_set_group_reaction_function(facet_problem *problem, const char *group,
                                                        facet_function function, void *user) {
-    REQUIRE(problem);
-    REQUIRE(group);
-    REQUIRE(function);
+    REQUIRE(problem, group, function);
     return set_share(problem, SHARE_REACTION, FACET_DIFFUSION, group, 0, NULL, function, user);
 }
 
@@ -124,15 +116,13 @@ done:
 }
 
 facet_status facet_problem_set_expansion(facet_problem *problem, const char *group, const char *text) {
-    REQUIRE(problem);
-    REQUIRE(text);
+    REQUIRE(problem, text);
     return set_expansion(problem, group, text, NULL, NULL);
 }
 
 facet_status facet_problem_set_expansion_function(facet_problem *problem, const char *group,
                                                   facet_function function, void *user) {
-    REQUIRE(problem);
-    REQUIRE(function);
+    REQUIRE(problem, function);
     return set_expansion(problem, group, NULL, function, user);
 }
 
@@ -151,17 +141,13 @@ done:
 }
 
 facet_status facet_problem_set_temperature(facet_problem *problem, const char *text, const char *reference) {
-    REQUIRE(problem);
-    REQUIRE(text);
-    REQUIRE(reference);
+    REQUIRE(problem, text, reference);
     return set_temperature(problem, text, NULL, NULL, reference);
 }
 
 facet_status facet_problem_set_temperature_function(facet_problem *problem, facet_function function,
                                                     void *user, const char *reference) {
-    REQUIRE(problem);
-    REQUIRE(function);
-    REQUIRE(reference);
+    REQUIRE(problem, function, reference);
     return set_temperature(problem, NULL, function, user, reference);
 }
 

@@ -382,10 +382,7 @@ facet_status facet_solver_take(const facet_solver *s, const char *field, int com
     facet_status status;
     int which = 0;
     REQUIRE_AS(s, "solver");
-    REQUIRE(field);
-    REQUIRE(take);
-    REQUIRE(values);
-    REQUIRE(n_values);
+    REQUIRE(field, take, values, n_values);
     *n_values = 0;
     if (n_on > 0) REQUIRE(on);
     for (int i = 0; i < n_on; i++) REQUIRE(on[i]);
@@ -407,9 +404,7 @@ facet_status facet_solver_extreme(const facet_solver *s, const char *field, int 
     facet_status status;
     int n;
     REQUIRE_AS(s, "solver");
-    REQUIRE(field);
-    REQUIRE(take);
-    REQUIRE(value);
+    REQUIRE(field, take, value);
     if (n_on > 0) REQUIRE(on);
     for (int i = 0; i < n_on; i++) REQUIRE(on[i]);
     const int greatest = strcmp(take, take_words[SAMPLE_MAX]) == 0;

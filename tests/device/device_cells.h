@@ -284,42 +284,6 @@ static void run_elastic_solve(struct arena *a, int64_t size) {
     take_lanes(a, load, c.n_cells, c.n);
 }
 
-/* First unknowns of faces in the trace of seven, some of which have none. */
-static int64_t *put_elastic_maps(struct arena *a, const struct elastic_cells *c) {
-    const int lanes = c->t.lanes, faces = c->t.n_faces;
-    const int64_t n_maps = c->n_batches * faces * lanes;
-    int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps), *there;
-    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
-    for (int64_t i = 0; i < c->n_cells; i++)
-        for (int f = 0; f < faces; f++)
-            maps[lane_of(a->device, faces, i) + f * lanes] =
-                (i + f) % 5 == 3 ? -1 : (i + f) % 7 * c->t.dim * c->t.m;
-    there = put(a, maps, n_maps, sizeof *maps);
-    test_free(maps);
-    return there;
-}
-
-static void run_elastic_balance(struct arena *a, int64_t size) {
-    struct elastic_cells c;
-    put_elastic(a, size, &c);
-    const int faces = c.t.n_faces, dim = c.t.dim;
-    const int64_t n_balance = 2 + faces * dim;
-    struct elastic_forces forces = {
-        .one = 0.7,
-        .constant = 1.3,
-        .phi = put_random(a, faces * c.t.N, 11),
-        .chi = put_random(a, faces * c.t.Nu, 12),
-        .coefficients = c.coefficients,
-        .u = put_random_lanes(a, c.n_cells, c.N, 13),
-        .q = put_random_lanes(a, c.n_cells, (int64_t)(dim * dim + c.t.pressure) * c.t.N, 14),
-        .loads = put_random_lanes(a, c.n_cells, c.N, 15),
-        .trace = put_random(a, 7 * dim * c.t.m, 16),
-        .maps = put_elastic_maps(a, &c)};
-    double *balance = put_nan_lanes(a, c.n_cells, n_balance);
-    device_elastic_balance(a->device, &c.t, &forces, c.n_batches, balance);
-    take_lanes(a, balance, c.n_cells, n_balance);
-}
-
 /* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */
 static void run_batch_extend(struct arena *a, int64_t size) {
     const int lanes = device_lanes(a->device), n = (int)(size % 14), width = 1 + (int)(size % 9);
@@ -585,24 +549,6 @@ static void run_elastic_general_solve(struct arena *a, int64_t size) {
     take_lanes(a, u, cells, v.c.N);
     take_lanes(a, q, cells, n_q);
     take_lanes(a, load, cells, v.c.n);
-}
-
-static void run_elastic_general_balance(struct arena *a, int64_t size) {
-    struct varied_bodies v;
-    put_varied_bodies(a, size, &v);
-    const struct elastic_tables *t = &v.c.t;
-    const int64_t cells = v.c.n_cells, n_q = (int64_t)(t->dim * t->dim + (t->pressure != 0)) * t->N,
-                  n_balance = 2 + t->n_faces * t->dim;
-    struct elastic_general_forces forces = {.constant = 1.3,
-                                            .psi = put_random(a, (int64_t)8 * v.t.n_face * t->m, 41),
-                                            .u = put_random_lanes(a, cells, v.c.N, 42),
-                                            .q = put_random_lanes(a, cells, n_q, 43),
-                                            .loads = put_random_lanes(a, cells, v.c.N, 44),
-                                            .trace = put_random(a, 7 * t->dim * t->m, 45),
-                                            .maps = put_elastic_maps(a, &v.c)};
-    double *balance = put_nan_lanes(a, cells, n_balance);
-    device_elastic_general_balance(a->device, &v.t, &v.g, &forces, v.c.n_batches, balance);
-    take_lanes(a, balance, cells, n_balance);
 }
 
 /* Numbers of `size` points of every cell, dim each, point after point: n x LANES x dim. */

@@ -174,27 +174,60 @@ static void run_physical_functions(struct arena *a, int64_t size) {
     test_free(host);
 }
 
-static void run_general_balance(struct arena *a, int64_t size) {
-    struct varied v;
-    put_varied(a, size, 0, (int)(size % 2), &v);
-    const int lanes = device_lanes(a->device), faces = v.t.n_faces;
-    const int64_t n_cells = v.c.n_cells, n_maps = v.c.n_batches * faces * lanes;
-    int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps);
-    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
-    for (int64_t i = 0; i < n_cells; i++)
-        for (int f = 0; f < faces; f++)
-            maps[lane_of(a->device, faces, i) + f * lanes] = (i + f) % 6 == 5 ? -1 : (i * 7 + f) % 50;
-    struct balance_general b = {.constant = 1.2,
-                                .psi = put_random(a, 8 * v.t.n_face * v.t.m, 61),
-                                .u = put_random_lanes(a, n_cells, v.t.N, 62),
-                                .q = put_random_lanes(a, n_cells, (int64_t)v.t.dim * v.t.N, 63),
-                                .loads = put_random_lanes(a, n_cells, v.t.N, 64),
-                                .trace = put_random(a, 50 + v.t.m, 65),
-                                .maps = put(a, maps, n_maps, sizeof *maps)};
-    double *balance = put_nan_lanes(a, n_cells, 2 + faces);
-    device_general_balance(a->device, &v.t, &v.g, &b, v.c.n_batches, balance);
-    take_lanes(a, balance, n_cells, 2 + faces);
-    test_free(maps);
+/* Forces with and without pressure, and fluxes with and without reaction; points of faces, or one that is
+ * a face; functions of all cells, or of each its own; rows longer than what is used of them. */
+static void run_cell_balance(struct arena *a, int64_t size) {
+    const int dim = 2 + (int)(size % 2), forces = (int)(size / 2 % 2), pressure = forces && size / 4 % 2,
+              own = size % 5 == 0, nc = forces ? dim : 1, faces = 3 + (int)(size % 4),
+              n = 1 + (int)(size % 3), N = 1 + (int)(size % 6), Nu = N + (int)(size % 4),
+              m = 1 + (int)(size % 5), inside = !forces && size % 3 == 0;
+    const int64_t n_cells = 1 + 3 * size, orientations_row = faces + size % 2,
+                  n_phi = (int64_t)faces * n * Nu, tau_row = (int64_t)faces * n + 1,
+                  normals_row = (int64_t)faces * n * dim + 2, n_out = cell_balance_size(faces, nc);
+    double *orientations = test_malloc((size_t)(n_cells * orientations_row) * sizeof *orientations);
+    for (int64_t i = 0; i < n_cells * orientations_row; i++) orientations[i] = (double)(i * 5 % 8);
+    struct cell_balance b = {.lanes = device_lanes(a->device),
+                             .dim = dim,
+                             .components = nc,
+                             .n_faces = faces,
+                             .n = n,
+                             .N = N,
+                             .Nu = Nu,
+                             .m = m,
+                             .n_psi = size % 7 == 0 ? 1 : m,
+                             .pressure = pressure,
+                             .own = own,
+                             .phi_row = Nu,
+                             .chi_row = Nu,
+                             .phi = own ? put_random_lanes(a, n_cells, n_phi, 61) : put_random(a, n_phi, 61),
+                             .chi = own ? put_random_lanes(a, n_cells, n_phi, 62) : put_random(a, n_phi, 62),
+                             .psi = put_random(a, (int64_t)8 * n * m, 63),
+                             .orientations = put_lanes(a, n_cells, orientations_row, orientations),
+                             .normals = put_random_lanes(a, n_cells, normals_row, 64),
+                             .tau = put_random_lanes(a, n_cells, tau_row, 65),
+                             .orientations_row = orientations_row,
+                             .normals_row = normals_row,
+                             .tau_row = tau_row,
+                             .mu = -1.0,
+                             .moduli_row = 2,
+                             .constant = 1.2,
+                             .u = put_random_lanes(a, n_cells, (int64_t)nc * Nu, 67),
+                             .loads = put_random_lanes(a, n_cells, (int64_t)nc * Nu, 68),
+                             .q = put_random_lanes(a, n_cells, (int64_t)(nc * dim + pressure) * N, 69),
+                             .uhat = put_random_lanes(a, n_cells, (int64_t)faces * nc * m, 70),
+                             .n_inside = inside ? 3 : 0,
+                             .N_inside = N,
+                             .inside = put_random(a, (int64_t)3 * N, 71),
+                             .reaction = put_random_lanes(a, n_cells, 4, 72),
+                             .reaction_row = 4};
+    double *balance = put_nan_lanes(a, n_cells, n_out), *moduli = put_positive_lanes(a, n_cells, 2, 66);
+    if (pressure) {
+        b.moduli[0] = moduli;
+        b.moduli[1] = moduli + b.lanes;
+    }
+    device_cell_balance(a->device, &b, n_batches_on(a->device, n_cells), balance);
+    take_lanes(a, balance, n_cells, n_out);
+    test_free(orientations);
 }
 
 #endif

@@ -173,23 +173,23 @@ static void run_cell_corners(struct arena *a, int64_t size) {
 struct straight {
     int dim, n_faces;
     int64_t n_cells, n_batches;
-    double *corners, *normals;
+    double *nodes, *normals;
     struct affine_layout at;
 };
 
 static struct straight put_straight(struct arena *a, int64_t size) {
     const int dim = 2 + (int)(size % 2), n_faces = size % 3 == 0 ? 2 * dim : dim + 1, n = (1 + dim) * dim;
     struct straight s = {.dim = dim, .n_faces = n_faces, .n_cells = 1 + 3 * size};
-    double *corners = random_numbers(s.n_cells * n, 31);
+    double *nodes = random_numbers(s.n_cells * n, 31);
     s.n_batches = n_batches_on(a->device, s.n_cells);
     s.at = affine_layout(dim, n_faces);
     for (int64_t i = 0; i < s.n_cells; i++)
         for (int v = 0; v <= dim; v++)
             for (int d = 0; d < dim; d++)
-                corners[i * n + v * dim + d] = 0.1 * corners[i * n + v * dim + d] + (v == d + 1 ? 1.0 : 0.0);
-    s.corners = put_lanes(a, s.n_cells, n, corners);
+                nodes[i * n + v * dim + d] = 0.1 * nodes[i * n + v * dim + d] + (v == d + 1 ? 1.0 : 0.0);
+    s.nodes = put_lanes(a, s.n_cells, n, nodes);
     s.normals = put_random(a, 3 * n_faces, 32);
-    test_free(corners);
+    test_free(nodes);
     return s;
 }
 
@@ -197,26 +197,25 @@ static void run_affine_coefficients(struct arena *a, int64_t size) {
     const int lanes = device_lanes(a->device);
     struct straight s = put_straight(a, size);
     const int64_t n = s.n_batches * lanes;
-    uint8_t *orientations = test_malloc((size_t)(n * s.n_faces));
+    double *orientations = test_malloc((size_t)(s.n_cells * s.n_faces) * sizeof *orientations);
     int32_t *regions = test_malloc((size_t)n * sizeof *regions);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t cell = i < s.n_cells ? i : s.n_cells - 1;
-        regions[i] = (int32_t)(cell % 3);
-        for (int f = 0; f < s.n_faces; f++)
-            orientations[lane_of(a->device, s.n_faces, i) + f * lanes] = (uint8_t)((cell + f) % 6);
-    }
+    for (int64_t i = 0; i < n; i++) regions[i] = (int32_t)((i < s.n_cells ? i : s.n_cells - 1) % 3);
+    for (int64_t i = 0; i < s.n_cells * s.n_faces; i++)
+        orientations[i] = (double)((i / s.n_faces + i % s.n_faces) % 6);
     struct straight_cells cells = {.lanes = lanes,
                                    .dim = s.dim,
                                    .n_faces = s.n_faces,
                                    .simplex = s.n_faces == s.dim + 1,
-                                   .corners = s.corners,
-                                   .orientations = put(a, orientations, n * s.n_faces, 1),
+                                   .n_nodes = 1 + s.dim,
+                                   .corners = {0, 1, 2, 3},
+                                   .nodes = s.nodes,
+                                   .orientations = put_lanes(a, s.n_cells, s.n_faces, orientations),
                                    .regions = size % 5 == 4 ? NULL : put(a, regions, n, sizeof *regions),
                                    .K = put_random(a, 3 * s.dim * s.dim, 33),
+                                   .reaction = put_random(a, 3, 34),
                                    .normals = s.normals,
                                    .volume = 0.5,
                                    .face = 2.0,
-                                   .reaction = 0.7,
                                    .tau = size % 4 == 1 ? 3.0 : 0.0,
                                    .tau_hat = size % 4 == 2 ? 2.0 : 0.0,
                                    .length = 1.5};
@@ -226,67 +225,6 @@ static void run_affine_coefficients(struct arena *a, int64_t size) {
     take_lanes(a, det, s.n_cells, 1);
     test_free(orientations);
     test_free(regions);
-}
-
-/* Loads of an expression, and of a number. */
-static void run_cell_source(struct arena *a, int64_t size) {
-    struct straight s = put_straight(a, size);
-    const char *text = size % 2 ? "1 + x*sin(3*y) - z^2" : "x^2 - exp(y)";
-    const int n = 1 + (int)(size % 7), lanes = device_lanes(a->device), components = 1 + (int)(size % 3);
-    struct field *f;
-    struct expr_program program;
-    ok(field_create_texts(1, &text, 0, NULL, &f));
-    ok(field_program_create(f, 0, a->device, s.dim, 0, 0, 1 + size, &program));
-    double *values = put_nan_lanes(a, s.n_cells, n * components), *totals = put_nan_lanes(a, s.n_cells, 2);
-    struct source_points p = {.lanes = lanes,
-                              .dim = s.dim,
-                              .n = n,
-                              .components = components,
-                              .points = put_random(a, n * s.dim, 34),
-                              .weights = put_random(a, n, 35),
-                              .corners = s.corners,
-                              .constant = -2.5};
-    for (int with = 0; with < 2; with++) {
-        if (with) p.plan = program.plan;
-        if (with) p.work = program.work;
-        for (int c = 0; c < components; c++)
-            device_cell_source(a->device, &p, s.n_batches, values + (int64_t)c * n * lanes, totals);
-        take_lanes(a, values, s.n_cells, n * components);
-        take_lanes(a, totals, s.n_cells, 2);
-    }
-    expr_program_destroy(&program);
-    field_destroy(&f);
-}
-
-static void run_affine_balance(struct arena *a, int64_t size) {
-    struct straight s = put_straight(a, size);
-    const int N = 1 + (int)(size % 5), lanes = device_lanes(a->device);
-    const int64_t n_maps = s.n_batches * s.n_faces * lanes;
-    struct affine_tables t = {.lanes = lanes, .dim = s.dim, .n_faces = s.n_faces, .N = N, .volume = 0.5};
-    double *c = random_numbers(s.n_cells * s.at.count, 36),
-           *balance = put_nan_lanes(a, s.n_cells, 2 + s.n_faces);
-    int64_t *maps = test_malloc((size_t)n_maps * sizeof *maps);
-    for (int64_t i = 0; i < s.n_cells; i++)
-        for (int f = 0; f < s.n_faces; f++) c[i * s.at.count + s.at.orientation + f] = (double)((i + f) % 8);
-    for (int64_t i = 0; i < n_maps; i++) maps[i] = -1;
-    for (int64_t i = 0; i < s.n_cells; i++)
-        for (int f = 0; f < s.n_faces; f++)
-            maps[lane_of(a->device, s.n_faces, i) + f * lanes] = (i + f) % 6 == 5 ? -1 : (i * 7 + f) % 50;
-    struct balance_cells cells = {.one = 0.8,
-                                  .constant = 1.2,
-                                  .moments = put_random(a, s.n_faces * 8 * N, 37),
-                                  .normals = s.normals,
-                                  .coefficients = put_lanes(a, s.n_cells, s.at.count, c),
-                                  .corners = s.corners,
-                                  .u = put_random_lanes(a, s.n_cells, N, 38),
-                                  .q = put_random_lanes(a, s.n_cells, (int64_t)s.dim * N, 39),
-                                  .loads = put_random_lanes(a, s.n_cells, N, 40),
-                                  .trace = put_random(a, 50, 41),
-                                  .maps = put(a, maps, n_maps, sizeof *maps)};
-    device_affine_balance(a->device, &t, &cells, s.n_batches, balance);
-    take_lanes(a, balance, s.n_cells, 2 + s.n_faces);
-    test_free(c);
-    test_free(maps);
 }
 
 #endif

@@ -3,6 +3,7 @@ FACET_PROGRAM names the program, by default build/facet; FACET_SOURCE_DIR the ch
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -113,6 +114,22 @@ class Continuous(unittest.TestCase):
             with self.subTest(settings=settings):
                 _, message = self.solve(*settings, expect=2)
                 self.assertIn(text, message)
+
+    def test_check_foretells_the_method(self):
+        varying = "conductivity=2+floor(2*x)"
+        jump = "conductivity=1+1e6*floor(1.99*x)"
+        for settings in ([], [varying], [jump], ["solver.cycle=V"], ["solver.smoother=additive"], ["solver.cycle=full"],
+                         ["solver={method: cg, preconditioner: jacobi}"], ["solver.smoother=chebyshev"],
+                         ["discretization.method=hdg"], ["discretization.method=hdg", varying],
+                         ["discretization.method=hdg", jump], ["discretization.method=hdg", "solver.method=cg"]):
+            with self.subTest(settings=settings):
+                report, _ = self.solve(*settings)
+                used = report["solver"]
+                words = [word for setting in settings for word in ("--set", setting)]
+                said = re.search("^solver +(.*)$", self.run_facet("check", "case.yaml", *words).stdout, re.M)[1]
+                self.assertTrue(said.startswith(used["method"] + ": "), said)
+                if used["preconditioner"] != "none":
+                    self.assertIn(f"; {used['preconditioner']}: ", said)
 
     def test_check_and_converge(self):
         self.assertIn("degree 3: 169\n", self.run_facet("check", "case.yaml").stdout)

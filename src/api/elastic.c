@@ -1,4 +1,4 @@
-/* The public problem, elasticity: vectors and mechanical conditions as the caller gives them. */
+/* facet.h: problems of elasticity: vectors and mechanical conditions as the caller gives them. */
 #include <stddef.h>
 #include <string.h>
 
@@ -24,14 +24,12 @@ done:
 }
 
 facet_status facet_problem_set_vector_source(facet_problem *problem, int n_texts, const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(texts);
+    REQUIRE(problem, texts);
     return set_vector(problem, &problem->data.source, "source", n_texts, texts);
 }
 
 facet_status facet_problem_set_vector_exact(facet_problem *problem, int n_texts, const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(texts);
+    REQUIRE(problem, texts);
     return set_vector(problem, &problem->data.exact, "exact", n_texts, texts);
 }
 
@@ -134,18 +132,14 @@ done:
 }
 
 facet_status facet_problem_set_pressure(facet_problem *problem, const char *part, const char *p) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(p);
+    REQUIRE(problem, part, p);
     return set_beside(problem, part, "pressure", offsetof(struct problem_condition, pressure), 1, &p, NULL,
                       NULL);
 }
 
 facet_status facet_problem_set_pressure_function(facet_problem *problem, const char *part, facet_function p,
                                                  void *user) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(p);
+    REQUIRE(problem, part, p);
     return set_beside(problem, part, "pressure", offsetof(struct problem_condition, pressure), 1, NULL, p,
                       user);
 }
@@ -165,17 +159,13 @@ static facet_status set_spring(facet_problem *problem, const char *part, int n, 
 
 facet_status facet_problem_set_spring(facet_problem *problem, const char *part, int n_texts,
                                       const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(texts);
+    REQUIRE(problem, part, texts);
     return set_spring(problem, part, n_texts, texts, NULL, NULL);
 }
 
 facet_status facet_problem_set_spring_function(facet_problem *problem, const char *part, int n_values,
                                                facet_function k, void *user) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(k);
+    REQUIRE(problem, part, k);
     return set_spring(problem, part, n_values, NULL, k, user);
 }
 
@@ -184,9 +174,7 @@ facet_status facet_problem_set_force(facet_problem *problem, int n_parts, const 
                                      int n_texts, const char *const *texts) {
     facet_status status = FACET_OK;
     struct field *field = NULL;
-    REQUIRE(problem);
-    REQUIRE(parts);
-    REQUIRE(texts);
+    REQUIRE(problem, parts, texts);
     if (n_parts < 1) FAIL(FACET_ERROR_INPUT, "force: it needs a part to act upon");
     TRY(base_wrap(check_count(problem, n_texts), "force"));
     for (int i = 0; i < n_texts; i++) REQUIRE(texts[i]);
@@ -213,8 +201,7 @@ done:
 
 facet_status facet_problem_set_symmetry(facet_problem *problem, const char *part) {
     facet_status status = FACET_OK;
-    REQUIRE(problem);
-    REQUIRE(part);
+    REQUIRE(problem, part);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "symmetry"));
     TRY(problem_add_condition(problem, part,
                               (struct problem_condition){.kind = HDG_MECHANICAL, .symmetric = 1}));
@@ -227,9 +214,7 @@ static facet_status set_mechanical(facet_problem *problem, const char *part, int
     facet_status status = FACET_OK;
     const char *what = traction ? "traction" : "displacement";
     struct given given = {0};
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(texts);
+    REQUIRE(problem, part, texts);
     TRY(problem_may_set(problem, FACET_ELASTICITY, what));
     TRY(base_wrap(compile_given(problem, n, texts, &given), "%s on '%s'", what, part));
     TRY(add_mechanical(problem, part, traction, &given));
@@ -265,17 +250,13 @@ facet_status facet_problem_set_traction(facet_problem *problem, const char *part
 
 facet_status facet_problem_set_displacement_function(facet_problem *problem, const char *part,
                                                      const int *components, facet_function g, void *user) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
+    REQUIRE(problem, part, g);
     return set_mechanical_function(problem, part, 0, components, g, user);
 }
 
 facet_status facet_problem_set_traction_function(facet_problem *problem, const char *part,
                                                  const int *components, facet_function t, void *user) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(t);
+    REQUIRE(problem, part, t);
     return set_mechanical_function(problem, part, 1, components, t, user);
 }
 
@@ -283,9 +264,7 @@ facet_status facet_problem_set_gradient_pressure(facet_problem *problem, const c
                                                  const char *const *texts) {
     facet_status status = FACET_OK;
     struct given given = {0};
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(texts);
+    REQUIRE(problem, part, texts);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "gradient_pressure"));
     TRY(base_wrap(compile_given(problem, n_texts, texts, &given), "gradient_pressure on '%s'", part));
     for (int i = 0; i < n_texts; i++)
@@ -303,9 +282,7 @@ facet_status facet_problem_set_gradient_pressure_function(facet_problem *problem
                                                           facet_function g, void *user) {
     facet_status status = FACET_OK;
     struct field *field = NULL;
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
+    REQUIRE(problem, part, g);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "gradient_pressure"));
     TRY(problem_create_function(&problem->data, problem->data.mesh->dim, g, user, &field));
     return problem_add_condition(problem, part,

@@ -1,4 +1,4 @@
-/* The public face of the mesh room. */
+/* facet.h: meshes. */
 #include "mesh/part.h"
 #include "problem/problem.h"
 
@@ -20,8 +20,7 @@ static facet_status end(facet_context *context, struct base_call *call, facet_st
 facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh) {
     REQUIRE(mesh);
     *mesh = NULL;
-    REQUIRE(context);
-    REQUIRE(box);
+    REQUIRE(context, box);
     struct base_call call;
     facet_box own = {0};
     facet_status status = base_struct_read("facet_box", box, &own, sizeof own);
@@ -35,8 +34,7 @@ facet_status facet_mesh_create_box(facet_context *context, const facet_box *box,
 static facet_status read_mesh(facet_context *context, const char *path, int join, facet_mesh **mesh) {
     REQUIRE(mesh);
     *mesh = NULL;
-    REQUIRE(context);
-    REQUIRE(path);
+    REQUIRE(context, path);
     struct base_call call;
     begin(context, &call);
     facet_status status = context->team != NULL ? context->meshes->read(context->team, path, join, mesh)
@@ -73,8 +71,7 @@ facet_status facet_mesh_scale(facet_mesh *mesh, double factor) {
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
     struct mesh_quality quality;
     facet_status status;
-    REQUIRE(mesh);
-    REQUIRE(info);
+    REQUIRE(mesh, info);
     MESH_CALL(mesh, status, mesh_measure_quality(mesh, &quality));
     if (status != FACET_OK) return status;
     const struct mesh_counts counts = mesh_count(mesh);
@@ -97,8 +94,7 @@ int facet_mesh_n_groups(const facet_mesh *mesh) {
 }
 
 facet_status facet_mesh_group(const facet_mesh *mesh, int i, facet_group *group) {
-    REQUIRE(mesh);
-    REQUIRE(group);
+    REQUIRE(mesh, group);
     if (i < 0 || i >= mesh->n_groups)
         return base_fail(FACET_ERROR_INPUT, "there is no group %d; the mesh has %d", i, mesh->n_groups);
     int64_t count;

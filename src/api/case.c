@@ -1,4 +1,4 @@
-/* The public face of this room: a case file, what it says, and the run that it describes. */
+/* facet.h: a case file, what it says, and the run that it describes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -114,8 +114,7 @@ static facet_status find_case(const facet_case *file, int i, const struct case_f
 
 facet_status facet_case_get_info(const facet_case *file, int i, facet_case_info *info) {
     const struct case_file *f;
-    REQUIRE(file);
-    REQUIRE(info);
+    REQUIRE(file, info);
     facet_status status = find_case(file, i, &f);
     if (status != FACET_OK) return status;
     facet_case_info full = {.name = f->name,
@@ -130,9 +129,7 @@ facet_status facet_case_get_info(const facet_case *file, int i, facet_case_info 
 
 facet_status facet_case_parameter(const facet_case *file, int i, int k, const char **name, double *value) {
     const struct case_file *f;
-    REQUIRE(file);
-    REQUIRE(name);
-    REQUIRE(value);
+    REQUIRE(file, name, value);
     facet_status status = find_case(file, i, &f);
     if (status != FACET_OK) return status;
     if (k < 0 || k >= f->n_parameters)
@@ -156,8 +153,7 @@ facet_status facet_case_create_problem(const facet_case *file, int i, const face
     struct base_call call;
     REQUIRE(problem);
     *problem = NULL;
-    REQUIRE(file);
-    REQUIRE(mesh);
+    REQUIRE(file, mesh);
     facet_status status = find_case(file, i, &f);
     if (status != FACET_OK) return status;
     if (from != NULL && (f->thermal.expansion.n == 0 || f->thermal.from < 0))
@@ -171,8 +167,7 @@ facet_status facet_case_create_problem(const facet_case *file, int i, const face
 facet_status facet_case_options(const facet_case *file, int i, facet_options *options) {
     const struct case_file *f;
     facet_options own;
-    REQUIRE(file);
-    REQUIRE(options);
+    REQUIRE(file, options);
     facet_status status = find_case(file, i, &f);
     if (status != FACET_OK) return status;
     facet_options_default(&own, sizeof own);
@@ -274,8 +269,7 @@ facet_status facet_case_value(const facet_case *file, int i, int k, const facet_
                               facet_value *value, int64_t room, double *numbers) {
     const struct case_file *f;
     struct base_call call;
-    REQUIRE(file);
-    REQUIRE(value);
+    REQUIRE(file, value);
     facet_status status = find_case(file, i, &f);
     if (status != FACET_OK) return status;
     if (k < 0 || k >= f->n_values)

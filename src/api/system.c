@@ -1,23 +1,9 @@
-/* The linear system of a solver, for those who look at it: products, the preconditioner, the matrix. */
+/* facet.h: the linear system of a solver, for those who look at it: products, the preconditioner, the matrix. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "problem/problem.h"
-
-facet_status problem_apply(const struct linear_operator *A, const double *x, double *y) {
-    facet_status status = FACET_OK;
-    struct vector from = {0}, to = {0};
-    TRY(vector_create_in(A->device, A->precision, A->n, &from));
-    TRY(vector_create_in(A->device, A->precision, A->n, &to));
-    TRY(vector_upload(&from, x));
-    operator_apply(A, &from, &to);
-    TRY(vector_download(&to, y));
-done:
-    vector_destroy(&from);
-    vector_destroy(&to);
-    return status;
-}
 
 /* Whether the arrays of a caller are of the host and have as many numbers as there are unknowns, and there is
  * a backend to work with. */
@@ -48,8 +34,7 @@ int64_t facet_solver_n_unknowns(const facet_solver *s) {
 facet_status facet_solver_apply(const facet_solver *s, int64_t n, const double *x, double *y) {
     facet_status status = FACET_OK;
     REQUIRE_AS(s, "solver");
-    REQUIRE(x);
-    REQUIRE(y);
+    REQUIRE(x, y);
     TRY(check_numbers(s, "facet_solver_apply", n, x, y));
     TRY(check_finite("facet_solver_apply", n, x));
     if (n > 0) SOLVER_CALL(s, status, s->backend->apply(s, x, y));
@@ -60,8 +45,7 @@ done:
 facet_status facet_solver_precondition(const facet_solver *s, int64_t n, const double *x, double *y) {
     facet_status status = FACET_OK;
     REQUIRE_AS(s, "solver");
-    REQUIRE(x);
-    REQUIRE(y);
+    REQUIRE(x, y);
     TRY(check_numbers(s, "facet_solver_precondition", n, x, y));
     TRY(check_finite("facet_solver_precondition", n, x));
     if (n > 0) SOLVER_CALL(s, status, s->backend->precondition(s, x, y));
