@@ -38,7 +38,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(tile_extremes), ONE(tile_flux), ONE(tile_divide), ONE(tile_difference),
         ONE(tile_faces),
         ONE(tensor_contract),
-        /* clang-format on */
+    /* clang-format on */
 #define KERNEL(result, precisions, name, parameters, arguments)
 #define SCRATCH(name, parameters, arguments) .name = OF(name),
 #include "kernels/kernels.def"

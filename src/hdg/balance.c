@@ -193,7 +193,7 @@ static facet_status find_normals(struct general_work *w, const struct inner_job 
     const int n_nodes = h->data.mesh->blocks[w->block].n_nodes;
     const double *nodes = w->device[B_NODES];
     if (job->stays != NULL)
-        nodes = job->stays->cells.nodes + begin * n_nodes * dim * lanes;
+        nodes = h->there[w->block]->nodes + begin * n_nodes * dim * lanes;
     else
         TRY(general_nodes(w, B_NODES, 0, begin, n));
     device_table_apply(h->device, lanes, n, n_faces * (1 + dim), n_nodes, dim, walk->jets, nodes,

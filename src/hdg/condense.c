@@ -29,6 +29,7 @@ void hdg_destroy(struct hdg **hdg) {
     if (h == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&h->ways[b]);
+        general_forget_cells(h, b);
         local_functions_destroy(&h->functions[b]);
     }
     hdg_resident_destroy(h);
@@ -370,7 +371,7 @@ done:
 /* Batches begin .. end-1, all of them general (general.h). */
 static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
     facet_status status = general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
-    if (status == FACET_OK && (h->resident == NULL || h->elastic != NULL)) add_volumes(h, end - begin, t);
+    if (status == FACET_OK) add_volumes(h, end - begin, t);
     return status;
 }
 
@@ -595,7 +596,8 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
     if (!only) {
         hdg_resident_destroy(h);
-        for (int b = 0; b < mesh->n_blocks && h->elastic != NULL; b++) elastic_general_forget(h, b);
+        for (int b = 0; b < mesh->n_blocks; b++)
+            if (h->there[b] != NULL) general_forget(&h->there[b]->work); /* which has data of before */
         TRY(hdg_resident_create(h));
     }
     if (h->resident != NULL) hdg_resident_facts(h, &h->volume, &h->largest_reaction);

@@ -213,10 +213,7 @@ static inline struct elastic_mixture elastic_mixture(const struct hdg_data *data
 typedef int (*elastic_cell_fits)(const struct hdg *hdg, int block, int32_t cell);
 facet_status elastic_find_general(struct hdg *hdg, int block, elastic_cell_fits fits);
 void elastic_general_destroy(struct hdg *hdg, int block); /* safe when there is nothing */
-void elastic_general_forget(struct hdg *hdg, int block);  /* what is kept on a device from run to run */
 extern const struct general_maker elastic_general_maker;  /* batch.h */
-/* The cells of problems that stay on the device (resident_parts.h); NULL: there are no such batches. */
-const struct resident_cells *elastic_general_cells(const struct hdg *hdg, int block);
 
 /* elastic_condense.c */
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);

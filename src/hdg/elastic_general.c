@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
+#include "hdg/general.h"
 #include "solve/solve.h"
 
 #define HOST_SCRATCH                                                                                         \
@@ -35,10 +35,8 @@ enum {
 /* Of a block, beside the struct hdg_general, which has maps and functions. All arrays are on the device. */
 struct elastic_general {
     struct elastic_general_tables tables;
-    struct resident_cells cells; /* where the device is not the host, and */
-    struct general_work *work;   /* what is kept there */
-    double *coordinates;         /* n_nodes x n_faces m */
-    double *middle; /* n_nodes x (1 + dim): the map and its derivatives in mid-cell; NULL: functions are
+    double *coordinates; /* n_nodes x n_faces m */
+    double *middle;      /* n_nodes x (1 + dim): the map and its derivatives in mid-cell; NULL: functions are
                        those of the reference cell */
 };
 
@@ -47,16 +45,11 @@ struct elastic_general {
 void elastic_general_destroy(struct hdg *h, int block) {
     struct elastic_general *g = h->elastic->general[block];
     if (g == NULL) return;
-    general_forget(&g->work);
-    resident_forget_cells(h, &g->cells);
     device_free(h->device, &g->coordinates);
     device_free(h->device, &g->middle);
     base_free(&h->elastic->general[block]);
+    general_forget_cells(h, block);
     general_destroy(h, block);
-}
-
-void elastic_general_forget(struct hdg *h, int block) {
-    if (h->elastic->general[block] != NULL) general_forget(&h->elastic->general[block]->work);
 }
 
 /* What the nodes contribute to the coefficients of x on the faces, in orientation 0. */
@@ -155,7 +148,7 @@ static facet_status make_tables(struct hdg *h, int block) {
                                                 .psi = from->psi};
     TRY(put_coordinates(h, block, g));
     TRY(put_middle(h, block, g));
-    if (!device_is_host(h->device)) TRY(resident_put_cells(h, block, sizes.rotations, &g->cells));
+    if (!device_is_host(h->device)) TRY(general_keep_cells(h, block, sizes.rotations));
 done:
     return status;
 }
@@ -232,8 +225,8 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
                                 .n_points = (int)(n > n_face ? n : n_face),
                                 .unit = 1.0};
     if (!host) {
-        plan.there = &g->cells;
-        plan.kept = &g->work;
+        plan.there = h->there[block];
+        plan.kept = &h->there[block]->work;
     }
     return plan;
 }
@@ -444,7 +437,3 @@ static int64_t solve(const struct general_work *w, int64_t n, const double *uhat
 }
 
 const struct general_maker elastic_general_maker = {plan_of, make_data, condense, solve};
-
-const struct resident_cells *elastic_general_cells(const struct hdg *h, int block) {
-    return h->elastic->general[block] != NULL ? &h->elastic->general[block]->cells : NULL;
-}

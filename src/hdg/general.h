@@ -86,11 +86,14 @@ enum {
 };
 
 /* The cells of a block, all batches of them, on a device whose memory is not the host's. */
-struct resident_cells {
+struct general_there {
     double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
     double *offsets;              /* nodes less the first of the cell; NULL: not wanted */
     int32_t *regions;             /* NULL: there is one region */
+    struct general_work *work;    /* of batches that are BATCH_GENERAL, kept from run to run; NULL: not yet */
 };
+facet_status general_keep_cells(struct hdg *hdg, int block, int offsets); /* hdg.there, unless it is there */
+void general_forget_cells(struct hdg *hdg, int block);
 
 struct general_work;
 struct general_plan {
@@ -105,8 +108,8 @@ struct general_plan {
      * many points of a cell at once. */
     const struct field *(*number)(const struct hdg *hdg, int region, int c, int *component);
     int n_numbers, n_points;
-    double unit;                        /* of A_VOLUMES */
-    const struct resident_cells *there; /* NULL: cells are brought tile by tile */
+    double unit;                       /* of A_VOLUMES */
+    const struct general_there *there; /* hdg.there; NULL: cells are brought tile by tile */
     struct general_work **kept; /* the work of a device that is kept from run to run; NULL: it is not */
 };
 struct general_work {
@@ -210,6 +213,7 @@ struct general_load {
     const double *source;
     double shift, *loads, *totals;
     int there; /* of a problem that stays on the device, which knows f: the loads are there as well */
+    int ones;  /* f = 1 instead, of one component */
 };
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
 /* Whether a device knows f. source: as of hdg_load. */

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "hdg/diffusion.h"
 #include "hdg/general.h"
-#include "hdg/resident_parts.h"
 #include "solve/solve.h"
 
 int general_varies(const struct hdg *h) {
@@ -42,8 +41,8 @@ static const struct field *number_of(const struct hdg *h, int region, int c, int
 static struct general_plan plan_of(const struct hdg *h, int block) {
     const struct general_tables *t = &h->general[block]->tables;
     const struct form form = form_of(h);
-    struct resident_block *g = h->resident != NULL ? &h->resident->blocks[block] : NULL;
-    const int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face, here = g == NULL;
+    struct general_there *there = h->there[block];
+    const int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face, here = there == NULL;
     const int reaction = h->data.reaction != NULL, full = form.n_components > 1 && form.varying;
     struct general_plan plan = {
         .n_arrays = N_GENERAL_ARRAYS,
@@ -75,9 +74,9 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
         .n_numbers = form.n_components + 2,
         .n_points = (int)(n > n_face ? n : n_face),
         .unit = shape_measure(h->data.mesh->blocks[block].shape)};
-    if (g != NULL) {
-        plan.there = &g->cells;
-        plan.kept = &g->work;
+    if (there != NULL) {
+        plan.there = there;
+        plan.kept = &there->work;
     }
     return plan;
 }

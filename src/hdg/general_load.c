@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
-#include "hdg/resident_parts.h"
+#include "hdg/general.h"
 
 /* Values: f with weights, component by component. The last three are the host's, cell after cell: points, f,
  * and what it is made of. */
@@ -127,6 +126,11 @@ static facet_status put_sources(struct general_work *w, const struct load_job *j
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     int finite = 1;
+    if (job->data.ones) {
+        device_move(h->device, w->device[L_VALUES], w->device[L_WJ],
+                    (size_t)(n * w->size[L_WJ]) * sizeof(double));
+        return FACET_OK;
+    }
     if (job->known) {
         const struct general_values values = {.points = L_POINTS,
                                               .n_points = job->rule.table->n,
@@ -216,7 +220,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     if (host) return plan;
     plan.alone = 1;
     plan.n_seen = A_POINTS;
-    plan.there = resident_cells_of(h, block);
+    plan.there = h->there[block];
     return plan;
 }
 

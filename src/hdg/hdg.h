@@ -162,7 +162,9 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *ways[MESH_MAX_BLOCKS];               /* per batch: how it is worked on (batch.h) */
     struct hdg_general *general[MESH_MAX_BLOCKS]; /* NULL: no batch is BATCH_GENERAL */
-    double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
+    struct general_there
+        *there[MESH_MAX_BLOCKS];            /* cells on the device (general.h); NULL: they are not there */
+    double *eliminated;                     /* n_all: Dirichlet values, 0 elsewhere */
     double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
                                                what they contribute; after hdg_condense */
     double *lift;                           /* n_free: what Dirichlet values contribute */

@@ -114,7 +114,10 @@ static facet_status load_cells(const struct hdg *h, struct load_job *job) {
         h->space.revolved || !device_is_host(h->device))
         return local_for_all_cells(h, load_work, job);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        struct general_load data = {job->source, job->shift, job->solution->loads[b], job->totals[b], 0};
+        struct general_load data = {.source = job->source,
+                                    .shift = job->shift,
+                                    .loads = job->solution->loads[b],
+                                    .totals = job->totals[b]};
         TRY(general_load(h, b, &data));
     }
 done:

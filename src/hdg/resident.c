@@ -13,8 +13,8 @@
 #define MOST_PART 0.25
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
-    double **arrays[] = {&b->coefficients, &b->loads, &b->u, &b->q, &b->det};
-    for (int i = 0; i < 5; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&b->coefficients, &b->loads, &b->u, &b->q};
+    for (int i = 0; i < 4; i++) device_free(device, arrays[i]);
     device_free(device, &b->maps);
     device_free(device, &b->sides);
 }
@@ -22,8 +22,7 @@ static void block_destroy(const struct device *device, struct resident_block *b)
 void hdg_resident_destroy(struct hdg *h) {
     if (h->resident == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        general_forget(&h->resident->blocks[b].work);
-        resident_forget_cells(h, &h->resident->blocks[b].cells);
+        if (h->there[b] != NULL) general_forget(&h->there[b]->work);
         block_destroy(h->device, &h->resident->blocks[b]);
     }
     device_free(h->device, &h->resident->trace);
@@ -123,27 +122,7 @@ done:
     return status;
 }
 
-/* Lanes without a cell have no volume; adds that of the others. */
-static facet_status weigh_cells(struct hdg *h, int block, double unit) {
-    facet_status status = FACET_OK;
-    double *det = h->resident->blocks[block].det, *ones = NULL;
-    const int64_t count = h->data.mesh->blocks[block].count,
-                  n = trace_n_batches(h->device, h->data.mesh, block) * h->lanes, n_empty = n - count;
-    int64_t *empty = NULL, *there = NULL;
-    TRY(ALLOC(empty, n_empty));
-    for (int64_t i = 0; i < n_empty; i++) empty[i] = count + i;
-    TRY(device_copy(h->device, &there, empty, (size_t)n_empty, sizeof *empty));
-    device_put_entries(h->device, F64, n_empty, there, NULL, 0.0, det);
-    TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
-    device_fill(h->device, F64, n, 1.0, ones);
-    h->resident->volume += unit * device_dot(h->device, F64, n, det, ones);
-done:
-    base_free(&empty);
-    device_free(h->device, &there);
-    device_free(h->device, &ones);
-    return status;
-}
-
+/* And adds the volumes of fast batches. */
 static facet_status make_coefficients(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
@@ -151,24 +130,31 @@ static facet_status make_coefficients(struct hdg *h, int block, const double *da
     const struct facet_mesh *mesh = h->data.mesh;
     const int dim = mesh->dim;
     const int64_t n = trace_n_batches(h->device, mesh, block);
-    double *normals = NULL;
+    double *normals = NULL, *det = NULL, *sizes = NULL;
     TRY(device_copy(h->device, &normals, b->normals, (size_t)(3 * b->n_faces), sizeof(double)));
     TRY(device_alloc(h->device, &r->coefficients,
                      (size_t)(n * affine_layout(dim, b->n_faces).count * h->lanes), sizeof(double)));
     struct straight_cells cells = batch_straight(h, block);
     cells.n_nodes = mesh->blocks[block].n_nodes;
-    cells.nodes = r->cells.nodes;
-    cells.orientations = r->cells.orientations;
-    cells.regions = r->cells.regions;
+    cells.nodes = h->there[block]->nodes;
+    cells.orientations = h->there[block]->orientations;
+    cells.regions = h->there[block]->regions;
     cells.K = data;
     cells.reaction = data + (int64_t)h->data.n_regions * dim * dim;
     cells.normals = normals;
     if (h->data.tau != NULL) field_is_constant(h->data.tau, &cells.tau);
     for (int a = 0; a < dim; a++)
         cells.corners[a + 1] = shape_vertex_node(b->shape, mesh->order, shape_axis_vertex(b->shape, a));
-    device_affine_coefficients(h->device, &cells, n, r->coefficients, r->det);
+    TRY(device_alloc(h->device, &det, (size_t)(n * h->lanes), sizeof *det));
+    device_affine_coefficients(h->device, &cells, n, r->coefficients, det);
+    TRY(ALLOC(sizes, mesh->blocks[block].count));
+    TRY(device_download(h->device, sizes, det, (size_t)mesh->blocks[block].count * sizeof *sizes));
+    for (int64_t c = 0; c < mesh->blocks[block].count; c++)
+        if (batch_is_fast(h, block, c / h->lanes)) h->resident->volume += cells.volume * sizes[c];
 done:
     device_free(h->device, &normals);
+    device_free(h->device, &det);
+    base_free(&sizes);
     return status;
 }
 
@@ -181,22 +167,13 @@ static void size_block(const struct hdg *h, int block, struct resident_block *to
     to->face = c.n / h->space.blocks[block].n_faces;
 }
 
-/* Of batches that are general it keeps what makes their data, and their volumes. */
 static facet_status make_block(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
-    const size_t n = (size_t)(trace_n_batches(h->device, h->data.mesh, block) * h->lanes);
     struct resident_block *r = &h->resident->blocks[block];
     size_block(h, block, r);
-    if (h->elastic == NULL || elastic_general_cells(h, block) == NULL)
-        TRY(resident_put_cells(h, block, 0, &r->cells));
-    if (h->elastic != NULL) {
-        if (has_way(h, block, BATCH_FAST)) TRY(elastic_put_coefficients(h, block));
-        goto done;
-    }
-    TRY(device_alloc(h->device, &r->det, n, sizeof(double)));
-    if (has_way(h, block, BATCH_FAST)) TRY(make_coefficients(h, block, data));
-    if (has_way(h, block, BATCH_GENERAL)) TRY(resident_general_create(h, block));
-    TRY(weigh_cells(h, block, shape_measure(h->data.mesh->blocks[block].shape)));
+    TRY(general_keep_cells(h, block, 0));
+    if (has_way(h, block, BATCH_FAST))
+        TRY(h->elastic != NULL ? elastic_put_coefficients(h, block) : make_coefficients(h, block, data));
 done:
     return status;
 }

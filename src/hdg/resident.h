@@ -17,7 +17,7 @@ void hdg_resident_destroy(struct hdg *h); /* safe where there is none, and twice
 void hdg_resident_decide(struct hdg *h);
 /* On the device: the coefficients (struct affine_layout, elastic_layout) of the batches of a block. */
 const double *hdg_resident_coefficients(const struct hdg *h, int block);
-/* Of all cells (elasticity: those of batches that are fast), and the largest reaction. */
+/* Of the cells of batches that are fast, and the largest reaction there. */
 void hdg_resident_facts(const struct hdg *h, double *volume, double *reaction);
 
 /* hdg_load, hdg_set_trace and hdg_recover; F and x are vectors of the device. */

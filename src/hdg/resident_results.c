@@ -199,85 +199,76 @@ done:
 
 /* ------------------------------------------------------------------------------------------ measures */
 
-/* The integral of u over all cells of a block, on the device. Of fast ones from the first number of u: phi_0
- * is 1 over the root of the measure, and all other functions have no integral. */
-static facet_status integrate_block(const struct hdg *h, int block, double **there) {
+/* Of all cells of a block, on the device (batch x LANES): the integrals of u, and volumes. The loads of f
+ * = 1 are those of the functions. */
+static facet_status integrate_block(const struct hdg *h, int block, double *there[2]) {
     facet_status status = FACET_OK;
     const struct resident_block *r = &h->resident->blocks[block];
-    const int N = h->space.blocks[block].N;
-    const int64_t n = h->matrices.n_batches[block], lanes = h->lanes;
-    double *table = NULL, *first = NULL, *means = NULL;
-    TRY(CALLOC(first, N));
-    first[0] = sqrt(shape_measure(h->data.mesh->blocks[block].shape));
-    TRY(device_copy(h->device, &table, first, (size_t)N, sizeof *first));
-    TRY(device_alloc(h->device, there, (size_t)(n * lanes), sizeof **there));
-    TRY(device_alloc(h->device, &means, (size_t)(n * lanes), sizeof *means));
-    device_table_apply(h->device, h->lanes, n, 1, N, 1, table, r->u, means);
-    device_multiply(h->device, F64, n * lanes, r->det, means, *there);
-    for (int64_t begin = 0, end; begin < n; begin = end) {
-        end = resident_run_end(h, block, begin);
-        if (!batch_is_fast(h, block, begin)) TRY(resident_general_integrals(h, block, begin, end, *there));
+    const int lanes = h->lanes, N = r->N;
+    const int64_t n = h->matrices.n_batches[block], size = n * N * lanes;
+    double *tables[2] = {NULL, NULL}, *host = NULL, *moments = NULL;
+    TRY(ALLOC(host, 2 * N));
+    for (int i = 0; i < 2 * N; i++) host[i] = i < N; /* all of them, and what the first says of the volume */
+    host[N] = 1.0 / h->functions[block].source.table->phi[0];
+    TRY(device_alloc(h->device, &moments, (size_t)size, sizeof *moments));
+    TRY(general_load(h, block, &(struct general_load){.ones = 1, .there = 1, .loads = moments}));
+    for (int i = 1; i >= 0; i--) {
+        TRY(device_copy(h->device, &tables[i], host + (int64_t)i * N, (size_t)N, sizeof *host));
+        TRY(device_alloc(h->device, &there[i], (size_t)(n * lanes), sizeof(double)));
+        if (i == 0) device_multiply(h->device, F64, size, r->u, moments, moments);
+        device_table_apply(h->device, lanes, n, 1, N, 1, tables[i], moments, there[i]);
     }
+    TRY(device_check(h->device)); /* before the moments go */
 done:
-    device_free(h->device, &table);
-    device_free(h->device, &means);
-    base_free(&first);
-    return status;
-}
-
-/* The same on the host, with the det of resident_block. */
-static facet_status fetch_integrals(const struct hdg *h, int block, double **u, double **det) {
-    facet_status status = FACET_OK;
-    const int64_t n = h->matrices.n_batches[block] * h->lanes;
-    double *there = NULL;
-    TRY(ALLOC(*u, n));
-    TRY(ALLOC(*det, n));
-    TRY(integrate_block(h, block, &there));
-    TRY(device_download(h->device, *u, there, (size_t)n * sizeof **u));
-    TRY(device_download(h->device, *det, h->resident->blocks[block].det, (size_t)n * sizeof **det));
-done:
-    device_free(h->device, &there);
+    device_free(h->device, &tables[0]);
+    device_free(h->device, &tables[1]);
+    device_free(h->device, &moments);
+    base_free(&host);
     return status;
 }
 
 facet_status hdg_resident_integrals(const struct hdg *h, double *values) {
     facet_status status = FACET_OK;
-    double *u = NULL, *det = NULL;
+    double *there[2] = {NULL, NULL}, *host = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        if (h->matrices.n_batches[b] == 0) continue;
-        base_free(&u);
-        base_free(&det);
-        TRY(fetch_integrals(h, b, &u, &det));
-        for (int64_t i = 0; i < block->count; i++) {
-            values[2 * (block->first + i)] = u[i];
-            values[2 * (block->first + i) + 1] = det[i] * shape_measure(block->shape);
+        if (block->count == 0) continue;
+        base_free(&host);
+        TRY(ALLOC(host, block->count));
+        TRY(integrate_block(h, b, there));
+        for (int i = 0; i < 2; i++) {
+            TRY(device_download(h->device, host, there[i], (size_t)block->count * sizeof *host));
+            for (int64_t c = 0; c < block->count; c++) values[2 * (block->first + c) + i] = host[c];
+            device_free(h->device, &there[i]);
         }
     }
 done:
-    base_free(&u);
-    base_free(&det);
+    device_free(h->device, &there[0]);
+    device_free(h->device, &there[1]);
+    base_free(&host);
     return status;
 }
 
 facet_status hdg_resident_total(const struct hdg *h, double values[2]) {
     facet_status status = FACET_OK;
-    double *there = NULL, *ones = NULL;
-    values[0] = 0.0;
-    values[1] = h->resident->volume;
+    double *there[2] = {NULL, NULL}, *ones = NULL;
+    values[0] = values[1] = 0.0;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const int64_t n = h->data.mesh->blocks[b].count;
         if (n == 0) continue;
-        device_free(h->device, &there);
-        device_free(h->device, &ones);
-        TRY(integrate_block(h, b, &there));
+        TRY(integrate_block(h, b, there));
         TRY(device_alloc(h->device, &ones, (size_t)n, sizeof *ones));
         device_fill(h->device, F64, n, 1.0, ones);
-        values[0] += device_dot(h->device, F64, n, ones, there);
+        for (int i = 0; i < 2; i++) {
+            values[i] += device_dot(h->device, F64, n, ones, there[i]);
+            device_free(h->device, &there[i]);
+        }
+        device_free(h->device, &ones);
     }
     TRY(device_check(h->device));
 done:
-    device_free(h->device, &there);
+    device_free(h->device, &there[0]);
+    device_free(h->device, &there[1]);
     device_free(h->device, &ones);
     return status;
 }
