@@ -109,18 +109,6 @@ done:
 
 /* ------------------------------------------------------------------------------ solve */
 
-static int64_t n_points(const struct facet_solver *s) {
-    return box_of(s)->hdg->n_volume;
-}
-
-static facet_status source_points(const struct facet_solver *s, double *x) {
-    return box_points_source(s, &box_of(s)->hdg->grid, x);
-}
-
-static facet_status source_weights(const struct facet_solver *s, double *weights) {
-    return box_points_source_weights(s, &box_of(s)->hdg->grid, weights);
-}
-
 static int64_t n_unknowns(const struct facet_solver *s) {
     return box_of(s)->hdg->n_trace;
 }
@@ -488,7 +476,8 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
 
 /* clang-format off */
 const struct backend box_backend = {
-    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .destroy = destroy, .n_points = box_points_count, .points = box_points_source,
+    .point_weights = box_points_source_weights,
     .n_unknowns = n_unknowns, .apply = box_method_apply, .precondition = box_method_precondition,
     .get_system = box_method_get, .renew = renew, .load = load, .load_there = load_there, .solve = solve,
     .recover = recover, .conservation = conservation, .on_host = on_host, .copy_out = copy_out,

@@ -73,9 +73,9 @@ void box_points_map(const struct facet_solver *s, int32_t cell, const struct bac
 facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                                   double **wA);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
-facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
-facet_status box_points_source_weights(const struct facet_solver *s, const struct box_grid *grid,
-                                       double *weights);
+int64_t box_points_count(const struct facet_solver *s);
+facet_status box_points_source(const struct facet_solver *s, double *x);
+facet_status box_points_source_weights(const struct facet_solver *s, double *weights);
 /* Errors as src/hdg has them; star: those of u* and q* are there; what has no trace leaves trace_L2 negative.
  */
 struct hdg_errors box_points_errors(const struct box_errors *e, int star);
