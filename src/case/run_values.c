@@ -206,11 +206,12 @@ static int balances_cells(const struct run *run) {
     return physics_entry(physics_of(run->file->equation), &run->file->options)->conserved != NULL;
 }
 
-/* What goes in less what goes out is missing in one flux or another, unless a condition says what that is. Where
- * cells balance it is the sum of fluxes as they have them, and this value may be a better one: readers are not
- * told. Where they do not it is the sum of these very values. */
+/* What goes in less what goes out is missing in one flux or another, unless a condition says what that is. It
+ * is the sum of fluxes as cells have them, and this value may be a better one: readers are not told. Where cells
+ * do not balance it is the sum of these very values, which have as much of it as u has errors. */
 static void add_imbalance(const struct run *run, struct run_value *value) {
-    const double whole = fmin(fabs(run->report.conservation_whole), balances_cells(run) ? ENOUGH : 1.0);
+    const double most = balances_cells(run) ? ENOUGH : fmax(ENOUGH, run->report.error);
+    const double whole = fmin(fabs(run->report.conservation_whole), most);
     if (value->found.error > 0.0 && run->report.conservation >= 0.0)
         value->found.error = fmax(value->found.error, whole * value->size);
 }
