@@ -139,7 +139,7 @@ done:
 /* Where a face of a side lies in vectors of the trace. */
 static int64_t face_of_side(const struct boxhdg *h, int d, int side, int64_t i) {
     int at[3];
-    boxhdg_side_cell(&h->grid, d, side, i, at);
+    box_side_cell(&h->grid, d, side, i, at);
     return box_face(&h->grid, at, d, side) * h->face_size;
 }
 
@@ -184,29 +184,23 @@ done:
 
 struct recover_job {
     const double *loads, *trace;
-    double *u, *q;
+    double *u;
 };
 
 static facet_status recover_work(const struct boxhdg_at *at, double *scratch, void *user) {
     const struct recover_job *job = user;
-    const struct boxhdg *h = at->h;
-    int64_t size = h->cell_size;
-    double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
-    memcpy(q, job->loads + at->cell * size, (size_t)size * sizeof *q);
-    boxhdg_at_gather(at, job->trace, v);
-    solve_cell(at, q, v, u);
-    memcpy(job->u + at->cell * size, u, (size_t)size * sizeof *u);
-    for (int d = 0; job->q != NULL && d < h->grid.dim; d++) {
-        boxhdg_at_flux(at, d, u, v, q);
-        memcpy(job->q + d * h->n_volume + at->cell * size, q, (size_t)size * sizeof *q);
-    }
+    const int64_t place = at->cell * at->h->cell_size;
+    boxhdg_at_gather(at, job->trace, scratch);
+    solve_cell(at, job->loads + place, scratch, job->u + place);
     return FACET_OK;
 }
 
 facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
                             double *q) {
-    struct recover_job job = {.loads = loads, .trace = uhat, .u = u, .q = q};
-    return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), recover_work, &job);
+    struct recover_job job = {.loads = loads, .trace = uhat, .u = u};
+    struct boxhdg_solution s = {.n_cells = h->grid.n_cells, .trace = (double *)uhat, .u = u, .q = q};
+    const facet_status status = boxhdg_for_cells(h, 0, boxhdg_pairs_size(h), recover_work, &job);
+    return status == FACET_OK && q != NULL ? boxhdg_solution_find_q(h, &s) : status;
 }
 
 /* ------------------------------------------------------------------------------------- data */

@@ -123,8 +123,7 @@ static facet_status set_beside(facet_problem *problem, const char *part, const c
     struct field *field = NULL;
     TRY(problem_may_set(problem, FACET_ELASTICITY, what));
     for (int i = 0; texts != NULL && i < n; i++) REQUIRE(texts[i]);
-    status = texts != NULL ? problem_compile(&problem->data, 1, n, texts, &field)
-                           : problem_create_function(&problem->data, n, function, user, &field);
+    status = problem_create_field(&problem->data, 1, n, texts, function, user, &field);
     TRY(base_wrap(status, "%s on '%s'", what, part));
     TRY(add_beside(problem, part, what, offset, field));
 done:

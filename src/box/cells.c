@@ -96,26 +96,6 @@ struct expr_grid box_cell_lines(const struct box_grid *g, const int at[3], const
     return grid;
 }
 
-static int cell_points(const struct box_grid *g, const int at[3], const int counts[3],
-                       const double *const x[3], double *points) {
-    double lines[3][BOX_MAX_LINE];
-    struct expr_grid grid = box_cell_lines(g, at, counts, x, lines);
-    int n = 1;
-    for (int d = 0; d < g->dim; d++) n *= counts[d];
-    expr_grid_points(&grid, points);
-    return n;
-}
-
-void box_all_points(const struct box_grid *g, int n, const double *x, double *points) {
-    const int counts[3] = {n, n, n};
-    const double *const all[3] = {x, x, x};
-    for (int64_t cell = 0; cell < g->n_cells; cell++) {
-        int at[3];
-        box_cell_at(g, cell, at);
-        points += g->dim * cell_points(g, at, counts, all, points);
-    }
-}
-
 /* f at the points of a cell, `count` in all: the source, or lambda u - k div grad u of the exact solution.
  * work: points, gradients and Hessians. */
 static facet_status source_values(const struct box_grid *g, int64_t cell, const struct box_given *given,
@@ -240,6 +220,43 @@ facet_status box_integrate(const struct box_samples *s, const int kinds[3], cons
     *integrals = box_contract_all(g->dim, to, from, T, values, other);
 done:
     return status;
+}
+
+void box_side_cell(const struct box_grid *g, int d, int side, int64_t i, int at[3]) {
+    int slow = d == 2 ? 1 : 2, fast = d == 0 ? 1 : 0;
+    at[d] = side ? g->cells[d] - 1 : 0;
+    at[fast] = (int)(i % g->cells[fast]);
+    at[slow] = (int)(i / g->cells[fast]);
+}
+
+facet_status box_integrate_side(const struct box_samples *s, const int *const kinds[3],
+                                const struct box_grid *g, const struct box_given *given, int d, int side,
+                                int by_area, double *faces) {
+    const int64_t n = g->n_cells / g->cells[d], size = box_power(s->n, g->dim - 1);
+    struct base_collector failures;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads_for(n *size))
+    {
+        double *scratch = NULL;
+        facet_status mine = ALLOC(scratch, box_integrate_room(s, g->dim));
+        base_collect(&failures, -1, mine);
+#pragma omp for
+        for (int64_t i = 0; i < n; i++) {
+            int at[3], own[3] = {0};
+            double *integrals;
+            if (mine != FACET_OK) continue;
+            box_side_cell(g, d, side, i, at);
+            for (int t = 0; t < g->dim && kinds != NULL; t++) own[t] = kinds[t][at[t]];
+            const facet_status status =
+                box_integrate(s, own, g, given, box_cell(g, at), d, side, scratch, &integrals);
+            const double area = by_area ? box_cell_volume(g, at) / g->widths[d][at[d]] : 1.0;
+            for (int64_t j = 0; status == FACET_OK && j < size; j++)
+                faces[i * size + j] = area * integrals[j];
+            base_collect(&failures, i, status);
+        }
+        base_free(&scratch);
+    }
+    return base_collected(&failures);
 }
 
 /* The weight of point i of a rule on a cell of this volume. */

@@ -47,16 +47,15 @@ facet_status box_for_cells(const struct box_grid *g, int64_t cell_size, int laye
 
 /* ------------------------------------------------------------------------------------- points and data */
 
+/* The cell at face number i of a side, the lower tangential direction being fastest. */
+void box_side_cell(const struct box_grid *g, int d, int side, int64_t i, int at[3]);
+
 /* Gauss points and weights on [0, 1]. */
 facet_status box_gauss(int n, double *x, double *weights);
 /* Products of counts[d] <= BOX_MAX_LINE points x[d] in [0, 1] of a cell; a face has one point, 0 or 1, in its
  * normal direction. lines: receives the coordinates. */
 struct expr_grid box_cell_lines(const struct box_grid *g, const int at[3], const int counts[3],
                                 const double *const x[3], double lines[3][BOX_MAX_LINE]);
-/* The coordinates (points x dim) of the products of n points x in every direction of all cells, one after the
- * other. */
-void box_all_points(const struct box_grid *g, int n, const double *x, double *points);
-
 /* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
  * is known, it is derived from that; else it is zero. */
 struct box_given {
@@ -92,6 +91,11 @@ void box_samples_destroy(struct box_samples *samples); /* safe on a zeroed struc
 facet_status box_integrate(const struct box_samples *samples, const int kinds[3], const struct box_grid *g,
                            const struct box_given *given, int64_t cell, int d, int side, double *scratch,
                            double **integrals);
+/* The same of all faces of a side, one after the other (box_side_cell), n^(dim - 1) numbers each; by_area: times
+ * their areas. kinds: by columns, as of box_tiles_create. */
+facet_status box_integrate_side(const struct box_samples *samples, const int *const kinds[3],
+                                const struct box_grid *g, const struct box_given *given, int d, int side,
+                                int by_area, double *faces);
 int64_t box_integrate_room(const struct box_samples *samples, int dim);
 /* Of all blocks. */
 double box_volume(const struct box_grid *g);

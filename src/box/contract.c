@@ -53,42 +53,30 @@ void box_table_destroy(struct box_table *t) {
     *t = (struct box_table){0};
 }
 
-static void place(struct box_table *t) {
-    int n = t->n, half = t->n_even * (n - t->n_even);
-    t->flux[0] = t->store;
-    t->flux[1] = t->flux[0] + half;
-    t->ends = t->flux[1] + half;
-    t->slopes = t->ends + n;
-    t->moments = t->slopes + n;
-}
-
 /* values, derivatives: n x n at the Gauss points. */
 static void fill(struct box_table *t, const double *weights, const double *values,
                  const double *derivatives) {
-    int n = t->n, even = t->n_even, odd = n - even;
+    int n = t->n, even = t->n_even;
     for (int m = 0; m < n; m++) {
-        int parity = m >= even, first = parity ? even : 0;
-        int others = parity ? even : odd, begin = parity ? 0 : even;
-        for (int j = 0; j < others; j++) {
-            double sum = 0.0;
-            for (int q = 0; q < n; q++)
-                sum += weights[q] * values[q * n + begin + j] * derivatives[q * n + m];
-            t->flux[parity][(m - first) * others + j] = sum;
-        }
-        t->moments[m] = 0.0;
-        for (int q = 0; !parity && q < n; q++) t->moments[m] += weights[q] * values[q * n + m];
+        for (int j = 0; j < n; j++)
+            for (int q = 0; q < n && (j < even) != (m < even); q++)
+                t->flux[m * n + j] += weights[q] * values[q * n + j] * derivatives[q * n + m];
+        for (int q = 0; m < even && q < n; q++) t->moments[m] += weights[q] * values[q * n + m];
     }
 }
 
 facet_status box_table_create(const struct box_line *line, const double *gauss, const double *weights,
                               struct box_table *t) {
     facet_status status = FACET_OK;
-    int n = line->n, even = line->n_even, odd = n - even;
+    int n = line->n;
     double *values = NULL, one = 1.0;
-    *t = (struct box_table){.n = n, .n_even = even};
-    TRY(CALLOC(t->store, 2 * even * odd + 3 * n));
+    *t = (struct box_table){.n = n, .n_even = line->n_even};
+    TRY(CALLOC(t->store, n * (n + 3)));
     TRY(ALLOC(values, 2 * n * n));
-    place(t);
+    t->flux = t->store;
+    t->ends = t->flux + n * n;
+    t->slopes = t->ends + n;
+    t->moments = t->slopes + n;
     TRY(box_legendre_evaluate(n, line->S, n, gauss, values, values + n * n));
     fill(t, weights, values, values + n * n);
     TRY(box_legendre_evaluate(n, line->S, 1, &one, t->ends, t->slopes));

@@ -18,7 +18,7 @@
 /* What a line is multiplied with in cells. */
 struct box_table {
     int n, n_even;
-    double *flux[2]; /* (mode_j, mode_i'): even i x odd j; odd i x even j */
+    double *flux;    /* n x n: (mode_j, mode_i'), 0 where both are of one parity */
     double *ends;    /* n: modes at +1; those at -1 are the same, odd ones negative */
     double *slopes;  /* n: derivatives of the modes at +1 */
     double *moments; /* n: integrals of the modes over [-1, 1] */

@@ -11,14 +11,12 @@ static double face_tau(const struct boxhdg_at *at, int d) {
 }
 
 void boxhdg_line_ends(const struct box_table *t, double *c, double squares[2]) {
-    int n = t->n, even = t->n_even;
+    int n = t->n;
     memset(c, 0, (size_t)n * sizeof *c);
     squares[0] = squares[1] = 0.0;
     for (int i = 0; i < n; i++) {
-        int odd = i >= even, others = odd ? even : n - even, begin = odd ? 0 : even;
-        const double *row = t->flux[odd] + (odd ? i - even : i) * others;
-        squares[odd] += t->ends[i] * t->ends[i];
-        for (int j = 0; j < others; j++) c[begin + j] += t->ends[i] * row[j];
+        squares[i >= t->n_even] += t->ends[i] * t->ends[i];
+        for (int j = 0; j < n; j++) c[j] += t->ends[i] * t->flux[i * n + j];
     }
 }
 
@@ -58,7 +56,7 @@ double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s
 }
 
 /* q_d at the ends of every direction d, as boxhdg_at_reduce leaves it, from u and v without q itself
- * (boxhdg_at_flux): the ends times D' are numbers of a line. */
+ * (boxhdg_fields_flux): the ends times D' are numbers of a line. */
 static void reduce_fluxes(const struct boxhdg_at *at, const double *u, const double *v, double *rq) {
     static const double zero[1] = {0.0};
     double c[3][BOX_MAX_DEGREE + 1], squares[3][2] = {{0.0}};
@@ -191,7 +189,7 @@ static void take_data(const struct boxhdg *h, const double *neumann, const doubl
         if (g->sides[i / 2][i % 2] != BOX_NEUMANN) continue;
         for (int64_t j = 0; j < g->n_cells / g->cells[i / 2]; j++) {
             int at[3];
-            boxhdg_side_cell(g, i / 2, i % 2, j, at);
+            box_side_cell(g, i / 2, i % 2, j, at);
             const int64_t face = box_face(g, at, i / 2, i % 2) * h->face_size;
             double part = dot(h->face_size, neumann + face, psi + face);
             *total -= part;

@@ -20,29 +20,6 @@ done:
     return status;
 }
 
-static facet_status flux_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    const struct boxhdg_solution *s = user;
-    const struct boxhdg *h = at->h;
-    int64_t size = h->cell_size;
-    double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
-    memcpy(u, s->u + at->cell * size, (size_t)size * sizeof *u);
-    boxhdg_at_gather(at, s->trace, v);
-    for (int d = 0; d < h->grid.dim; d++) {
-        boxhdg_at_flux(at, d, u, v, q);
-        memcpy(s->q + (d * s->n_cells + at->cell) * size, q, (size_t)size * sizeof *q);
-    }
-    return FACET_OK;
-}
-
-facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *s) {
-    facet_status status = FACET_OK;
-    if (s->q == NULL) TRY(ALLOC(s->q, h->grid.dim * s->n_cells * h->cell_size));
-    TRY(boxhdg_for_solution(h, s, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), flux_work, s));
-done:
-    if (status != FACET_OK) base_free(&s->q);
-    return status;
-}
-
 void boxhdg_solution_destroy(struct boxhdg_solution *s) {
     if (s->borrowed) s->loads = s->u = NULL;
     s->n_cells = s->borrowed = 0;

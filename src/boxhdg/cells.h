@@ -21,11 +21,9 @@ void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, doubl
 
 /* Gauss points for data: n + BOX_EXTRA_POINTS. */
 /* Data of one side: coefficients on a Dirichlet side, integrals <g, mode> over the face itself on a Neumann
- * side; face_size numbers for each of its faces, those of the lower tangential direction fastest; and the
- * cell at its face number i. */
+ * side; face_size numbers for each of its faces (box_side_cell). */
 facet_status boxhdg_project_side(const struct boxhdg *h, const struct box_given *data, int d, int side,
                                  double *faces);
-void boxhdg_side_cell(const struct box_grid *grid, int d, int side, int64_t i, int at[3]);
 
 /* A trace from u in modes (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
  * numerical flux is continuous, or that of the Neumann condition; Dirichlet values as given. */

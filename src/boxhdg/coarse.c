@@ -422,138 +422,69 @@ static inline int64_t place_of(const struct boxhdg_coarse *c, int64_t i) {
     return i / L * KERNEL_BOX_MOMENTS * L + i % L;
 }
 
-/* The vertices that a rank owns: of each direction those below its cells, and the last of the whole. */
-struct owned {
-    int64_t range[6], first; /* where they begin and (3 + d) end; the number of the first in the whole */
-};
-
-static int64_t count_owned(const struct owned *o) {
-    int64_t n = 1;
-    for (int d = 0; d < 3; d++) n *= o->range[3 + d] > o->range[d] ? o->range[3 + d] - o->range[d] : 0;
-    return n;
-}
-
-/* Of this rank, without `first`. */
-static struct owned find_owned(const struct box_grid *g) {
-    const struct part_box *whole = &g->part->mesh->part->box;
-    struct owned own = {.range = {0, 0, 0, 1, 1, 1}};
-    for (int d = 0; d < g->dim; d++) {
-        const int end = whole->first[d] + g->cells[d] == whole->cells[d];
-        own.range[d] = whole->first[d] + (g->sides[d][0] == BOX_DIRICHLET);
-        own.range[3 + d] =
-            whole->first[d] + g->cells[d] + (end && !whole->periodic[d] && g->sides[d][1] != BOX_DIRICHLET);
-    }
-    return own;
-}
-
-/* Of all ranks that own some vertex of this block. */
-static facet_status find_owners(const struct box_grid *g, struct owned **owners, int *n) {
-    facet_status status = FACET_OK;
-    const struct part_box *whole = &g->part->mesh->part->box;
-    struct base_team *team = g->part->team;
-    const struct owned own = find_owned(g);
-    int64_t *all = NULL, first = 0;
-    TRY(ALLOC(all, 6 * (int64_t)team->size));
-    TRY(team_gather(team, 6, own.range, all));
-    TRY(ALLOC(*owners, team->size));
-    *n = 0;
-    for (int r = 0; r < team->size; r++) {
-        struct owned *o = &(*owners)[*n];
-        int near = 1;
-        memcpy(o->range, all + 6 * (int64_t)r, sizeof o->range);
-        o->first = first;
-        first += count_owned(o);
-        for (int d = 0; d < g->dim; d++) {
-            const int64_t begin = whole->first[d], end = begin + g->cells[d]; /* vertices, both included */
-            const int around = whole->periodic[d] && end == whole->cells[d] && o->range[d] == 0;
-            near &= (o->range[d] <= end && begin < o->range[3 + d]) || around;
-        }
-        *n += near || r == team->rank;
-    }
-done:
-    base_free(&all);
-    return status;
-}
-
 /* The number of vertex `at` of the lattice in the whole. */
-static int64_t number_in_whole(const struct boxhdg_coarse *c, const int at[3], int n,
-                               const struct owned *owners) {
-    const struct box_grid *g = &c->lanes->hdg->grid;
-    const struct part_box *whole = &g->part->mesh->part->box;
-    int64_t index[3] = {0};
+static int64_t number_in_whole(const struct boxhdg_coarse *c, const int at[3]) {
+    const struct part_box *whole = &c->lanes->hdg->grid.part->mesh->part->box;
+    int64_t number = 0;
     for (int axis = 0; axis < 3; axis++) {
         const int d = c->lanes->direction[axis];
         if (d < 0) continue;
-        index[d] = whole->first[d] + at[axis];
-        if (whole->periodic[d]) index[d] %= whole->cells[d];
+        number *= whole->cells[d] + 1;
+        number += (whole->first[d] + at[axis]) % (whole->cells[d] + !whole->periodic[d]);
     }
-    for (int r = 0; r < n; r++) {
-        const struct owned *o = &owners[r];
-        int64_t number = 0;
-        int inside = 1;
-        for (int d = 2; d >= 0; d--) {
-            inside &= o->range[d] <= index[d] && index[d] < o->range[3 + d];
-            number = number * (o->range[3 + d] - o->range[d]) + index[d] - o->range[d];
-        }
-        if (inside) return o->first + number;
-    }
-    return -1;
+    return number;
 }
 
-static facet_status number_all_vertices(struct boxhdg_coarse *c) {
+/* Unknowns of vertices that other blocks may have too: those on the sides of this one. */
+static facet_status share_vertices(const struct boxhdg_coarse *c, int *n_neighbours,
+                                   struct team_neighbour **neighbours) {
     facet_status status = FACET_OK;
-    const struct box_grid *g = &c->lanes->hdg->grid;
-    struct owned *owners = NULL, own = find_owned(g);
-    int n = 0;
-    TRY(find_owners(g, &owners, &n));
-    TRY(ALLOC(c->global, c->total));
-    c->n_owned = count_owned(&own);
-    for (int r = 0; r < n; r++)
-        if (memcmp(owners[r].range, own.range, sizeof own.range) == 0) c->first = owners[r].first;
+    const int *cells = c->lanes->plan.cells;
+    struct team_key *keys = NULL;
+    int32_t *items = NULL;
+    int64_t n = 0;
+    uint8_t *seen = NULL; /* ends of a ring are one */
+    TRY(ALLOC(keys, c->total));
+    TRY(ALLOC(items, c->total));
+    TRY(CALLOC(seen, c->total));
     for (int64_t i = 0; i < c->n_lattice; i++) {
         const int at[3] = {(int)(i % c->size[0]), (int)(i / c->size[0] % c->size[1]),
                            (int)(i / c->size[0] / c->size[1])};
-        if (c->numbers[i] >= 0) c->global[c->numbers[i]] = number_in_whole(c, at, n, owners);
+        int outside = 0;
+        for (int axis = 0; axis < 3; axis++) outside |= at[axis] == 0 || at[axis] == cells[axis];
+        if (c->numbers[i] < 0 || !outside || seen[c->numbers[i]]) continue;
+        const int64_t number = number_in_whole(c, at);
+        seen[c->numbers[i]] = 1;
+        items[n] = (int32_t)c->numbers[i];
+        keys[n++] = team_key_of(1, &number);
     }
+    TRY(team_find_neighbours(c->lanes->hdg->seam->team, n, items, keys, n_neighbours, neighbours));
 done:
-    base_free(&owners);
+    base_free(&keys);
+    base_free(&items);
+    base_free(&seen);
     return status;
 }
 
-/* Faces are numbered by their owners, the others learn. */
-static facet_status number_all_faces(struct boxhdg_coarse *c) {
+/* Unknowns of faces of the seam. */
+static facet_status share_faces(const struct boxhdg_coarse *c, int *n_neighbours,
+                                struct team_neighbour **neighbours) {
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = c->lanes;
     const struct seam *seam = lanes->hdg->seam;
-    const int64_t n_faces = lanes->hdg->grid.n_faces;
     const int L = lanes->plan.lanes;
-    int64_t *offsets = NULL, *counts = NULL;
-    double *numbers = NULL; /* of faces; exact as long as there are fewer than 2^53 */
-    TRY(ALLOC(offsets, n_faces + 1));
-    TRY(CALLOC(numbers, n_faces));
-    TRY(ALLOC(counts, seam->team->size));
-    TRY(ALLOC(c->global, c->total));
-    for (int64_t i = 0; i < lanes->n_foreign; i++) c->numbers[c->foreign[i]] = -2 - c->numbers[c->foreign[i]];
-    c->n_owned = 0;
-    for (int64_t i = 0; i < c->n_lattice; i++) c->n_owned += c->numbers[i] >= 0;
-    TRY(team_gather(seam->team, 1, &c->n_owned, counts));
-    for (int r = 0; r < seam->team->rank; r++) c->first += counts[r];
-    for (int64_t f = 0; f <= n_faces; f++) offsets[f] = f;
-    for (int64_t i = 0, next = c->first; i < c->n_lattice; i++) {
-        const struct box_face_pack pack = box_face_pack(&lanes->plan, i / L, L);
-        if (c->numbers[i] >= 0) numbers[boxhdg_lanes_face(lanes, &pack, (int)(i % L))] = (double)next++;
-    }
-    TRY(seam_copy_blocks(seam, offsets, numbers));
+    int32_t *numbers = NULL; /* of all faces */
+    TRY(ALLOC(numbers, lanes->hdg->grid.n_faces));
+    for (int64_t f = 0; f < lanes->hdg->grid.n_faces; f++) numbers[f] = -1;
     for (int64_t i = 0; i < c->n_lattice; i++) {
         const struct box_face_pack pack = box_face_pack(&lanes->plan, i / L, L);
-        if (c->numbers[i] < -1) c->numbers[i] = -2 - c->numbers[i];
         if (c->numbers[i] >= 0)
-            c->global[c->numbers[i]] = (int64_t)numbers[boxhdg_lanes_face(lanes, &pack, (int)(i % L))];
+            numbers[boxhdg_lanes_face(lanes, &pack, (int)(i % L))] = (int32_t)c->numbers[i];
     }
+    TRY(team_map_neighbours(seam->n_neighbours, seam->neighbours, numbers, neighbours));
+    *n_neighbours = seam->n_neighbours;
 done:
-    base_free(&offsets);
     base_free(&numbers);
-    base_free(&counts);
     return status;
 }
 
@@ -573,11 +504,18 @@ static facet_status list_foreign(struct boxhdg_coarse *c) {
 
 static facet_status number_all(struct boxhdg_coarse *c) {
     facet_status status = FACET_OK;
+    struct team_neighbour *neighbours = NULL;
+    struct team_range range;
+    int n = 0;
     TRY(list_foreign(c));
-    TRY(c->faces ? number_all_faces(c) : number_all_vertices(c));
-    c->n_all = c->n_owned;
-    TRY(team_reduce_counts(c->lanes->hdg->seam->team, TEAM_SUM, 1, &c->n_all));
+    TRY(c->faces ? share_faces(c, &n, &neighbours) : share_vertices(c, &n, &neighbours));
+    TRY(ALLOC(c->global, c->total));
+    TRY(team_number_items(c->lanes->hdg->seam->team, n, neighbours, c->total, NULL, c->global, &range));
+    c->first = range.first;
+    c->n_owned = range.count;
+    c->n_all = range.all;
 done:
+    team_free_neighbours(n, &neighbours);
     return status;
 }
 

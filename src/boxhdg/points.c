@@ -200,7 +200,7 @@ static facet_status add_seam(const struct boxhdg_lanes *lanes, const double *the
             if (d < 0 || g->sides[d][side] != BOX_SEAM) continue;
             for (int64_t j = 0; j < g->n_cells / g->cells[d]; j++) {
                 int at[3];
-                boxhdg_side_cell(g, d, side, j, at);
+                box_side_cell(g, d, side, j, at);
                 const int64_t face = box_face(g, at, d, side);
                 const double flux = balance[box_cell(g, at) * KERNEL_BOX_BALANCE + 2 + i];
                 if (pass == 0) {

@@ -7,62 +7,20 @@
 
 /* ------------------------------------------------------------------------------------- data */
 
-struct project_job {
-    struct box_samples samples;
-    const struct box_given *given;
-    double *loads;               /* or the boundary: */
-    double *dirichlet, *neumann; /* NULL: not wanted */
-};
-
-/* The modes of the data on one face of a side that are not zero. */
-static facet_status project_face(const struct boxhdg_at *at, const struct project_job *job, int d, int side,
-                                 double *scratch, double *to) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = at->h;
-    int fixed = h->grid.sides[d][side] == BOX_DIRICHLET;
-    double *modes, scale = (fixed ? 1.0 : boxhdg_at_area(at, d)) * (double)(1 << (h->grid.dim - 1));
-    memset(to, 0, (size_t)h->face_size * sizeof *to);
-    if (job->given->boundary[d][side] == NULL && job->given->exact == NULL) return FACET_OK;
-    TRY(box_integrate(&job->samples, at->lines, &h->grid, job->given, at->cell, d, side, scratch, &modes));
-    for (int64_t i = 0; i < h->face_size; i++) to[i] = scale * modes[i];
-done:
-    return status;
-}
-
-void boxhdg_side_cell(const struct box_grid *g, int d, int side, int64_t i, int at[3]) {
-    int slow = d == 2 ? 1 : 2, fast = d == 0 ? 1 : 0;
-    at[d] = side ? g->cells[d] - 1 : 0;
-    at[fast] = (int)(i % g->cells[fast]);
-    at[slow] = (int)(i / g->cells[fast]);
-}
-
 facet_status boxhdg_project_side(const struct boxhdg *h, const struct box_given *given, int d, int side,
                                  double *faces) {
     facet_status status = FACET_OK;
-    struct project_job job = {.given = given};
-    const int64_t n = h->grid.n_cells / h->grid.cells[d];
-    struct base_collector failures;
-    TRY(boxhdg_samples_create(h, h->n + BOX_EXTRA_POINTS, &job.samples));
-    base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads_for(n * h->face_size))
-    {
-        double *scratch = NULL;
-        facet_status mine = ALLOC(scratch, box_integrate_room(&job.samples, h->grid.dim));
-        base_collect(&failures, -1, mine);
-#pragma omp for
-        for (int64_t i = 0; i < n; i++) {
-            struct boxhdg_at at;
-            int place[3];
-            if (mine != FACET_OK) continue;
-            boxhdg_side_cell(&h->grid, d, side, i, place);
-            boxhdg_at_set(h, box_cell(&h->grid, place), &at);
-            base_collect(&failures, i, project_face(&at, &job, d, side, scratch, faces + i * h->face_size));
-        }
-        base_free(&scratch);
-    }
-    TRY(base_collected(&failures));
+    struct box_samples samples = {0};
+    const int fixed = h->grid.sides[d][side] == BOX_DIRICHLET;
+    const int64_t all = h->grid.n_cells / h->grid.cells[d] * h->face_size;
+    memset(faces, 0, (size_t)all * sizeof *faces);
+    if (given->boundary[d][side] == NULL && given->exact == NULL) return FACET_OK;
+    TRY(boxhdg_samples_create(h, h->n + BOX_EXTRA_POINTS, &samples));
+    TRY(box_integrate_side(&samples, (const int *const *)h->column_line, &h->grid, given, d, side, !fixed,
+                           faces));
+    for (int64_t i = 0; fixed && i < all; i++) faces[i] *= (double)(1 << (h->grid.dim - 1));
 done:
-    box_samples_destroy(&job.samples);
+    box_samples_destroy(&samples);
     return status;
 }
 

@@ -119,7 +119,7 @@ static void add_side(const struct boxhdg_resident *r, int d, int side, double su
     for (int64_t i = 0; r->sides[d][side] != NULL && i < g->n_cells / g->cells[d]; i++) {
         struct boxhdg_at at;
         int place[3];
-        boxhdg_side_cell(g, d, side, i, place);
+        box_side_cell(g, d, side, i, place);
         boxhdg_at_set(r->hdg, box_cell(g, place), &at);
         const double through = boxhdg_at_integral(&at, d, r->sides[d][side] + i * r->hdg->face_size);
         sums[0] += through;
@@ -215,7 +215,7 @@ static void put_sides(const struct boxhdg_resident *r, enum box_side kind, doubl
             if (g->sides[d][side] != kind) continue;
             for (int64_t i = 0; i < g->n_cells / g->cells[d]; i++) {
                 int at[3];
-                boxhdg_side_cell(g, d, side, i, at);
+                box_side_cell(g, d, side, i, at);
                 double *to = trace + box_face(g, at, d, side) * h->face_size;
                 if (values != NULL)
                     memcpy(to, values + i * h->face_size, bytes);

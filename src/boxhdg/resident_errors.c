@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "box/tiles_parts.h"
+#include "boxhdg/fields.h"
 #include "boxhdg/resident_errors.h"
 #include "boxhdg/work.h"
 #include "poly/jacobi.h"
@@ -12,12 +13,11 @@ struct errors {
     const struct boxhdg_there *there;
     struct box_tiles *tiles;
     const struct device *device;
-    int n, P, n_points, star;      /* modes; points a direction */
-    int64_t width;                 /* of a packed cell */
-    struct box_samples modes_here; /* modes at the points */
-    struct boxhdg_star post;
-    struct tile_tables modes, moments, into[3], out, slopes[3]; /* of n, or P for the last two */
-    double *theta, *flux, *ends, *weights_there;                /* on the device, as are the next */
+    int n, P, n_points, star; /* modes; points a direction */
+    struct boxhdg_fields fields;
+    struct box_samples modes_here;            /* modes at the points */
+    struct tile_tables modes, out, slopes[3]; /* of n, or P for the last two */
+    double *weights_there;                    /* on the device, as are the next */
     int64_t *list;
     double *cells, *q[3], *coefficients, *constants;
     int64_t *host_list;
@@ -26,54 +26,22 @@ struct errors {
 static void errors_destroy(struct errors *e) {
     const struct device *device = e->device;
     tile_tables_destroy(&e->modes);
-    tile_tables_destroy(&e->moments);
     tile_tables_destroy(&e->out);
     for (int d = 0; d < 3; d++) {
-        tile_tables_destroy(&e->into[d]);
         tile_tables_destroy(&e->slopes[d]);
         device_free(device, &e->q[d]);
     }
-    device_free(device, &e->theta);
-    device_free(device, &e->flux);
-    device_free(device, &e->ends);
     device_free(device, &e->weights_there);
     device_free(device, &e->list);
     device_free(device, &e->cells);
     device_free(device, &e->coefficients);
     device_free(device, &e->constants);
-    base_free(&e->post.Q);
+    boxhdg_fields_destroy(&e->fields);
     box_samples_destroy(&e->modes_here);
     base_free(&e->host_list);
 }
 
 /* ------------------------------------------------------------------------------------------ tables */
-
-/* The parts of the flux of every line (boxhdg_at_flux) as whole matrices. */
-static facet_status make_flux(struct errors *e) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = e->h;
-    int n = e->n, lines = h->n_lines, even = h->tables[0].n_even;
-    double *flux = NULL, *ends, *moments;
-    TRY(CALLOC(flux, (int64_t)lines * n * (n + 2)));
-    ends = flux + (int64_t)lines * n * n;
-    moments = ends + (int64_t)lines * n;
-    for (int l = 0; l < lines; l++)
-        for (int m = 0; m < n; m++) {
-            const struct box_table *t = &h->tables[l];
-            int odd = m >= even, others = odd ? even : n - even, begin = odd ? 0 : even;
-            const double *row = t->flux[odd] + (odd ? m - even : m) * others;
-            for (int j = 0; j < others; j++) flux[((int64_t)l * n + m) * n + begin + j] = row[j];
-            ends[l * n + m] = t->ends[m];
-            moments[l * n + m] = t->moments[m];
-        }
-    TRY(device_copy(e->device, &e->flux, flux, (size_t)(lines * n * n), sizeof *flux));
-    TRY(device_copy(e->device, &e->ends, ends, (size_t)(lines * n), sizeof *ends));
-    const double *const T[3] = {moments, moments, moments};
-    TRY(tile_tables_create(e->tiles, n, 1, T, &e->moments));
-done:
-    base_free(&flux);
-    return status;
-}
 
 /* The functions y of post-processing and their slopes at the points, the same for every line. */
 static facet_status tabulate_star(struct errors *e, double *values, double *slopes) {
@@ -86,8 +54,8 @@ static facet_status tabulate_star(struct errors *e, double *values, double *slop
         for (int i = 0; i < P; i++) {
             double value = 0.0, slope = 0.0;
             for (int j = 0; j < P; j++) {
-                value += legendre[j] * e->post.Q[j * P + i];
-                slope += 2.0 * legendre[P + j] * e->post.Q[j * P + i];
+                value += legendre[j] * e->fields.post.Q[j * P + i];
+                slope += 2.0 * legendre[P + j] * e->fields.post.Q[j * P + i];
             }
             for (int l = 0; l < e->h->n_lines; l++) {
                 values[((int64_t)l * n + q) * P + i] = value;
@@ -111,10 +79,7 @@ static facet_status make_star(struct errors *e) {
     for (int d = 0; d < e->h->grid.dim; d++) {
         for (int t = 0; t < 3; t++) T[t] = t == d ? values + all : values;
         TRY(tile_tables_create(e->tiles, e->P, e->n_points, T, &e->slopes[d]));
-        for (int t = 0; t < 3; t++) T[t] = t == d ? e->post.slope : e->post.mass;
-        TRY(tile_tables_create(e->tiles, e->n, e->P, T, &e->into[d]));
     }
-    TRY(device_copy(e->device, &e->theta, e->post.theta, (size_t)e->P, sizeof *e->theta));
 done:
     base_free(&values);
     return status;
@@ -130,15 +95,14 @@ static facet_status prepare(struct errors *e) {
     TRY(device_copy(device, &e->weights_there, e->modes_here.w, (size_t)e->n_points,
                     sizeof *e->weights_there));
     TRY(tile_tables_create(e->tiles, e->n, e->n_points, T, &e->modes));
-    TRY(make_flux(e));
+    TRY(boxhdg_fields_create(e->h, e->tiles, e->star, &e->fields));
     TRY(tiles_need_room(e->tiles, most, e->P, e->n_points));
     TRY(ALLOC(e->host_list, most));
     TRY(device_alloc(device, &e->list, (size_t)most, sizeof *e->list));
-    TRY(device_alloc(device, &e->cells, (size_t)(most * e->width), sizeof *e->cells));
+    TRY(device_alloc(device, &e->cells, (size_t)(most * boxhdg_fields_width(e->h)), sizeof *e->cells));
     for (int d = 0; d < dim; d++)
         TRY(device_alloc(device, &e->q[d], (size_t)(most * size), sizeof *e->cells));
     if (!e->star) goto done;
-    TRY(boxhdg_star_create(e->h, &e->post));
     TRY(make_star(e));
     TRY(device_alloc(device, &e->coefficients, (size_t)(most * box_power(e->P, dim)), sizeof *e->cells));
     TRY(device_alloc(device, &e->constants, (size_t)most, sizeof *e->cells));
@@ -149,22 +113,6 @@ done:
 /* ------------------------------------------------------------------------------------------ tiles */
 
 #define TABLES(t) ((const double *const *)(t).T)
-
-/* u* of the tile in the functions y (boxhdg/postprocess.c). */
-static void postprocess(struct errors *e, const struct tile_plan *tile) {
-    const struct device *device = e->device;
-    int dim = tile->dim;
-    for (int d = 0; d < dim; d++) {
-        struct tile_scale scale = {.factor = -ldexp(1.0, 1 - dim), .powers = {1, 1, 1}};
-        scale.powers[d]--;
-        device_tile_contract(device, tile, e->n, e->P, TABLES(e->into[d]), &scale, d > 0, e->q[d],
-                             e->coefficients, e->tiles->room);
-    }
-    const struct tile_scale mean = {.factor = pow(2.0, -0.5 * dim)};
-    device_tile_contract(device, tile, e->n, 1, TABLES(e->moments), &mean, 0,
-                         e->there->u + tile->first * e->h->cell_size, e->constants, e->tiles->room);
-    device_tile_divide(device, tile, e->P, e->theta, e->tiles->k, e->constants, e->coefficients);
-}
 
 /* u and traces of the cells of a tile; end: it is one of the last cells of this direction (-1: of all). */
 static facet_status pack(struct errors *e, const struct tile_plan *tile, int end) {
@@ -186,15 +134,11 @@ done:
 static facet_status begin(void *user, const struct tile_plan *tile) {
     facet_status status = FACET_OK;
     struct errors *e = user;
-    const struct device *device = e->device;
     TRY(pack(e, tile, -1));
-    for (int d = 0; d < tile->dim; d++) {
-        struct tile_scale scale = {.factor = 2.0, .of_cells = e->tiles->k};
-        scale.powers[d] = -1;
-        device_tile_flux(device, tile, e->n, e->h->tables[0].n_even, d, e->flux, e->ends, &scale, e->width,
-                         e->cells, e->q[d]);
-    }
-    if (e->star) postprocess(e, tile);
+    for (int d = 0; d < tile->dim; d++) boxhdg_fields_flux(&e->fields, tile, d, e->cells, e->q[d]);
+    if (e->star)
+        boxhdg_fields_star(&e->fields, tile, e->there->u + tile->first * e->h->cell_size,
+                           (const double *const *)e->q, e->constants, e->tiles->room, e->coefficients);
 done:
     return status;
 }
@@ -222,7 +166,7 @@ static facet_status faces(void *user, const struct tile_plan *tile, int d, int s
     struct errors *e = user;
     if (side) TRY(pack(e, tile, d));
     device_tile_faces(e->device, tile, e->n, e->n_points, TABLES(e->modes), e->weights_there, d, side,
-                      e->width, e->cells, exact, add, squares);
+                      boxhdg_fields_width(e->h), e->cells, exact, add, squares);
 done:
     return status;
 }
@@ -255,8 +199,7 @@ static facet_status open_part(const void *of, struct box_tiles *part, void **use
                          .n = w->h->n,
                          .P = w->h->n + 1,
                          .n_points = w->n_points,
-                         .star = w->star,
-                         .width = w->h->cell_size + 2 * w->h->grid.dim * w->h->face_size};
+                         .star = w->star};
     TRY(prepare(e));
 done:
     return status;

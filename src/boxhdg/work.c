@@ -89,41 +89,16 @@ void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double
     }
 }
 
-/* Numbers along d before and behind it. */
-static int64_t inner_of(const struct boxhdg_at *at, int d, int64_t *outer) {
-    int64_t inner = 1;
-    *outer = 1;
-    for (int t = 0; t < at->h->grid.dim; t++) *(t < d ? &inner : outer) *= t == d ? 1 : at->extent[t];
-    return inner;
-}
-
 void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r) {
     const int64_t size = at->h->face_size;
     const int n = at->h->n, even = (n + 1) / 2, dim = at->h->grid.dim;
     for (int d = 0; d < dim; d++) {
-        int64_t outer, inner = inner_of(at, d, &outer);
+        const int64_t inner = box_power(n, d), outer = box_power(n, dim - 1 - d);
         double *to = r + 2 * d * size;
         box_contract(outer, 1, even, inner, c[d], u, n * inner, to, inner);
         box_contract(outer, 1, n - even, inner, c[d] + even, u + even * inner, n * inner, to + size, inner);
     }
     memset(r + 2 * dim * size, 0, (size_t)(2 * (3 - dim) * size) * sizeof *r);
-}
-
-/* q = k (2/h) [D' u - e_+ uhat_+ + e_- uhat_-] along d: what is even comes from odd modes of u and from the
- * difference of the ends, what is odd from even modes and the sum. */
-void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q) {
-    const struct box_table *table = at->tables[d];
-    int n = table->n, even = table->n_even, odd = n - even;
-    double factor = at->k * at->inverse[d];
-    int64_t size = at->h->face_size, outer, inner = inner_of(at, d, &outer), step = n * inner;
-    box_contract(outer, even, odd, inner, table->flux[0], u + even * inner, step, q, step);
-    box_contract(outer, odd, even, inner, table->flux[1], u, step, q + even * inner, step);
-    for (int64_t o = 0; o < outer; o++)
-        for (int m = 0; m < n; m++) {
-            const double *end = v + (2 * d + (m < even)) * size + o * inner;
-            double *to = q + o * step + m * inner, e = table->ends[m];
-            for (int64_t r = 0; r < inner; r++) to[r] = factor * (to[r] - e * end[r]);
-        }
 }
 
 double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes) {

@@ -33,9 +33,6 @@ void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double
 /* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). Here and below,
  * arrays of a cell and v have BOX_SLACK numbers to spare behind them, all finite. */
 void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r);
-/* q_d of the cell in modes, from its u and the v of its faces. */
-void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q);
-
 /* The integral over the reference face normal to d of what has these modes there. */
 double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes);
 /* Numbers of the arrays v and r above. */
@@ -70,8 +67,7 @@ struct boxhdg_star {
     int P;
     double *Q, *theta, *mass, *slope;
 };
-facet_status boxhdg_star_create(const struct boxhdg *h, struct boxhdg_star *star);
-/* What q of a line has at its ends, from u and the traces (boxhdg_at_flux): c, the ends times D', by the
+/* What q of a line has at its ends, from u and the traces (boxhdg_fields_flux): c, the ends times D', by the
  * modes of u, n of them; and the squares of the ends summed by parity. */
 void boxhdg_line_ends(const struct box_table *table, double *c, double squares[2]);
 /* Whether a side of a cell lies on a side of the box that is not periodic. */

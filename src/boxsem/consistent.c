@@ -157,22 +157,6 @@ static void find_moments(const struct boxsem *c, struct lanes *x) {
     memcpy(x->rest, kinds + REST * all, (size_t)all * sizeof *kinds);
 }
 
-/* The integral of g over a face of a cell. */
-static facet_status given_flux(const struct boxsem *c, const struct box_given *given, const int at[3], int d,
-                               int side, double *scratch, double *flux) {
-    facet_status status = FACET_OK;
-    static const int kinds[3] = {0, 0, 0};
-    const double measure = box_cell_volume(&c->grid, at) / c->grid.widths[d][at[d]];
-    double *integrals;
-    *flux = 0.0;
-    if (given->boundary[d][side] == NULL && given->exact == NULL) return FACET_OK;
-    TRY(box_integrate(&c->fluxes.rule, kinds, &c->grid, given, box_cell(&c->grid, at), d, side, scratch,
-                      &integrals));
-    for (int64_t i = 0; i < c->cell_size / c->n; i++) *flux -= measure * integrals[i];
-done:
-    return status;
-}
-
 /* ------------------------------------------------------------------------------------------ faces of a side
  */
 
@@ -194,12 +178,11 @@ static void enter_side(struct flux_job *job, int i, double *sizes) {
 /* Rows of faces as the cells of a box: those of neighbours are never at work together. */
 static facet_status for_rows(struct flux_job *job, box_work work) {
     const struct boxsem *c = job->c;
-    const int64_t own = job->lanes * lane_room(c) + 4 * BOX_SLACK,
-                  all = own + box_integrate_room(&c->fluxes.rule, c->grid.dim);
+    const int64_t room = job->lanes * lane_room(c) + 4 * BOX_SLACK;
     struct box_grid rows = c->grid;
     rows.cells[job->at.d] = rows.cells[job->at.s] = 1;
     rows.n_cells = rows.cells[job->at.t];
-    return box_for_cells(&rows, c->grid.cells[job->at.s] * c->cell_size, 1, all, work, job);
+    return box_for_cells(&rows, c->grid.cells[job->at.s] * c->cell_size, 1, room, work, job);
 }
 
 /* Node i, j of a face in its plane. */
@@ -229,7 +212,6 @@ static double add_lane(const struct flux_job *job, const int at[3], int l, const
 }
 
 static facet_status add_row(int64_t row, const int place[3], double *scratch, void *user) {
-    facet_status status = FACET_OK;
     const struct flux_job *job = user;
     const struct boxsem *c = job->c;
     const int d = job->at.d, s = job->at.s, cells = c->grid.cells[s];
@@ -243,17 +225,14 @@ static facet_status add_row(int64_t row, const int place[3], double *scratch, vo
             at[s] = first + l;
             job->at.sizes[face + l] = take_lane(c, at, l, &x);
         }
-        if (is_dirichlet(job)) find_moments(c, &x);
+        if (!is_dirichlet(job)) continue;
+        find_moments(c, &x);
         for (int l = 0; l < n; l++) {
             at[s] = first + l;
-            if (is_dirichlet(job))
-                job->at.fluxes[face + l] = add_lane(job, at, l, &x);
-            else
-                TRY(given_flux(c, job->given, at, d, job->at.side, scratch, &job->at.fluxes[face + l]));
+            job->at.fluxes[face + l] = add_lane(job, at, l, &x);
         }
     }
-done:
-    return status;
+    return FACET_OK;
 }
 
 /* Adds what fluxes lack: `rest` is that by nodes, as a density. */
@@ -299,6 +278,23 @@ static void exchange(struct flux_job *job, int back) {
         }
 }
 
+/* The fluxes of a side where they are given. */
+static facet_status take_given(struct flux_job *job) {
+    facet_status status = FACET_OK;
+    const struct boxsem *c = job->c;
+    const int d = job->at.d, side = job->at.side;
+    const int64_t n = c->grid.n_cells / c->grid.cells[d], size = c->cell_size / c->n;
+    double *faces = NULL;
+    memset(job->at.fluxes, 0, (size_t)n * sizeof *faces);
+    if (job->given->boundary[d][side] == NULL && job->given->exact == NULL) return FACET_OK;
+    TRY(ALLOC(faces, n * size));
+    TRY(box_integrate_side(&c->fluxes.rule, NULL, &c->grid, job->given, d, side, 1, faces));
+    for (int64_t i = 0; i < n * size; i++) job->at.fluxes[i / size] -= faces[i];
+done:
+    base_free(&faces);
+    return status;
+}
+
 static int64_t count_faces(const struct boxsem *c, int i) {
     return c->fluxes.sides[i / 2][i % 2] != NULL ? c->grid.n_cells / c->grid.cells[i / 2] : 0;
 }
@@ -314,6 +310,7 @@ static facet_status visit_sides(struct flux_job *job, int lacks, double *sizes) 
         memset(job->at.rest, 0, bytes);
         memset(job->at.through, 0, bytes);
         if (lacks) exchange(job, 1);
+        if (!is_dirichlet(job)) TRY(take_given(job));
         TRY(for_rows(job, lacks ? complete_row : add_row));
         if (!lacks && is_dirichlet(job)) exchange(job, 0);
     }

@@ -17,60 +17,44 @@ struct load_job {
     const struct box_given *data;
     struct box_samples cells, sides; /* the rules of both */
 };
-static const int kinds[3] = {0, 0, 0};
-
 /* Whether something is given on a side that is a condition on k grad u . n. */
 static int has_flux(const struct load_job *job, int d, int side) {
     return job->c->grid.sides[d][side] == BOX_NEUMANN &&
            (job->data->boundary[d][side] != NULL || job->data->exact != NULL);
 }
 
-/* The loads of one side at its nodes, a plane of them; cells as in boxsem_cell_move. */
-static facet_status side_loads(const struct load_job *job, int d, int side, double *scratch, double *plane) {
+/* b += the loads of a side, at a plane of nodes. */
+static facet_status add_side(const struct load_job *job, struct boxsem *c, int d, int side) {
     facet_status status = FACET_OK;
-    const struct boxsem *c = job->c;
-    const struct box_grid *g = &c->grid;
-    int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2, nf = fast < g->dim ? c->n : 1, k = c->degree, at[3];
-    at[d] = side ? g->cells[d] - 1 : 0;
-    for (at[slow] = 0; at[slow] < g->cells[slow]; at[slow]++)
-        for (at[fast] = 0; at[fast] < g->cells[fast]; at[fast]++) {
-            double *integrals, area = box_cell_volume(g, at) / g->widths[d][at[d]];
-            TRY(box_integrate(&job->sides, kinds, g, job->data, box_cell(g, at), d, side, scratch,
-                              &integrals));
-            for (int64_t i = 0; i < c->cell_size / c->n; i++) {
-                int64_t x = (at[fast] * k + i % nf) % c->n_nodes[fast],
-                        y = (at[slow] * k + i / nf) % c->n_nodes[slow];
-                plane[y * c->n_nodes[fast] + x] += area * integrals[i];
-            }
-        }
-done:
-    return status;
-}
-
-/* b += the loads of a side. */
-static facet_status add_side(struct load_job *job, struct boxsem *c, int d, int side) {
-    facet_status status = FACET_OK;
-    int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2;
-    int64_t n = (int64_t)c->n_nodes[fast] * c->n_nodes[slow], *places = NULL, *sent = NULL,
-            steps[3] = {1, c->n_nodes[0], (int64_t)c->n_nodes[0] * c->n_nodes[1]};
-    double *plane = NULL, *values = NULL, *scratch = NULL;
-    TRY(CALLOC(plane, n));
-    TRY(ALLOC(places, n));
-    TRY(ALLOC(scratch, box_integrate_room(&job->sides, c->grid.dim)));
-    TRY(side_loads(job, d, side, scratch, plane));
-    for (int64_t i = 0; i < n; i++)
-        places[i] = i % c->n_nodes[fast] * steps[fast] + i / c->n_nodes[fast] * steps[slow] +
-                    (side ? c->n_nodes[d] - 1 : 0) * steps[d];
-    TRY(device_copy(c->device, &sent, places, (size_t)n, sizeof *places));
-    TRY(device_copy(c->device, &values, plane, (size_t)n, sizeof *plane));
-    device_add_entries(c->device, F64, n, sent, values, c->b.data);
+    const int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2, nf = fast < c->grid.dim ? c->n : 1,
+              *n = c->n_nodes;
+    const int64_t all = (int64_t)n[fast] * n[slow], size = c->cell_size / c->n,
+                  n_faces = c->grid.n_cells / c->grid.cells[d], steps[3] = {1, n[0], (int64_t)n[0] * n[1]};
+    int64_t *places = NULL, *sent = NULL;
+    double *plane = NULL, *values = NULL, *faces = NULL;
+    TRY(CALLOC(plane, all));
+    TRY(ALLOC(places, all));
+    TRY(ALLOC(faces, n_faces * size));
+    TRY(box_integrate_side(&job->sides, NULL, &c->grid, job->data, d, side, 1, faces));
+    for (int64_t i = 0; i < n_faces * size; i++) {
+        int at[3];
+        box_side_cell(&c->grid, d, side, i / size, at);
+        const int64_t x = boxsem_around(c, fast, at[fast] * c->degree + (int)(i % size) % nf),
+                      y = boxsem_around(c, slow, at[slow] * c->degree + (int)(i % size) / nf);
+        plane[y * n[fast] + x] += faces[i];
+    }
+    for (int64_t i = 0; i < all; i++)
+        places[i] = i % n[fast] * steps[fast] + i / n[fast] * steps[slow] + (side ? n[d] - 1 : 0) * steps[d];
+    TRY(device_copy(c->device, &sent, places, (size_t)all, sizeof *places));
+    TRY(device_copy(c->device, &values, plane, (size_t)all, sizeof *plane));
+    device_add_entries(c->device, F64, all, sent, values, c->b.data);
     TRY(device_check(c->device));
 done:
     device_free(c->device, &sent);
     device_free(c->device, &values);
     base_free(&plane);
     base_free(&places);
-    base_free(&scratch);
+    base_free(&faces);
     return status;
 }
 

@@ -382,11 +382,6 @@ static facet_status copy(const struct seam *s, const struct layout *l, double *v
     return status;
 }
 
-facet_status seam_copy_blocks(const struct seam *s, const int64_t *offsets, double *values) {
-    const struct layout blocks = {offsets, NULL, 1};
-    return s != NULL ? copy(s, &blocks, values) : FACET_OK;
-}
-
 facet_status seam_share(const struct seam *s, struct vector *x) {
     if (s == NULL || x->precision != F64) return FACET_OK;
     const struct layout own = own_layout(s);

@@ -77,7 +77,6 @@ static inline void seam_add(const struct seam *seam, struct vector *x) {
 facet_status seam_add_blocks(const struct seam *seam, const int64_t *offsets, double *values);
 /* Blocks of other owners become what these have; so that copies which rounding has led apart are one again,
  * of a vector in double precision, which is not needed after sums. */
-facet_status seam_copy_blocks(const struct seam *seam, const int64_t *offsets, double *values);
 facet_status seam_share(const struct seam *seam, struct vector *x);
 /* The entries of other owners, as many as `foreign` has and in its order, on the host; of a seam whose blocks
  * are apart. */

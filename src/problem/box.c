@@ -20,7 +20,7 @@ static void destroy(struct facet_solver *s) {
     struct box *b = box_of(s);
     if (b == NULL) return;
     boxhdg_resident_destroy(&b->resident);
-    box_method_destroy(&b->method);
+    boxhdg_solver_destroy(&b->solver);
     boxhdg_solution_destroy(&b->solution);
     boxhdg_destroy(&b->hdg);
     box_data_destroy(&b->data);
@@ -86,7 +86,7 @@ done:
 static facet_status start(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(box_method_create(s));
-    TRY(boxhdg_resident_create(box_method_solver(box_of(s)->method), &box_of(s)->resident));
+    TRY(boxhdg_resident_create(box_of(s)->solver, &box_of(s)->resident));
     TRY(renew(s, FACET_LOAD));
 done:
     return status;
@@ -108,18 +108,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------ solve */
-
-static int64_t n_points(const struct facet_solver *s) {
-    return box_of(s)->hdg->n_volume;
-}
-
-static facet_status source_points(const struct facet_solver *s, double *x) {
-    return box_points_source(s, &box_of(s)->hdg->grid, x);
-}
-
-static facet_status source_weights(const struct facet_solver *s, double *weights) {
-    return box_points_source_weights(s, &box_of(s)->hdg->grid, weights);
-}
 
 static int64_t n_unknowns(const struct facet_solver *s) {
     return box_of(s)->hdg->n_trace;
@@ -203,7 +191,7 @@ static double matrix_uncertainty(const struct boxhdg *h, double residual) {
  * a constant that is kept apart beside u, whose mean is zero. */
 static facet_status judge(struct facet_solver *s) {
     const struct box *b = box_of(s);
-    double uncertainty = fmax(b->apart ? b->uncertainty : 0.0, box_method_uncertainty(s));
+    double uncertainty = fmax(b->apart ? b->uncertainty : 0.0, boxhdg_solver_uncertainty(b->solver));
     facet_status status =
         solve_accept_more(s->options.rtol, matrix_uncertainty(b->hdg, s->report.residual), &s->report);
     if (status != FACET_OK || fmax(uncertainty, b->dropped) == 0.0) return status;
@@ -356,7 +344,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
     struct box *b = box_of(s);
     struct boxhdg *hdg = b->hdg;
-    struct box_method *method = b->method;
+    struct boxhdg_solver *solver = b->solver;
     struct boxhdg_resident *resident = b->resident;
     struct choice choice;
     int apart = b->apart;
@@ -365,7 +353,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     for (int64_t c = 0; c < hdg->grid.n_cells; c++) after[c] = reaction;
     b->data.grid.reaction = b->data.reaction = after;
     b->hdg = NULL;
-    b->method = NULL;
+    b->solver = NULL;
     b->resident = NULL;
     TRY(create_hdg(s));
     TRY(box_method_choose(s, b->hdg, &choice));
@@ -375,23 +363,23 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     s->solved = 0;
 done:
     if (status != FACET_OK && after != NULL) { /* the new ones go */
-        struct box_method *failed = b->method;
+        struct boxhdg_solver *failed = b->solver;
         struct boxhdg *unused = b->hdg;
         struct boxhdg_resident *partial = b->resident;
         b->hdg = hdg;
-        b->method = method;
+        b->solver = solver;
         b->resident = resident;
         b->apart = apart;
         b->reaction = weak;
         b->data.grid.reaction = b->data.reaction = before;
         hdg = unused;
-        method = failed;
+        solver = failed;
         resident = partial;
         before = after;
     }
     if (after != NULL) {
         boxhdg_resident_destroy(&resident);
-        box_method_destroy(&method);
+        boxhdg_solver_destroy(&solver);
         boxhdg_destroy(&hdg);
         base_free(&before);
     }
@@ -399,7 +387,7 @@ done:
 }
 
 static const struct multigrid *multigrid_of(const struct facet_solver *s) {
-    return box_of(s)->method != NULL ? box_method_multigrid(box_of(s)->method) : NULL;
+    return box_of(s)->solver != NULL ? boxhdg_solver_multigrid(box_of(s)->solver) : NULL;
 }
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
@@ -488,7 +476,8 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
 
 /* clang-format off */
 const struct backend box_backend = {
-    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .destroy = destroy, .n_points = box_points_count, .points = box_points_source,
+    .point_weights = box_points_source_weights,
     .n_unknowns = n_unknowns, .apply = box_method_apply, .precondition = box_method_precondition,
     .get_system = box_method_get, .renew = renew, .load = load, .load_there = load_there, .solve = solve,
     .recover = recover, .conservation = conservation, .on_host = on_host, .copy_out = copy_out,

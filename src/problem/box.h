@@ -6,16 +6,15 @@
 #include "boxhdg/resident.h"
 #include "problem/box_data.h"
 
-struct box_method; /* box_method.c */
-struct choice;     /* choice.h */
+struct choice; /* choice.h */
 
 /* HDG. */
 struct box {
     struct box_data data;
-    struct box_method *method;
     int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
     struct boxhdg *hdg;
-    const struct device *device; /* the context's, or the host where that one cannot do it */
+    struct boxhdg_solver *solver; /* conjugate gradients, or the direct solve: box_method.c */
+    const struct device *device;  /* the context's, or the host where that one cannot do it */
     struct boxhdg_resident *resident;
     struct boxhdg_solution solution; /* of the cells that were fetched */
     int wants_q, wants_star;         /* of these */
@@ -51,16 +50,12 @@ facet_status box_constant_take(struct box *b, const struct field *exact, int who
 facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h, struct choice *choice);
 facet_status box_method_check_memory(const struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
-void box_method_destroy(struct box_method **method);
 facet_status box_method_solve(struct facet_solver *s, enum boxhdg_guess guess);
 /* The product and the preconditioner, and F and uhat of the last solve (either NULL), in plain modes on the
  * host; fixed faces are taken as zero, and are zero in the result. */
 facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y);
 facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat);
-struct boxhdg_solver *box_method_solver(const struct box_method *method);
-double box_method_uncertainty(const struct facet_solver *s); /* an error of u that the solve did not count */
-const struct multigrid *box_method_multigrid(const struct box_method *method);
 
 /* box_points.c: those of struct backend that need the box alone. */
 facet_status box_points_prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
@@ -78,9 +73,9 @@ void box_points_map(const struct facet_solver *s, int32_t cell, const struct bac
 facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                                   double **wA);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
-facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
-facet_status box_points_source_weights(const struct facet_solver *s, const struct box_grid *grid,
-                                       double *weights);
+int64_t box_points_count(const struct facet_solver *s);
+facet_status box_points_source(const struct facet_solver *s, double *x);
+facet_status box_points_source_weights(const struct facet_solver *s, double *weights);
 /* Errors as src/hdg has them; star: those of u* and q* are there; what has no trace leaves trace_L2 negative.
  */
 struct hdg_errors box_points_errors(const struct box_errors *e, int star);

@@ -19,25 +19,6 @@
 /* Trace unknowns from which `auto` takes mixed precision. */
 #define LARGE_SYSTEM 100000
 
-struct box_method {
-    struct boxhdg_solver *solver; /* conjugate gradients, or the direct solve */
-};
-
-void box_method_destroy(struct box_method **method) {
-    struct box_method *m = *method;
-    if (m == NULL) return;
-    boxhdg_solver_destroy(&m->solver);
-    base_free(method);
-}
-
-struct boxhdg_solver *box_method_solver(const struct box_method *method) {
-    return method->solver;
-}
-
-const struct multigrid *box_method_multigrid(const struct box_method *method) {
-    return method->solver != NULL ? boxhdg_solver_multigrid(method->solver) : NULL;
-}
-
 /* ------------------------------------------------------------------------------ set-up */
 
 /* The matrix holds the constant so weakly that it is kept apart. */
@@ -65,14 +46,6 @@ static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
     options.remember = s->options.warm_start && s->method != METHOD_DIRECT;
     options.loose = is_loose(s);
     return options;
-}
-
-static facet_status make_lanes(struct facet_solver *s) {
-    struct boxhdg_solver_options options = lane_options(s);
-    facet_status status =
-        boxhdg_solver_create(box_of(s)->device, box_of(s)->hdg, &options, &box_of(s)->method->solver);
-    struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(box_of(s)->method->solver) : NULL;
-    return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
 
 /* ------------------------------------------------------------------------------ the choice */
@@ -144,19 +117,14 @@ facet_status box_method_check_memory(const struct facet_solver *s) {
 }
 
 facet_status box_method_create(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    TRY(CALLOC(box_of(s)->method, 1));
-    TRY(make_lanes(s));
-done:
-    return status;
+    struct box *b = box_of(s);
+    struct boxhdg_solver_options options = lane_options(s);
+    facet_status status = boxhdg_solver_create(b->device, b->hdg, &options, &b->solver);
+    struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(b->solver) : NULL;
+    return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
 
 /* ------------------------------------------------------------------------------ solve */
-
-double box_method_uncertainty(const struct facet_solver *s) {
-    const struct box_method *m = box_of(s)->method;
-    return boxhdg_solver_uncertainty(m->solver);
-}
 
 /* tau h / k. */
 static double heaviest_tau(const struct boxhdg *h) {
@@ -204,7 +172,7 @@ facet_status box_method_apply(const struct facet_solver *s, const double *x, dou
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     if (h->n_all_free == 0) goto done;
-    TRY(boxhdg_solver_apply(box_of(s)->method->solver, copy, y));
+    TRY(boxhdg_solver_apply(box_of(s)->solver, copy, y));
     boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&copy);
@@ -214,12 +182,11 @@ done:
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = box_of(s)->hdg;
-    struct box_method *m = box_of(s)->method;
     double *copy = NULL;
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     if (h->n_all_free == 0) goto done;
-    TRY(boxhdg_solver_precondition(m->solver, copy, y));
+    TRY(boxhdg_solver_precondition(box_of(s)->solver, copy, y));
     boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&copy);
@@ -233,7 +200,7 @@ facet_status box_method_get(const struct facet_solver *s, double *F, double *uha
     struct vector *loads, *solution;
     if (F != NULL) memset(F, 0, bytes);
     if (uhat != NULL) memset(uhat, 0, bytes);
-    const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->method->solver, &loads, &solution);
+    const struct boxhdg_lanes *lanes = boxhdg_solver_lanes(b->solver, &loads, &solution);
     if (F != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, loads, F));
     if (uhat != NULL) TRY(boxhdg_lanes_unpack(lanes, BOXHDG_UNKNOWN, solution, uhat));
 done:

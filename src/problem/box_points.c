@@ -204,37 +204,39 @@ done:
     return status;
 }
 
-facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x) {
-    facet_status status = FACET_OK;
-    int n = s->options.degree + 1;
-    double *gauss = NULL;
-    TRY(ALLOC(gauss, 2 * n));
-    TRY(box_gauss(n, gauss, gauss + n));
-    box_all_points(grid, n, gauss, x);
-done:
-    base_free(&gauss);
-    return status;
+int64_t box_points_count(const struct facet_solver *s) {
+    return s->problem->mesh->n_cells * box_power(s->options.degree + 1, s->problem->mesh->dim);
 }
 
-facet_status box_points_source_weights(const struct facet_solver *s, const struct box_grid *grid,
-                                       double *weights) {
+/* Points of the source, or the weights of these. */
+static facet_status fill_source(const struct facet_solver *s, int points, double *to) {
     facet_status status = FACET_OK;
-    int n = s->options.degree + 1, size = 1;
-    double *gauss = NULL;
+    const int n = s->options.degree + 1, dim = s->problem->mesh->dim, size = (int)box_power(n, dim);
+    double *gauss = NULL, lower[3], widths[3];
     TRY(ALLOC(gauss, 2 * n));
     TRY(box_gauss(n, gauss, gauss + n));
-    for (int d = 0; d < grid->dim; d++) size *= n;
-    for (int64_t cell = 0; cell < grid->n_cells; cell++) {
-        double volume = box_points_volume(s, (int32_t)cell);
+    for (int32_t cell = 0; cell < s->problem->mesh->n_cells; cell++) {
+        find_cell(s, cell, lower, widths);
         for (int i = 0; i < size; i++) {
-            double weight = volume;
-            for (int d = 0, rest = i; d < grid->dim; d++, rest /= n) weight *= gauss[n + rest % n];
-            weights[cell * size + i] = weight;
+            double weight = 1.0;
+            for (int d = 0, rest = i; d < dim; d++, rest /= n) {
+                weight *= widths[d] * gauss[n + rest % n];
+                if (points) *to++ = lower[d] + widths[d] * gauss[rest % n];
+            }
+            if (!points) *to++ = weight;
         }
     }
 done:
     base_free(&gauss);
     return status;
+}
+
+facet_status box_points_source(const struct facet_solver *s, double *x) {
+    return fill_source(s, 1, x);
+}
+
+facet_status box_points_source_weights(const struct facet_solver *s, double *weights) {
+    return fill_source(s, 0, weights);
 }
 
 struct hdg_errors box_points_errors(const struct box_errors *e, int star) {

@@ -308,18 +308,6 @@ done:
 
 /* ------------------------------------------------------------------------------ solve */
 
-static int64_t n_points(const struct facet_solver *s) {
-    return elements_of(s)->n_volume;
-}
-
-static facet_status source_points(const struct facet_solver *s, double *x) {
-    return box_points_source(s, &elements_of(s)->grid, x);
-}
-
-static facet_status source_weights(const struct facet_solver *s, double *weights) {
-    return box_points_source_weights(s, &elements_of(s)->grid, weights);
-}
-
 static int64_t n_unknowns(const struct facet_solver *s) {
     return elements_of(s)->n_all;
 }
@@ -497,7 +485,8 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
 
 /* clang-format off */
 const struct backend boxsem_backend = {
-    .destroy = destroy, .n_points = n_points, .points = source_points, .point_weights = source_weights,
+    .destroy = destroy, .n_points = box_points_count, .points = box_points_source,
+    .point_weights = box_points_source_weights,
     .n_unknowns = n_unknowns, .apply = apply, .precondition = precondition, .get_system = get_system,
     .load = load, .solve = solve, .recover = recover, .conservation = conservation, .copy_out = copy_out,
     .load_there = load_there, .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction,

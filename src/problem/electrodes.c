@@ -327,16 +327,21 @@ done:
     return status;
 }
 
+/* Whether a reaction is given for a region. */
+static int reacts(const struct problem_resolved *r, int32_t region) {
+    const struct field *reaction =
+        r->shares[SHARE_REACTION] != NULL ? r->shares[SHARE_REACTION][region] : NULL;
+    double number;
+    return reaction != NULL && (!field_is_constant(reaction, &number) || number != 0.0);
+}
+
 /* Whether nothing else holds the constant, so that C 1 = 0. */
 static int floats(const struct facet_solver *s) {
     const struct problem_resolved *r = &s->resolved;
-    double number;
     for (int i = 0; i < s->own.n_conditions; i++)
         if (s->own.conditions[i].electrode == 0 && s->own.conditions[i].kind != HDG_NEUMANN) return 0;
-    for (int i = 0; r->shares[SHARE_REACTION] != NULL && i < r->n_regions; i++) {
-        const struct field *reaction = r->shares[SHARE_REACTION][i];
-        if (reaction != NULL && (!field_is_constant(reaction, &number) || number != 0.0)) return 0;
-    }
+    for (int i = 0; i < r->n_regions; i++)
+        if (reacts(r, i)) return 0;
     return 1;
 }
 
@@ -378,14 +383,6 @@ static facet_status check_balance(double missing, double scale) {
         "boundary: nothing but total_flux holds the solution, so that all that goes in must balance, but "
         "%.6g is too much; subtract it, or give a part another condition",
         missing);
-}
-
-/* Whether a reaction is given for a region. */
-static int reacts(const struct problem_resolved *r, int32_t region) {
-    const struct field *reaction =
-        r->shares[SHARE_REACTION] != NULL ? r->shares[SHARE_REACTION][region] : NULL;
-    double number;
-    return reaction != NULL && (!field_is_constant(reaction, &number) || number != 0.0);
 }
 
 /* Refuses pieces of the mesh that electrodes hold alone beside others: each would have a constant of its own.

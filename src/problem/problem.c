@@ -61,26 +61,17 @@ void problem_clear(struct problem *p) {
         char *name = (char *)p->parameters[i].name;
         base_free(&name);
     }
+    struct problem_slot slot;
+    for (int i = 0; problem_slot(p, i, &slot); i++) field_destroy(slot.field);
     for (int i = 0; i < p->n_regions; i++) problem_region_clear(&p->regions[i]);
-    for (int i = 0; i < p->n_conditions; i++) condition_clear(&p->conditions[i]);
-    for (int i = 0; i < p->n_shares; i++) {
-        base_free(&p->shares[i].group);
-        field_destroy(&p->shares[i].field);
-    }
+    for (int i = 0; i < p->n_conditions; i++) base_free(&p->conditions[i].part);
+    for (int i = 0; i < p->n_shares; i++) base_free(&p->shares[i].group);
     problem_clear_contacts(p);
     base_free(&p->parameters);
     base_free(&p->regions);
     base_free(&p->shares);
     base_free(&p->conditions);
-    field_destroy(&p->reaction);
-    field_destroy(&p->source);
-    field_destroy(&p->exact);
-    field_destroy(&p->tau);
-    field_destroy(&p->expansion);
-    field_destroy(&p->temperature);
     facet_field_destroy(&p->carried);
-    field_destroy(&p->reference);
-    field_destroy(&p->jump);
     *p = (struct problem){0};
 }
 
@@ -133,6 +124,12 @@ facet_status problem_compile(const struct problem *p, int on_boundary, int n, co
     return status;
 }
 
+facet_status problem_create_field(const struct problem *p, int on_boundary, int n, const char *const *texts,
+                                  facet_function function, void *user, struct field **field) {
+    return texts != NULL ? problem_compile(p, on_boundary, n, texts, field)
+                         : problem_create_function(p, n, function, user, field);
+}
+
 void problem_region_clear(struct problem_region *region) {
     base_free(&region->group);
     field_destroy(&region->conductivity);
@@ -182,8 +179,7 @@ static facet_status set_conductivity(facet_problem *problem, const char *group, 
     status = problem_may_set(problem, FACET_DIFFUSION, "conductivity");
     if (status != FACET_OK) return status;
     TRY(check_components(problem, n));
-    TRY(texts != NULL ? problem_compile(&problem->data, 0, n, texts, &region.conductivity)
-                      : problem_create_function(&problem->data, n, function, user, &region.conductivity));
+    TRY(problem_create_field(&problem->data, 0, n, texts, function, user, &region.conductivity));
     return problem_set_region(problem, group, region);
 done:
     return base_wrap(status, "conductivity");
@@ -205,8 +201,7 @@ facet_status facet_problem_set_conductivity_function(facet_problem *problem, con
 facet_status problem_set_field(facet_problem *problem, struct field **slot, const char *what, int n,
                                const char *const *texts, facet_function function, void *user) {
     struct field *field = NULL;
-    facet_status status = texts != NULL ? problem_compile(&problem->data, 0, n, texts, &field)
-                                        : problem_create_function(&problem->data, n, function, user, &field);
+    facet_status status = problem_create_field(&problem->data, 0, n, texts, function, user, &field);
     if (status != FACET_OK) return base_wrap(status, "%s", what);
     field_destroy(slot);
     *slot = field;

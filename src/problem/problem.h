@@ -99,6 +99,9 @@ facet_status problem_compile(const struct problem *p, int on_boundary, int n, co
                              struct field **field);
 facet_status problem_create_function(const struct problem *p, int n, facet_function function, void *user,
                                      struct field **field);
+/* One or the other: from texts, or where these are NULL from a function. */
+facet_status problem_create_field(const struct problem *p, int on_boundary, int n, const char *const *texts,
+                                  facet_function function, void *user, struct field **field);
 /* Takes the fields over, also on failure; the region replaces an earlier one of the same group, whose name is
  * copied. */
 facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region);

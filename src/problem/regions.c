@@ -69,8 +69,7 @@ static facet_status set_share(facet_problem *problem, enum problem_share_kind ki
     if (n != wanted)
         FAIL(FACET_ERROR_INPUT, "%s of '%s': %d components are given, but it has %d", what, group, n, wanted);
     for (int i = 0; texts != NULL && i < n; i++) REQUIRE(texts[i]);
-    status = texts != NULL ? problem_compile(&problem->data, 0, n, texts, &field)
-                           : problem_create_function(&problem->data, n, function, user, &field);
+    status = problem_create_field(&problem->data, 0, n, texts, function, user, &field);
     TRY(base_wrap(status, "%s of '%s'", what, group));
     return put_share(problem, kind, group, field);
 done:

@@ -452,7 +452,15 @@ static void test_evaluation(void **state) {
     assert_int_equal(ALLOC(values, c->n_volume), FACET_OK);
     assert_int_equal(ALLOC(x, 3 * c->n_volume), FACET_OK);
     assert_int_equal(boxsem_get(c, 1, values), FACET_OK);
-    box_all_points(&c->grid, c->n, c->gauss, x);
+    for (int64_t cell = 0; cell < c->grid.n_cells; cell++) {
+        const double *const gauss[3] = {c->gauss, c->gauss, c->gauss};
+        double lines[3][BOX_MAX_LINE];
+        int place[3];
+        box_cell_at(&c->grid, cell, place);
+        const struct expr_grid grid =
+            box_cell_lines(&c->grid, place, (const int[3]){c->n, c->n, c->n}, gauss, lines);
+        expr_grid_points(&grid, x + 3 * cell * c->cell_size);
+    }
     for (int64_t i = 0; i < c->n_volume; i++) {
         const double *p = x + 3 * i;
         assert_true(fabs(values[i] - (pow(p[0], 3) - p[0] * p[1] * p[2] * p[2] + p[1])) < 1e-10);
