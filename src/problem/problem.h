@@ -81,6 +81,7 @@ void problem_clear(struct problem *problem);
 /* All of it, with expressions compiled for the values that the parameters have. */
 facet_status problem_copy(const struct problem *from, struct problem *copy);
 int problem_find_parameter(const struct problem *problem, const char *name); /* -1: there is none */
+facet_status problem_add_parameter(struct problem *problem, const char *name, double value);
 /* Field number i of all, in an order that copies share; 0 when there are no more. role: what depends on it,
  * as in facet_solver_update, and of the cells whether it is the reaction or more; group: facet_points.group.
  */
