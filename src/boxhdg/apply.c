@@ -66,7 +66,7 @@ static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scalin
     const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     int64_t n = lanes->plan.n_faces;
-    double *staged = NULL, *packed = device_is_host(v->device) && v->precision == F64 ? v->data : NULL;
+    double *staged = NULL, *packed = v->precision == F64 ? device_seen(v->device, v->data) : NULL;
     double *scales = NULL; /* of a face-pack, for every thread */
     int64_t n_scales = 0;
     for (int axis = 0; axis < 3; axis++)

@@ -586,8 +586,8 @@ facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhd
     } else
         TRY(vector_create(lanes->device, c->n_lattice, &c->lattice));
     if (g->part != NULL) TRY(number_all(c));
-    if (device_is_host(lanes->device)) goto done;
-    TRY(device_find(NULL, &c->device));
+    c->device = device_of_host(lanes->device);
+    if (c->device == lanes->device) goto done;
     if (!c->faces) TRY(list_foreign_places(c));
     TRY(ALLOC(c->staged, c->n_lattice * (c->faces ? KERNEL_BOX_MOMENTS : 1)));
 done:

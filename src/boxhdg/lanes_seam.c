@@ -91,13 +91,10 @@ facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diag
     const struct seam *s = lanes->seam;
     const size_t bytes = (size_t)lanes->plan.size * sizeof *diagonal;
     double *staged = NULL;
+    struct vector v = {.device = device_host(), .n = lanes->plan.size};
     if (s == NULL) return FACET_OK;
-    if (!device_is_host(lanes->device)) {
-        TRY(ALLOC(staged, lanes->plan.size));
-        TRY(device_download(lanes->device, staged, diagonal, bytes));
-    }
-    struct vector v = {
-        .device = device_host(), .n = lanes->plan.size, .data = staged != NULL ? staged : diagonal};
+    TRY(device_alloc_room(lanes->device, &staged, (size_t)lanes->plan.size, sizeof *staged));
+    TRY(device_see(lanes->device, diagonal, bytes, staged, (const void **)&v.data));
     invert(s, v.data);
     seam_add(s, &v);
     invert(s, v.data);

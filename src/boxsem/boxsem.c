@@ -221,6 +221,7 @@ facet_status boxsem_create(const struct device *device, const struct box_grid_da
     TRY(vector_create(device, c->n_all, &c->u));
     vector_fill(&c->b, 0.0);
     vector_fill(&c->u, 0.0);
+    c->held.nodes = device_seen(device, c->u.data);
     c->fixed_is_zero = 1;
     TRY(make_kernel(c, &c->kernel));
     TRY(make_solver(c));
@@ -244,7 +245,7 @@ void boxsem_destroy(struct boxsem **continuous) {
     vector_destroy(&c->u);
     vector_destroy(&c->kernel);
     for (int d = 0; d < 3; d++) base_free(&c->moments[d]);
-    device_free(c->device, &c->fixed_places);
+    device_unplace(c->device, c->fixed, (const void **)&c->fixed_places);
     base_free(&c->fixed);
     base_free(&c->fixed_values);
     device_free(c->device, &c->fixed_loads);
@@ -397,7 +398,8 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
     if (mg != NULL) TRY(multigrid_failure(mg));
     TRY(shift(c, control, report));
     if (c->rounding > 0.0) TRY(solve_accept_more(control->rtol, c->rounding, report));
-    const double size = device_is_host(c->device) ? solve_largest(c->n_all, c->u.data) : vector_norm(&c->u);
+    const double *here = device_seen(c->device, c->u.data);
+    const double size = here != NULL ? solve_largest(c->n_all, here) : vector_norm(&c->u);
     TRY(solve_check_size(box_all(&c->grid, TEAM_MAX, size), report));
     if (error > 0.0)
         TRY(solve_accept_more(control->rtol, error * sqrt((double)c->n_all) / vector_norm(&c->u), report));

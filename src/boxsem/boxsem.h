@@ -77,7 +77,7 @@ static inline int boxsem_has_cycle(const struct boxsem_options *o) {
            (!boxsem_is_krylov(o) || o->preconditioner == BOXSEM_PRECONDITION_CYCLE);
 }
 
-/* Of u on a device that is not the host: what was fetched from there. */
+/* Of u what the host has, on a device with another memory what was fetched from there. */
 struct boxsem_held {
     int64_t n, *cells; /* ascending */
     double *values;    /* n x cell_size */
@@ -110,7 +110,7 @@ struct boxsem {
     int64_t n_whole;               /* nodes of all blocks, each once; of a whole box n_all */
     int64_t cell_size, n_volume;   /* n^dim, cells x n^dim */
     int64_t *fixed;                /* n_all - n_free: nodes with Dirichlet values, ascending */
-    int64_t *fixed_places;         /* the same on a device that is not the host */
+    const int64_t *fixed_places;   /* the same as the device reads them, once it was asked to */
     double *fixed_values;          /* what boxsem_load found for them */
     double *fixed_loads;           /* on the device: (f, phi) + <g, phi> there, the part of this block */
     int fixed_is_zero;             /* u is known to be zero there */

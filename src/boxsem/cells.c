@@ -48,9 +48,8 @@ void boxsem_cell_move(const struct boxsem *c, const int at[3], enum boxsem_move 
 
 facet_status boxsem_nodes_open(const struct vector *v, double **nodes) {
     facet_status status = FACET_OK;
-    *nodes = v->data;
-    if (device_is_host(v->device)) return FACET_OK;
-    *nodes = NULL;
+    *nodes = device_seen(v->device, v->data);
+    if (*nodes != NULL) return FACET_OK;
     TRY(ALLOC(*nodes, v->n));
     TRY(vector_download(v, *nodes));
 done:
@@ -60,7 +59,7 @@ done:
 
 facet_status boxsem_nodes_close(struct vector *v, int write, double **nodes) {
     facet_status status = FACET_OK;
-    if (*nodes == NULL || device_is_host(v->device)) return FACET_OK;
+    if (*nodes == NULL || *nodes == v->data) return FACET_OK;
     if (write) status = vector_upload(v, *nodes);
     base_free(nodes);
     return status;
@@ -86,21 +85,15 @@ void boxsem_add_up(const struct boxsem *c, const double *nodes, double sums[2]) 
         for (int i = 0; i < 2; i++) sums[i] += parts[p][i];
 }
 
-/* The places of fixed nodes as the device reads them. */
-static facet_status places_there(struct boxsem *c, const int64_t **places) {
-    facet_status status = FACET_OK;
-    const int64_t n_fixed = c->n_all - c->n_free;
-    if (!device_is_host(c->device) && c->fixed_places == NULL)
-        TRY(device_copy(c->device, &c->fixed_places, c->fixed, (size_t)n_fixed, sizeof *c->fixed));
-    *places = device_is_host(c->device) ? c->fixed : c->fixed_places;
-done:
-    return status;
+static facet_status need_places(struct boxsem *c) {
+    if (c->fixed_places != NULL) return FACET_OK;
+    return device_place(c->device, c->fixed, (size_t)(c->n_all - c->n_free), sizeof *c->fixed,
+                        (const void **)&c->fixed_places);
 }
 
 facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vector *v) {
     facet_status status = FACET_OK;
-    double *sent = NULL;
-    const int64_t *places;
+    const double *sent = NULL;
     int64_t n_fixed = c->n_all - c->n_free, first = 0;
     while (values != NULL && first < n_fixed && values[first] == 0.0) first++;
     if (n_fixed == 0) return FACET_OK;
@@ -108,24 +101,20 @@ facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vec
     int zero = values == NULL || first == n_fixed, solution = v == &c->u;
     if (solution && zero && c->fixed_is_zero) return FACET_OK;
     if (solution) c->fixed_is_zero = zero;
-    TRY(places_there(c, &places));
-    if (device_is_host(v->device)) {
-        device_put_entries(v->device, n_fixed, places, zero ? NULL : values, v->data);
-        return FACET_OK;
-    }
-    if (!zero) TRY(device_copy(v->device, &sent, values, (size_t)n_fixed, sizeof *values));
-    device_put_entries(v->device, n_fixed, places, sent, v->data);
+    TRY(need_places(c));
+    if (!zero) TRY(device_place(v->device, values, (size_t)n_fixed, sizeof *values, (const void **)&sent));
+    device_put_entries(v->device, n_fixed, c->fixed_places, sent, v->data);
 done:
-    device_free(v->device, &sent);
+    if (sent != NULL) device_unplace(v->device, values, (const void **)&sent);
     return status;
 }
 
 facet_status boxsem_keep_loads(struct boxsem *c) {
     facet_status status = FACET_OK;
-    const int64_t n_fixed = c->n_all - c->n_free, *places;
+    const int64_t n_fixed = c->n_all - c->n_free;
     if (n_fixed == 0) return FACET_OK;
-    TRY(places_there(c, &places));
-    device_take_entries(c->device, F64, n_fixed, places, c->b.data, c->fixed_loads);
+    TRY(need_places(c));
+    device_take_entries(c->device, F64, n_fixed, c->fixed_places, c->b.data, c->fixed_loads);
     TRY(boxsem_nodes_fix(c, NULL, &c->b));
 done:
     return status;

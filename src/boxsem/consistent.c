@@ -46,10 +46,6 @@ struct flux_job {
     struct plane at;
 };
 
-static double *host_nodes(const struct boxsem *c) {
-    return device_is_host(c->device) ? c->u.data : c->held.nodes;
-}
-
 static struct node_counts count_nodes(const struct boxsem *c) {
     struct node_counts below = {.all = {1}};
     for (int d = 1; d < c->grid.dim; d++) {
@@ -110,7 +106,7 @@ static struct lanes lanes_in(const struct boxsem *c, int n, int d, int side, dou
 /* Returns k u / h times the area of the face, at most: what rounding in its flux is relative to. */
 static double take_lane(const struct boxsem *c, const int at[3], int l, struct lanes *x) {
     double *u = x->scratch, most = 0.0;
-    boxsem_cell_move(c, at, BOXSEM_GATHER, host_nodes(c), u);
+    boxsem_cell_move(c, at, BOXSEM_GATHER, c->held.nodes, u);
     for (int64_t i = 0; i < c->cell_size; i++) {
         x->u[i * x->n + l] = u[i];
         most = fmax(most, fabs(u[i]));

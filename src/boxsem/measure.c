@@ -27,9 +27,8 @@ static void describe(const struct boxsem *c, enum boxsem_field field, int64_t ce
 /* The nodes of a cell, wherever they are; of those of a device the ones that were fetched. */
 static facet_status take_cell(const struct boxsem *c, int64_t cell, const int at[3], double *local) {
     const struct boxsem_held *held = &c->held;
-    double *nodes = device_is_host(c->device) ? c->u.data : held->nodes;
-    if (nodes != NULL) {
-        boxsem_cell_move(c, at, BOXSEM_GATHER, nodes, local);
+    if (held->nodes != NULL) {
+        boxsem_cell_move(c, at, BOXSEM_GATHER, held->nodes, local);
         return FACET_OK;
     }
     int64_t low = 0, high = held->n;
@@ -64,14 +63,14 @@ done:
 void boxsem_forget(struct boxsem *c) {
     base_free(&c->held.cells);
     base_free(&c->held.values);
-    base_free(&c->held.nodes);
+    boxsem_nodes_close(&c->u, 0, &c->held.nodes);
     c->held.n = 0;
 }
 
 facet_status boxsem_fetch(struct boxsem *c, int64_t n, const int64_t *cells) {
     facet_status status = FACET_OK;
     struct boxsem_held *held = &c->held;
-    if (device_is_host(c->device) || held->nodes != NULL) return FACET_OK;
+    if (held->nodes != NULL) return FACET_OK;
     boxsem_forget(c);
     if (cells == NULL) {
         TRY(boxsem_nodes_open(&c->u, &held->nodes));

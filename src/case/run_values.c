@@ -202,10 +202,16 @@ done:
     return status;
 }
 
+static int balances_cells(const struct run *run) {
+    return physics_entry(physics_of(run->file->equation), &run->file->options)->conserved != NULL;
+}
+
 /* What goes in less what goes out is missing in one flux or another, unless a condition says what that is. It
- * is the sum of fluxes as cells have them, and this value may be a better one: readers are not told. */
+ * is the sum of fluxes as cells have them, and this value may be a better one: readers are not told. Where cells
+ * do not balance it is the sum of these very values, which have as much of it as u has errors. */
 static void add_imbalance(const struct run *run, struct run_value *value) {
-    const double whole = fmin(fabs(run->report.conservation_whole), ENOUGH);
+    const double most = balances_cells(run) ? ENOUGH : fmax(ENOUGH, run->report.error);
+    const double whole = fmin(fabs(run->report.conservation_whole), most);
     if (value->found.error > 0.0 && run->report.conservation >= 0.0)
         value->found.error = fmax(value->found.error, whole * value->size);
 }
@@ -231,8 +237,7 @@ done:
 
 /* What would make a doubt smaller. */
 static const char *advice(const struct run *run) {
-    if (physics_entry(physics_of(run->file->equation), &run->file->options)->conserved == NULL)
-        return "; discretization: {method: hdg} balances it cell by cell";
+    if (!balances_cells(run)) return "; discretization: {method: hdg} balances it cell by cell";
     return run->report.error > 1e-13 && strcmp(run->report.method, "direct") != 0
                ? "; solver: {method: direct} makes the error of u smaller"
                : "";

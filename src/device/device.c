@@ -401,6 +401,21 @@ facet_status device_see(const struct device *device, const void *array, size_t b
     return room != NULL ? device_download(device, room, array, bytes) : FACET_OK;
 }
 
+void *device_seen(const struct device *device, const void *array) {
+    return device->place == HOST ? (void *)array : NULL;
+}
+
+facet_status device_place(const struct device *device, const void *from_host, size_t count, size_t size,
+                          const void **there) {
+    *there = from_host;
+    return device->place == HOST ? FACET_OK : device_copy(device, there, from_host, count, size);
+}
+
+void device_unplace(const struct device *device, const void *from_host, const void **there) {
+    if (*there != from_host) device_free(device, there);
+    *there = NULL;
+}
+
 facet_status device_view(const struct device *device, const void *array, size_t count, size_t size,
                          const void **view) {
     facet_status status = FACET_OK;

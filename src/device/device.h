@@ -109,6 +109,13 @@ facet_status device_adopt(const struct device *device, void *pointer, void *from
 facet_status device_alloc_room(const struct device *device, void *pointer, size_t count, size_t size);
 facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
                         const void **seen);
+/* An array of the device where the host can read and write it; else NULL. */
+void *device_seen(const struct device *device, const void *array);
+/* Access of the device to count items of an array of the host: the array itself, where they have one memory,
+ * else a copy. Ends with device_unplace. */
+facet_status device_place(const struct device *device, const void *from_host, size_t count, size_t size,
+                          const void **there);
+void device_unplace(const struct device *device, const void *from_host, const void **there);
 /* Host access to count items of a device array: the array itself where the host can read it, else a copy.
  * Ends with device_unview, which frees the copy. */
 facet_status device_view(const struct device *device, const void *array, size_t count, size_t size,

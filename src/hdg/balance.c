@@ -164,18 +164,12 @@ done:
 static facet_status put_solution(struct general_work *w, const struct inner_job *job, int64_t begin,
                                  int64_t n) {
     facet_status status = FACET_OK;
-    const int lanes = w->hdg->lanes, b = w->block;
+    const int b = w->block;
     const struct hdg_solution *s = job->in;
     const int64_t n_p = s->p[b] != NULL ? w->hdg->functions[b].N : 0, n_q = job->Q - n_p;
-    for (int64_t i = 0; i < n * lanes; i++) {
-        const int64_t cell = general_cell(w, begin + i / lanes, (int)(i % lanes));
-        const double *u = s->u[b] + cell * job->N, *q = s->q[b] + cell * n_q;
-        double *to = w->host[W_U] + local_lane(lanes, (int32_t)i, job->N);
-        for (int k = 0; k < job->N; k++) to[k * lanes] = u[k];
-        to = w->host[W_Q] + local_lane(lanes, (int32_t)i, job->Q);
-        for (int64_t k = 0; k < n_q; k++) to[k * lanes] = q[k];
-        for (int64_t k = 0; k < n_p; k++) to[(n_q + k) * lanes] = s->p[b][cell * n_p + k];
-    }
+    general_put_numbers(w, W_U, begin, n, &(struct general_numbers){s->u[b], job->N, 1, 0});
+    general_put_numbers(w, W_Q, begin, n, &(struct general_numbers){s->q[b], n_q, 1, 0});
+    if (n_p > 0) general_put_numbers(w, W_Q, begin, n, &(struct general_numbers){s->p[b], n_p, 1, n_q});
     memcpy(w->host[W_LOAD], s->loads[b] + begin * w->size[W_LOAD],
            (size_t)(n * w->size[W_LOAD]) * sizeof(double));
     for (int i = W_U; i <= W_LOAD; i++) TRY(general_send(w, i, n));

@@ -246,6 +246,18 @@ static facet_status put_orientations(const struct general_work *w, int64_t begin
     return general_send(w, A_ORIENTATIONS, n);
 }
 
+void general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
+                         const struct general_numbers *from) {
+    const int64_t lanes = w->hdg->lanes, width = from->width, count = from->count;
+    for (int64_t l = 0; l < n * lanes; l++) {
+        const double *cell =
+            from->values + general_cell(w, begin + l / lanes, (int)(l % lanes)) * count * width;
+        double *to = w->host[array] + l / lanes * w->size[array] + from->first * lanes + l % lanes;
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t a = 0; a < width; a++) to[(i * width + a) * lanes] = cell[a * count + i];
+    }
+}
+
 facet_status general_regions(struct general_work *w, int64_t begin, int64_t n) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;

@@ -137,6 +137,14 @@ int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device; less: those of the first
  * node. */
 facet_status general_nodes(const struct general_work *w, int array, int less, int64_t begin, int64_t n);
+/* Numbers of the cells of n batches, which the host has one cell after the other, width x count of each:
+ * into an array of the host from number `first` of a cell on, as count x width. */
+struct general_numbers {
+    const double *values;
+    int64_t count, width, first;
+};
+void general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
+                         const struct general_numbers *from);
 /* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of n batches; or these alone. */
 facet_status general_place(struct general_work *w, int64_t begin, int64_t n);
 facet_status general_regions(struct general_work *w, int64_t begin, int64_t n);

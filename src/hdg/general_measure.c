@@ -90,27 +90,6 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
                                  .n_scratch = 1};
 }
 
-static void put_coefficients(struct general_work *w, const struct error_job *job, int64_t begin,
-                             int64_t batch, int lane) {
-    const struct hdg_block_space *b = &w->hdg->space.blocks[w->block];
-    int dim = w->hdg->data.mesh->dim, N = b->N, lanes = w->hdg->lanes;
-    int64_t cell = general_cell(w, begin + batch, lane);
-    if (job->plain) {
-        const double *u = job->solution->u[w->block] + cell * N,
-                     *q = job->solution->q[w->block] + cell * dim * N;
-        double *to = w->host[E_U] + batch * w->size[E_U] + lane;
-        for (int i = 0; i < N; i++) to[i * lanes] = u[i];
-        to = w->host[E_Q] + batch * w->size[E_Q] + lane;
-        for (int i = 0; i < N; i++)
-            for (int a = 0; a < dim; a++) to[(i * dim + a) * lanes] = q[a * N + i];
-    }
-    if (job->star) {
-        const double *u = job->solution->star[w->block] + cell * b->N_star;
-        double *to = w->host[E_STAR] + batch * w->size[E_STAR] + lane;
-        for (int i = 0; i < b->N_star; i++) to[i * lanes] = u[i];
-    }
-}
-
 /* Fields at all points. */
 static facet_status find_values(struct general_work *w, const struct error_job *job, int64_t begin,
                                 int64_t n) {
@@ -118,8 +97,14 @@ static facet_status find_values(struct general_work *w, const struct error_job *
     const struct hdg *h = w->hdg;
     const struct hdg_block_space *b = &h->space.blocks[w->block];
     int lanes = h->lanes, dim = h->data.mesh->dim, points = job->table.n;
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) put_coefficients(w, job, begin, batch, lane);
+    const struct hdg_solution *s = job->solution;
+    if (job->plain) {
+        general_put_numbers(w, E_U, begin, n, &(struct general_numbers){s->u[w->block], b->N, 1, 0});
+        general_put_numbers(w, E_Q, begin, n, &(struct general_numbers){s->q[w->block], b->N, dim, 0});
+    }
+    if (job->star)
+        general_put_numbers(w, E_STAR, begin, n,
+                            &(struct general_numbers){s->star[w->block], b->N_star, 1, 0});
     for (int i = E_U; i <= E_STAR; i++) TRY(general_send(w, i, n));
     if (job->plain) {
         device_table_apply(h->device, lanes, n, points, b->N, 1, job->values, w->device[E_U],

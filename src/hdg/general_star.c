@@ -61,16 +61,6 @@ done:
     return status;
 }
 
-/* q of one lane, coefficients by functions. */
-static void put_flux(const struct general_work *w, const struct star_job *job, int64_t begin, int64_t batch,
-                     int lane) {
-    int dim = w->hdg->data.mesh->dim, N = w->hdg->space.blocks[w->block].N, lanes = w->hdg->lanes;
-    const double *q = job->solution->q[w->block] + (int64_t)general_cell(w, begin + batch, lane) * dim * N;
-    double *to = w->host[S_Q] + batch * w->size[S_Q] + lane;
-    for (int i = 0; i < N; i++)
-        for (int a = 0; a < dim; a++) to[(i * dim + a) * lanes] = q[a * N + i];
-}
-
 /* The coefficients of one cell: equal means, what is missing goes to the constant. */
 static void take_star(const struct general_work *w, const struct star_job *job, int64_t begin, int64_t cell) {
     const struct hdg_block_space *b = &w->hdg->space.blocks[w->block];
@@ -97,8 +87,7 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct hdg_block_space *b = &h->space.blocks[w->block];
     int lanes = h->lanes, dim = h->data.mesh->dim, n_points = b->star.n, N = b->N, P = b->N_star;
     int64_t count = h->data.mesh->blocks[w->block].count;
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) put_flux(w, job, begin, batch, lane);
+    general_put_numbers(w, S_Q, begin, n, &(struct general_numbers){job->solution->q[w->block], N, dim, 0});
     TRY(general_send(w, S_Q, n));
     TRY(general_nodes(w, S_NODES, 0, begin, n));
     TRY(general_maps(w, &job->rule, begin, n,

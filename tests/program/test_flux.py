@@ -146,6 +146,18 @@ solver: {method: multigrid, preconditioner: pmg, rtol: 1e-6}
                 self.assertLessEqual(abs(out["values"][name] - wanted), bar + 1e-7 * abs(wanted), f"{shape} {left}")
                 self.assertLessEqual(bar, 0.01 * abs(wanted), f"{shape} {left}")
 
+    def test_what_rounding_of_stiff_cells_takes(self):
+        """The fluxes of `condensed` are those that do not balance: the bar was 1e-6, the flux off by 1.3e-5."""
+        status, result, message = self.run_case(
+            "mesh: {box: {lower: [0, 0], upper: [4, 1], cells: [2, 4], shape: quad}}\nequation: diffusion\n"
+            "conductivity: if(x<2, 1e-4, 2e5)\n"
+            "boundary: [{on: xmin, dirichlet: 1}, {on: xmax, total_flux: -1}, {on: rest, neumann: 0}]\n"
+            "discretization: {method: condensed, degree: 2}\nsolver: {method: direct}\n" + SIDES)
+        self.assertEqual(status, 0, message)
+        error = abs(abs(result["values"]["l"]) - 1)
+        self.assertLess(error, 10 * result["bars"]["l"]["error"] + 1e-7)
+        self.assertLess(result["bars"]["l"]["error"], 1e-3)
+
     def test_zeros_of_a_body_of_revolution(self):
         """A constant solution: faces on the axis let nothing through, beside which no zero was one (status 1)."""
         mesh = """$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n2 1 "g"\n1 2 "low"\n1 3 "high"\n1 4 "out"
