@@ -560,7 +560,8 @@ static facet_status tell_errors(struct facet_solver *s, const struct correction 
     TRY(solver_group_errors_add(s, e->n, c->bars, (const double *const *)e->psi));
     TRY(find_sizes(s, U));
     status = solve_accept_more(s->options.rtol, c->move + c->bar, &s->report);
-    s->group_errors.judged += s->report.error - before; /* no group has that beside its own */
+    if (s->backend == &mapped_backend) /* no group has that beside its own */
+        mapped_of(s)->group_errors.judged += s->report.error - before;
 done:
     return status;
 }

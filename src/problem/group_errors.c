@@ -23,6 +23,11 @@
 /* With such an error, relative to the u that was found, no digit is certain. */
 #define NO_DIGIT 0.1
 
+/* NULL on boxes, which have none. */
+static struct solver_group_errors *shares_of(const struct facet_solver *s) {
+    return s->backend == &mapped_backend ? &mapped_of(s)->group_errors : NULL;
+}
+
 void solver_group_errors_destroy(struct solver_group_errors *shares) {
     base_free(&shares->cell_share);
     base_free(&shares->squares);
@@ -67,7 +72,7 @@ done:
 facet_status solver_group_errors_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct solver_group_errors *shares = &s->group_errors;
+    struct solver_group_errors *shares = shares_of(s);
     solver_group_errors_destroy(shares);
     TRY(problem_fill(mesh->n_cells, -1, &shares->cell_share));
     TRY(share_by_groups(mesh, shares));
@@ -114,18 +119,17 @@ facet_status solver_regard(void *solver, const struct vector *residual, const st
     facet_status status = FACET_OK;
     struct facet_solver *s = solver;
     struct mapped *m = mapped_of(s);
-    const int n = s->group_errors.n;
+    struct solver_group_errors *shares = shares_of(s);
     if (error == NULL) {
         s->energy = 0.0;
-        if (n > 0)
-            memset(s->group_errors.squares, 0,
-                   (size_t)s->problem->mesh->n_cells * sizeof *s->group_errors.squares);
+        if (shares->n > 0)
+            memset(shares->squares, 0, (size_t)s->problem->mesh->n_cells * sizeof *shares->squares);
         return FACET_OK;
     }
     if (s->own.n_electrodes > 0) s->energy += fabs(vector_dot(residual, error));
-    if (n == 0) return FACET_OK;
+    if (shares->n == 0) return FACET_OK;
     TRY(vector_download(error, m->F));
-    add_squares(s, 1, m->F, s->group_errors.squares, NULL);
+    add_squares(s, 1, m->F, shares->squares, NULL);
 done:
     return status;
 }
@@ -158,19 +162,20 @@ struct share_sums {
 static facet_status sum_up(const struct facet_solver *s, const struct share_sums *sums) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    const int n = s->group_errors.n;
+    const struct solver_group_errors *shares = shares_of(s);
+    const int n = shares->n;
     double *sizes = NULL, *counts = NULL;
     TRY(CALLOC(sizes, mesh->n_cells));
     TRY(CALLOC(counts, mesh->n_cells));
     TRY(size_up(s, sizes, counts));
     for (int32_t c = 0; c < mesh->n_cells; c++)
         for (int twice = 0; twice < 2; twice++) {
-            const int share = twice ? n : s->group_errors.cell_share[c];
+            const int share = twice ? n : shares->cell_share[c];
             if (share < 0 || counts[c] == 0.0) continue;
-            sums->errors[share] += s->group_errors.squares[c];
+            sums->errors[share] += shares->squares[c];
             sums->sizes[share] += sizes[c];
             sums->counts[share] += counts[c];
-            sums->peaks[share] = fmax(sums->peaks[share], s->group_errors.squares[c] / counts[c]);
+            sums->peaks[share] = fmax(sums->peaks[share], shares->squares[c] / counts[c]);
         }
     TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 3 * (n + 1), sums->errors));
     TRY(team_reduce(mesh_team(mesh), TEAM_MAX, n + 1, sums->peaks));
@@ -197,7 +202,7 @@ static void keep_errors(struct solver_group_errors *shares, const struct share_s
 
 facet_status solver_group_errors_judge(struct facet_solver *s, double error, double constant) {
     facet_status status = FACET_OK;
-    struct solver_group_errors *shares = &s->group_errors;
+    struct solver_group_errors *shares = shares_of(s);
     const int n = shares->n, n_all = n + 1;
     double *all = NULL;
     shares->worst = -1;
@@ -229,7 +234,7 @@ done:
 
 facet_status solver_group_errors_raise(struct facet_solver *s, const double *cells) {
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct solver_group_errors *shares = &s->group_errors;
+    struct solver_group_errors *shares = shares_of(s);
     if (shares->n == 0) return FACET_OK;
     for (int32_t cell = 0; cell < mesh->n_cells; cell++) {
         const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
@@ -261,8 +266,8 @@ facet_status solver_group_errors_add(struct facet_solver *s, int n, const double
                                      const double *const *traces) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct solver_group_errors *shares = &s->group_errors;
-    if (shares->n == 0) return FACET_OK;
+    struct solver_group_errors *shares = shares_of(s);
+    if (shares == NULL || shares->n == 0) return FACET_OK;
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t cell = 0; cell < mesh->blocks[b].count; cell++) {
             const int32_t share = shares->cell_share[mesh->blocks[b].first + cell];
@@ -280,11 +285,11 @@ done:
 }
 
 void solver_error_at(const struct facet_solver *s, int32_t cell, int of_change, double *error, double *size) {
-    const struct solver_group_errors *shares = &s->group_errors;
+    const struct solver_group_errors *shares = shares_of(s);
     const double whole = fmax(s->report.error, DBL_EPSILON);
     *size = s->report.largest;
     *error = whole * *size;
-    if (shares->n == 0 || s->n_unknowns == 0) return;
+    if (shares == NULL || shares->n == 0 || s->n_unknowns == 0) return;
     const int share = shares->cell_share[cell] >= 0 ? shares->cell_share[cell] : shares->n;
     *size = shares->sizes[share];
     *error = fmax(shares->errors[share] + shares->levels[2 * share + of_change], DBL_EPSILON * *size);
@@ -292,9 +297,9 @@ void solver_error_at(const struct facet_solver *s, int32_t cell, int of_change, 
 }
 
 const char *solver_group_errors_note(const struct facet_solver *s, char *text, size_t bytes) {
-    const struct solver_group_errors *shares = &s->group_errors;
+    const struct solver_group_errors *shares = shares_of(s);
     char others[64] = "";
-    if (shares->n == 0 || shares->worst < 0 || !s->report.converged) return NULL;
+    if (shares == NULL || shares->n == 0 || shares->worst < 0 || !s->report.converged) return NULL;
     if (shares->n_told > 1)
         snprintf(others, sizeof others, "; u in %d more of them has fewer digits, too", shares->n_told - 1);
     snprintf(text, bytes,

@@ -112,7 +112,7 @@ static void destroy(struct facet_solver *s) {
     if (m == NULL) return;
     solver_forget_versions(m);
     hdg_solution_destroy(&m->solution);
-    solver_group_errors_destroy(&s->group_errors);
+    solver_group_errors_destroy(&m->group_errors);
     vector_destroy(&m->b);
     vector_destroy(&m->x);
     base_free(&m->F);

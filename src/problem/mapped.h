@@ -25,6 +25,7 @@ struct mapped {
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
     struct hdg_solution solution;
+    struct solver_group_errors group_errors;
     struct mapped_version versions[MAPPED_VERSIONS]; /* from BACKEND_BETTER on */
     int64_t n_single;       /* cells of all processes whose matrices the host makes, one by one */
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */

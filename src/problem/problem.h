@@ -325,7 +325,6 @@ struct facet_solver {
     void *self; /* of the backend: struct mapped (mapped.h), struct box (box.h), or that of boxsem.c */
     enum option_operator_kind operator_used;       /* mapped or tensor */
     char notes[SOLVER_N_NOTES][PROBLEM_WHY_BYTES]; /* those that are not made when asked for; "": none */
-    struct solver_group_errors group_errors;
     double energy;       /* e'K e of the error e of the last estimate, where there are electrodes */
     double imbalance[2]; /* of the last load: what data that must balance sum to, which is taken off the
                             source, and what their moduli sum to; 0: nothing must balance */
