@@ -206,15 +206,15 @@ done:
     return status;
 }
 
-/* A field in all cells; `why` when it varies in one. A number is the same everywhere without a look. device:
- * NULL for the host. */
+/* A field in all cells; `why` when it varies in one. A number is the same everywhere without a look. */
 static facet_status sample_all(const struct device *device, const struct facet_mesh *mesh,
                                const struct field *field, const struct kind *kind, int degree, double *values,
                                char *why) {
+    static const char *const kernels[] = {"expression", NULL};
     facet_status status = FACET_OK;
     struct base_collector collector;
     int32_t first = mesh->n_cells;
-    int there = device != NULL && field_is_differentiable(field);
+    const int there = device_takes_over(device, kernels) && field_is_differentiable(field);
     double value, corner[3] = {0.0};
     if (field_is_constant(field, &value)) {
         for (int d = 0; d < mesh->dim; d++) corner[d] = mesh_bricks(mesh)->coordinates[d][0];
@@ -381,7 +381,6 @@ done:
 facet_status box_data_create(const struct facet_context *context, const struct problem_resolved *resolved,
                              int degree, struct box_data *data, char why[BOX_WHY_BYTES]) {
     facet_status status = FACET_OK;
-    const struct device *device = device_is_host(context->device) ? NULL : context->device;
     const struct hdg_data *from = &resolved->data;
     const struct facet_mesh *mesh = from->mesh;
     *data = (struct box_data){.grid = {.dim = mesh->dim}};
@@ -404,7 +403,7 @@ facet_status box_data_create(const struct facet_context *context, const struct p
     find_conditions(resolved, data, &side, why);
     TRY(share_reason(mesh_team(mesh), side, why));
     if (why[0] != '\0') goto done;
-    TRY(find_coefficients(device, resolved, degree, data, why));
+    TRY(find_coefficients(context->device, resolved, degree, data, why));
     data->grid.conductivity = data->conductivity;
     data->grid.reaction = data->reaction;
 done:

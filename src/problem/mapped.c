@@ -43,7 +43,7 @@ static facet_status condense(struct facet_solver *s, struct mapped *m) {
     TRY(hdg_create(mapped_device(s), &s->resolved.data, s->options.degree, s->maker, monitor, &m->hdg));
     hdg_describe(m->hdg, &s->system);
     TRY(hdg_condense(m->hdg));
-    m->n_single = device_is_host(s->context->device) ? 0 : hdg_n_single(m->hdg);
+    m->n_single = hdg_n_single(m->hdg);
     TRY(team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &m->n_single));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);

@@ -27,7 +27,7 @@ struct mapped {
     struct hdg_solution solution;
     struct solver_group_errors group_errors;
     struct mapped_version versions[MAPPED_VERSIONS]; /* from BACKEND_BETTER on */
-    int64_t n_single; /* cells of all processes whose matrices the host makes for a device, one by one */
+    int64_t n_single;       /* cells of all processes whose matrices the host makes, one by one */
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 static inline struct mapped *mapped_of(const struct facet_solver *s) {
