@@ -193,11 +193,12 @@ facet_status solve_fgmres(const struct linear_operator *A, const struct linear_o
     double norm = solve_true_residual(A, b, x, control, &a.V[0]);
     TRY(solve_record(control, report, norm / scale));
     const char *reason = NULL;
-    double norms[RESTARTS + 1] = {norm};
+    double norms[RESTARTS + 1] = {norm}, least = 1.0;
     int n_restarts = 0;
     while (norm > goal && reason == NULL) { /* a restart measures the truth */
         double before = norm;
         TRY(sweep(A, M, x, control, scale, &a, report, &norm, &reason));
+        least = fmin(least, least_singular_value(&a)); /* the last sweep may be too short to see it */
         int claimed = norm <= goal;
         norm = solve_true_residual(A, b, x, control, &a.V[0]);
         if (claimed && !(norm <= goal) && !(norm < 0.5 * before))
@@ -222,7 +223,7 @@ facet_status solve_fgmres(const struct linear_operator *A, const struct linear_o
     const struct linear_operator *judge = control->judge != NULL ? control->judge : M;
     double error;
     TRY(solve_estimate(A, solve_apply, (void *)judge, b, x, control, &a.Z[0], &a.V[0], &error));
-    if (control->judge == NULL) error /= fmin(least_singular_value(&a), 1.0);
+    if (control->judge == NULL) error /= least;
     status = solve_accept(control, reason, norm / scale, error, report);
 done:
     arnoldi_destroy(&a);

@@ -570,6 +570,46 @@ static void test_fgmres(void **state) {
     system_destroy(&s);
 }
 
+/* Wherever the iteration ends, at the second step of a sweep too: what the sweep before saw of the weak
+ * functions counts. */
+static void test_fgmres_short_sweep(void **state) {
+    (void)state;
+    enum { SIDE = 40, N = SIDE * SIDE };
+    struct system s;
+    struct linear_operator A = {0};
+    struct vector b = {0}, x = {0};
+    struct solve_report report = {0};
+    static double exact[N], found[N];
+    make_laplacian(SIDE, 0, 1.0, &s);
+    for (int i = 0; i < N; i++) exact[i] = 1.0 + 0.1 * noise(i);
+    OK(operator_create_csr(the_device(), &s.A, &A));
+    OK(vector_create(the_device(), N, &b));
+    OK(vector_create(the_device(), N, &x));
+    OK(vector_upload(&x, exact));
+    operator_apply(&A, &x, &b);
+    for (int k = 0; k < 24; k++) {
+        struct solve_control control = {
+            .rtol = pow(10.0, -3.0 - k / 8.0), .max_iterations = 4000, .restart = 24};
+        vector_fill(&x, 0.0);
+        const facet_status status = solve_fgmres(&A, NULL, &b, &x, &control, &report);
+        assert_true(status == FACET_OK || status == FACET_NOT_CONVERGED);
+        assert_true(report.residual <= control.rtol);
+        OK(vector_download(&x, found));
+        double error = 0.0, size = 0.0;
+        for (int i = 0; i < N; i++) {
+            error += (found[i] - exact[i]) * (found[i] - exact[i]);
+            size += exact[i] * exact[i];
+        }
+        assert_true(sqrt(error / size) <= 10.0 * report.error);
+        assert_true(report.error <= fmax(100.0 * sqrt(error / size), 1e-14));
+    }
+    solve_report_clear(&report);
+    operator_destroy(&A);
+    vector_destroy(&b);
+    vector_destroy(&x);
+    system_destroy(&s);
+}
+
 /* With a K-cycle FGMRES, which minimises the residual over its whole space, needs hardly more steps than
  * flexible CG; with a linear M flexible and plain CG agree. */
 static void test_flexible(void **state) {
@@ -753,14 +793,23 @@ static int nothing_leaked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mesh_independence), cmocka_unit_test(test_linear_cycles),
-        cmocka_unit_test(test_rigid_modes),       cmocka_unit_test(test_singular),
-        cmocka_unit_test(test_free_body),         cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_trace_neumann),     cmocka_unit_test(test_fine_operator),
-        cmocka_unit_test(test_degenerate),        cmocka_unit_test(test_classical),
-        cmocka_unit_test(test_threads),           cmocka_unit_test(test_fgmres),
-        cmocka_unit_test(test_flexible),          cmocka_unit_test(test_fgmres_singular),
-        cmocka_unit_test(test_smoother_kernel),   cmocka_unit_test(test_memory_faults),
+        cmocka_unit_test(test_mesh_independence),
+        cmocka_unit_test(test_linear_cycles),
+        cmocka_unit_test(test_rigid_modes),
+        cmocka_unit_test(test_singular),
+        cmocka_unit_test(test_free_body),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_neumann),
+        cmocka_unit_test(test_fine_operator),
+        cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_classical),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_fgmres),
+        cmocka_unit_test(test_flexible),
+        cmocka_unit_test(test_fgmres_singular),
+        cmocka_unit_test(test_fgmres_short_sweep),
+        cmocka_unit_test(test_smoother_kernel),
+        cmocka_unit_test(test_memory_faults),
     };
     return cmocka_run_group_tests(tests, NULL, nothing_leaked);
 }
