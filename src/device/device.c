@@ -514,6 +514,14 @@ int64_t device_tile_numbers(const struct device *device) {
     return tile > 0 ? tile : TILE;
 }
 
+int device_callers(const struct device *device, int64_t numbers) {
+    return device->place == HOST ? base_threads_for(numbers) : 1;
+}
+
+int64_t device_tile_scratch(const struct device *device, const struct tile_plan *tile, int n_in, int n_out) {
+    return tile_scratch(in_use[device - devices].tile > 0 ? tile->count : 1, tile->dim, n_in, n_out);
+}
+
 int device_box_lanes(const struct device *device) {
     const struct kernels *table = &in_use[device - devices];
     return table->box_lanes > 0 ? table->box_lanes : table->lanes;

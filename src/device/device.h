@@ -74,6 +74,11 @@ int device_box_lanes(const struct device *device); /* of those of boxes (kernels
 /* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
  * has tiles of its own, or what fills a GPU. */
 int64_t device_tile_numbers(const struct device *device);
+/* Threads of the host that work on tiles at once, each by kernels of its own, where there are so many numbers. */
+int device_callers(const struct device *device, int64_t numbers);
+/* Numbers of scratch that contractions of a tile want: of all its cells, or of one where a thread takes one after
+ * the other. */
+int64_t device_tile_scratch(const struct device *device, const struct tile_plan *tile, int n_in, int n_out);
 /* How products with the matrices of cells work best, and whether those of n_cells cells are faster in 16
  * bits than in single precision. */
 const struct cell_tuning *device_cell_tuning(const struct device *device);
