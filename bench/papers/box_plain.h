@@ -45,6 +45,8 @@ facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_gi
  */
 void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
                     double *scale);
+/* A solution of all cells with arrays of its own and nothing in them, which boxhdg_solution_destroy frees. */
+facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
 /* The mean of u over the box. */
 double boxhdg_mean(const struct boxhdg *h, const double *u);
 /* Adds a constant to u, u* and the trace: for singular problems, whose u is known up to one. */

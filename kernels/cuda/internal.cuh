@@ -39,6 +39,7 @@ template <int... VALUES, typename F> bool with_constant(int number, F f) {
 
 // Of the table: the kernels on boxes are compiled for this number, and called with it;
 constexpr int LANES = 8;
+constexpr int MAX_LINE = 28; // modes of an axis
 // and those on mapped cells for this one: a warp takes a batch, a thread a cell.
 constexpr int CELL_LANES = 32;
 // What the launches of y = a A x + b f on a brick are told of it.

@@ -196,6 +196,15 @@ template <typename R, int M> __device__ __forceinline__ void line_to_nodes(const
 #pragma unroll
     for (int i = 0; i < M; i++) line[i * step] = out[i];
 }
+// The lines of a volume of M^3 numbers along 1, then along 0; a thread has line u + M v of both, if it is active.
+template <typename R, int M>
+__device__ __forceinline__ void planes_to_nodes(bool active, const patch_table<R, M> *line, R *volume, int u,
+                                                int v) {
+    if (active) line_to_nodes<R, M>(line[1].S, volume + v * M * M + u, M);
+    __syncthreads();
+    if (active) line_to_nodes<R, M>(line[0].S, volume + (v * M + u) * M, 1);
+    __syncthreads();
+}
 
 // Patches of a block, and its threads.
 template <int M> constexpr int patches_of = M *M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
@@ -428,10 +437,7 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
         for (int i = 0; i < M; i++) s.volume[i * M * M + line] = out[i];
     }
     __syncthreads();
-    if (active) line_to_nodes<R, M>(p.line[1].S, s.volume + v * M * M + u, M);
-    __syncthreads();
-    if (active) line_to_nodes<R, M>(p.line[0].S, s.volume + line * M, 1);
-    __syncthreads();
+    planes_to_nodes<R, M>(active, p.line, s.volume, u, v);
     if (active) {
         const int64_t base = node(own, u, v, 0);
 #pragma unroll

@@ -207,10 +207,7 @@ __global__ void __launch_bounds__(cells_threads<K>)
         for (int i = 0; i < M; i++) s.r[i * M * M + t] = to[i];
     }
     __syncthreads();
-    if (active) line_to_nodes<R, M>(p.line[1].S, s.r + second * M * M + first, M);
-    __syncthreads();
-    if (active) line_to_nodes<R, M>(p.line[0].S, s.r + t * M, 1);
-    __syncthreads();
+    planes_to_nodes<R, M>(active, p.line, s.r, first, second);
 #pragma unroll
     for (int j = 0; j < MINE; j++) {
         const int i = t + j * G;

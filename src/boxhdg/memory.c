@@ -19,7 +19,8 @@ struct wanted {
  * of the lines; the constant; and what travels. */
 static void count_direct(const struct wanted *w, double trace, const int cells[3], double bytes[2]) {
     const struct box_grid *g = &w->hdg->grid;
-    bytes[0] += 8.0 * trace * (3.0 + (g->singular ? 1.0 : 0.0) + (device_is_host(w->device) ? 0.0 : 2.0));
+    bytes[0] +=
+        8.0 * trace * (3.0 + (g->singular ? 1.0 : 0.0)) + device_room_bytes(w->device, 8.0 * 2.0 * trace);
     for (int d = 0; d < g->dim; d++) bytes[0] += 16.0 * (double)box_power(cells[d] * w->hdg->n, 2);
 }
 
@@ -48,7 +49,7 @@ static void count_lanes(const struct wanted *w, const int cells[3], double trace
     }
     /* r, p, y; what came since the last update; of the cycle z, r, d, y; by three terms another r, with its
      * coefficients. */
-    const int three = !device_is_host(w->device) && !cycle;
+    const int three = device_box_terms(w->device) == 3 && !cycle;
     bytes[1] += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0) + (three ? 1.0 : 0.0));
     if (coarse) bytes[1] += fast * (three ? 3.0 : 2.0) * moments;
     if (o->remember) bytes[1] += 8.0 * 2.0 * SOLVE_HISTORY * n;

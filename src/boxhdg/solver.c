@@ -372,7 +372,7 @@ done:
     return status;
 }
 
-facet_status boxhdg_solver_apply(const struct boxhdg_solver *s, const double *x, double *y) {
+facet_status boxhdg_solver_apply(struct boxhdg_solver *s, const double *x, double *y) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));

@@ -47,7 +47,7 @@ facet_status boxhdg_check_memory(const struct device *device, const struct boxhd
  * right-hand side (with options.remember, and where there are any; else at what is given). */
 enum boxhdg_guess { BOXHDG_FROM_ZERO, BOXHDG_FROM_GIVEN, BOXHDG_FROM_BEFORE };
 /* y = K x in plain modes; fixed faces are left alone. */
-facet_status boxhdg_solver_apply(const struct boxhdg_solver *solver, const double *x, double *y);
+facet_status boxhdg_solver_apply(struct boxhdg_solver *solver, const double *x, double *y);
 /* z = B r by the preconditioner in double precision, plain modes; fixed faces are left alone. Without one z =
  * r. */
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *solver, const double *r, double *z);

@@ -1,6 +1,7 @@
 /* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -17,18 +18,19 @@ struct device {
     const char *name;
     const struct kernels *(*own)(void), *(*others)(void); /* its own code, and whose it takes beside it */
     enum place place;
-    int lanes; /* where its own code takes any number */
+    int lanes;     /* where its own code takes any number */
+    int box_terms; /* where its tables say nothing, and two are not right; 0: as they say */
 };
 
 #define REF_LANES   8
 #define DEBUG_LANES 3 /* another number, and an odd one: nothing may rely on that of the others */
 
 static const struct device devices[] = {
-    {"cpu", kernels_simd, kernels_ref, HOST, 0},
-    {"ref", kernels_ref, NULL, HOST, REF_LANES},
-    {"debug", NULL, kernels_ref, WALL, DEBUG_LANES},
+    {"cpu", kernels_simd, kernels_ref, HOST, 0, 0},
+    {"ref", kernels_ref, NULL, HOST, REF_LANES, 0},
+    {"debug", NULL, kernels_ref, WALL, DEBUG_LANES, 3}, /* as a GPU */
 #ifdef FACET_HAVE_CUDA
-    {"cuda", kernels_cuda, NULL, GPU, 0},
+    {"cuda", kernels_cuda, NULL, GPU, 0, 0},
 #endif
 };
 #define N_DEVICES ((int)(sizeof devices / sizeof devices[0]))
@@ -40,6 +42,8 @@ static pthread_once_t in_use_made = PTHREAD_ONCE_INIT;
 static void add_to_table(const struct kernels *from, struct kernels *to) {
     if (to->lanes == 0) to->lanes = from->lanes;
     if (to->box_lanes == 0) to->box_lanes = from->box_lanes;
+    if (to->box_modes == 0) to->box_modes = from->box_modes;
+    if (to->box_terms == 0) to->box_terms = from->box_terms;
     if (to->tile == 0) to->tile = from->tile;
     if (to->cells.half_rows == 0) to->cells = from->cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
@@ -55,6 +59,7 @@ static void make_tables(void) {
     base_blas_narrow();
     for (int i = 0; i < N_DEVICES; i++) {
         in_use[i].lanes = devices[i].lanes;
+        in_use[i].box_terms = devices[i].box_terms;
         if (devices[i].own != NULL) add_to_table(devices[i].own(), &in_use[i]);
         if (devices[i].others != NULL) add_to_table(devices[i].others(), &in_use[i]);
     }
@@ -397,6 +402,10 @@ facet_status device_alloc_room(const struct device *device, void *pointer, size_
     return base_alloc(pointer, device->place == HOST ? 0 : count, size);
 }
 
+double device_room_bytes(const struct device *device, double bytes) {
+    return device->place == HOST ? 0.0 : bytes;
+}
+
 facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
                         const void **seen) {
     *seen = room != NULL ? room : array;
@@ -525,6 +534,16 @@ int64_t device_tile_scratch(const struct device *device, const struct tile_plan 
 int device_box_lanes(const struct device *device) {
     const struct kernels *table = &in_use[device - devices];
     return table->box_lanes > 0 ? table->box_lanes : table->lanes;
+}
+
+int device_box_modes(const struct device *device) {
+    const int modes = in_use[device - devices].box_modes;
+    return modes > 0 ? modes : INT_MAX;
+}
+
+int device_box_terms(const struct device *device) {
+    const int terms = in_use[device - devices].box_terms;
+    return terms > 0 ? terms : 2;
 }
 
 const struct cell_tuning *device_cell_tuning(const struct device *device) {

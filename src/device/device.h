@@ -71,6 +71,11 @@ facet_status device_require(const struct device *device, const char *what, const
  * device whose kernels see them. */
 int device_lanes(const struct device *device);
 int device_box_lanes(const struct device *device); /* of those of boxes (kernels/box.h) */
+/* Modes of an axis of a cell of a box, at most; terms of the recurrence of conjugate gradients that moves the fewest
+ * vectors there: by two, the update of the directions is in a cache when they are multiplied; by three, it is one sweep
+ * less. */
+int device_box_modes(const struct device *device);
+int device_box_terms(const struct device *device);
 /* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
  * has tiles of its own, or what fills a GPU. */
 int64_t device_tile_numbers(const struct device *device);
@@ -112,6 +117,7 @@ facet_status device_adopt(const struct device *device, void *pointer, void *from
 /* Room of the host for copies of arrays of the device: none (NULL) where it can read these themselves; freed
  * by base_free. And what stands in an array: the array itself where there is no room, else a copy there. */
 facet_status device_alloc_room(const struct device *device, void *pointer, size_t count, size_t size);
+double device_room_bytes(const struct device *device, double bytes); /* what copies of so many take */
 facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
                         const void **seen);
 /* An array of the device where the host can read and write it; else NULL. */
