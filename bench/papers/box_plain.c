@@ -449,6 +449,13 @@ done:
 
 /* ------------------------------------------------------------------------------------- the solve */
 
+facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_solver **direct) {
+    struct boxhdg_solver_options options;
+    boxhdg_solver_options_default(&options);
+    options.preconditioner = BOXHDG_DIRECT;
+    return boxhdg_solver_create(device_host(), h, &options, direct);
+}
+
 facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat,
                                  enum boxhdg_guess guess, const struct solve_control *control,
                                  struct solve_report *report) {

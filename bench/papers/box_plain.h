@@ -55,6 +55,8 @@ void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *sol
 facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                    const struct field *exact, struct box_errors *errors);
 
+/* A solver of the host whose preconditioner (boxhdg_solver_precondition) is the inverse of K. */
+facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_solver **direct);
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: what is given as first guess, and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
  * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has

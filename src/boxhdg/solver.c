@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "boxhdg/cells.h"
-#include "boxhdg/direct.h"
 #include "boxhdg/lattice.h"
 #include "boxhdg/levels.h"
 #include "solve/history.h"
@@ -181,9 +180,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->options.preconditioner == BOXHDG_DIRECT)
-        TRY(boxhdg_lattice_refusal(device, hdg) == NULL
-                ? operator_create_box_lattice(s->lanes, &s->M, &s->rough)
-                : operator_create_box_direct(s->lanes, &s->M));
+        TRY(operator_create_box_lattice(s->lanes, &s->M, &s->rough));
     else if (s->single == NULL)
         TRY(make_levels(s, s->lanes, &s->M));
 done:
@@ -238,10 +235,8 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
     control.light = is_light(s->lanes->hdg) && guess == BOXHDG_FROM_ZERO;
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
-        control.rough = s->rough.apply != NULL ? &s->rough : NULL;
+        control.rough = &s->rough;
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
-        facet_status failure = s->rough.apply == NULL ? operator_host_failure(&s->M) : FACET_OK;
-        if (failure != FACET_OK) return failure;
     } else {
         if (guess == BOXHDG_FROM_ZERO) vector_fill(&s->solution, 0.0);
         if (guess == BOXHDG_FROM_BEFORE) solve_history_guess(&s->history, &s->F, &s->solution);
@@ -343,6 +338,7 @@ facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
     struct linear_operator diagonal = {0};
+    struct solve_control control = {0};
     enum boxhdg_preconditioner kind = s->options.preconditioner;
     const struct linear_operator *M = &diagonal;
     if (kind == BOXHDG_NONE) {
@@ -361,8 +357,11 @@ facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &to));
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, r, &from));
+    control.kernel = kind == BOXHDG_DIRECT && s->kernel.n > 0 && !s->options.loose ? &s->kernel : NULL;
+    control.kernel_dual = control.kernel != NULL ? &s->kernel_dual : NULL;
+    solve_remove_kernel(&control, SOLVE_RESIDUALS, &from);
     operator_apply(M, &from, &to);
-    if (kind == BOXHDG_DIRECT && s->rough.apply == NULL) TRY(operator_host_failure(M));
+    solve_remove_kernel(&control, SOLVE_UNKNOWNS, &to);
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &to, z));
     TRY(device_check(s->device));
 done:

@@ -9,8 +9,7 @@
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
  *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/coarse.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
- *     direct      the inverse itself (boxhdg/lattice.h; of the host boxhdg/direct.h), refined instead of
- * conjugate gradients
+ *     direct      the inverse itself (boxhdg/lattice.h), refined instead of conjugate gradients
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
  * added to one of double precision and the residual is computed anew in double; the search goes on from it

@@ -18,19 +18,18 @@ struct device {
     const char *name;
     const struct kernels *(*own)(void), *(*others)(void); /* its own code, and whose it takes beside it */
     enum place place;
-    int lanes;     /* where its own code takes any number */
-    int box_terms; /* where its tables say nothing, and two are not right; 0: as they say */
+    int lanes; /* where its own code takes any number */
 };
 
 #define REF_LANES   8
 #define DEBUG_LANES 3 /* another number, and an odd one: nothing may rely on that of the others */
 
 static const struct device devices[] = {
-    {"cpu", kernels_simd, kernels_ref, HOST, 0, 0},
-    {"ref", kernels_ref, NULL, HOST, REF_LANES, 0},
-    {"debug", NULL, kernels_ref, WALL, DEBUG_LANES, 3}, /* as a GPU */
+    {"cpu", kernels_simd, kernels_ref, HOST, 0},
+    {"ref", kernels_ref, NULL, HOST, REF_LANES},
+    {"debug", NULL, kernels_ref, WALL, DEBUG_LANES},
 #ifdef FACET_HAVE_CUDA
-    {"cuda", kernels_cuda, NULL, GPU, 0, 0},
+    {"cuda", kernels_cuda, NULL, GPU, 0},
 #endif
 };
 #define N_DEVICES ((int)(sizeof devices / sizeof devices[0]))
@@ -44,6 +43,7 @@ static void add_to_table(const struct kernels *from, struct kernels *to) {
     if (to->box_lanes == 0) to->box_lanes = from->box_lanes;
     if (to->box_modes == 0) to->box_modes = from->box_modes;
     if (to->box_terms == 0) to->box_terms = from->box_terms;
+    if (to->lattice_multiple == 0) to->lattice_multiple = from->lattice_multiple;
     if (to->tile == 0) to->tile = from->tile;
     if (to->cells.half_rows == 0) to->cells = from->cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
@@ -59,7 +59,10 @@ static void make_tables(void) {
     base_blas_narrow();
     for (int i = 0; i < N_DEVICES; i++) {
         in_use[i].lanes = devices[i].lanes;
-        in_use[i].box_terms = devices[i].box_terms;
+        if (devices[i].place == WALL) { /* goes the ways of a GPU */
+            in_use[i].box_terms = 3;
+            in_use[i].lattice_multiple = 16;
+        }
         if (devices[i].own != NULL) add_to_table(devices[i].own(), &in_use[i]);
         if (devices[i].others != NULL) add_to_table(devices[i].others(), &in_use[i]);
     }
@@ -544,6 +547,11 @@ int device_box_modes(const struct device *device) {
 int device_box_terms(const struct device *device) {
     const int terms = in_use[device - devices].box_terms;
     return terms > 0 ? terms : 2;
+}
+
+int device_lattice_multiple(const struct device *device) {
+    const int multiple = in_use[device - devices].lattice_multiple;
+    return multiple > 0 ? multiple : 1;
 }
 
 const struct cell_tuning *device_cell_tuning(const struct device *device) {

@@ -76,6 +76,8 @@ int device_box_lanes(const struct device *device); /* of those of boxes (kernels
  * less. */
 int device_box_modes(const struct device *device);
 int device_box_terms(const struct device *device);
+/* Of which number the lengths of lattices are multiples where products along them (kernel axis_apply) are fast. */
+int device_lattice_multiple(const struct device *device);
 /* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
  * has tiles of its own, or what fills a GPU. */
 int64_t device_tile_numbers(const struct device *device);
