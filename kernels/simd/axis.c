@@ -12,7 +12,7 @@
 #define VECTORS   3
 #define DEPTH     256 /* terms of a sum at once: a panel stays in the first cache */
 #define GROUP     256 /* rows of a lattice of which a panel is made once */
-#define PER_POINT 16  /* multiply-adds that take a nanosecond */
+#define PER_POINT 32  /* multiply-adds that take a nanosecond */
 
 typedef double loose __attribute__((vector_size(PART * sizeof(double)), aligned(sizeof(double)), may_alias));
 typedef float loose_single
