@@ -288,6 +288,7 @@ void report_results(const struct run *run, struct text *out) {
         report_mismatch(&run->findings.mismatch, out);
         if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_GROUP, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_MOMENT, note)) report_note(note, out);
         const struct physics *physics = physics_of(run->file->equation);
         const char *conserved = physics_entry(physics, &run->file->options)->conserved;
         if (run->report.conservation >= 0.0)
