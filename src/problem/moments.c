@@ -18,10 +18,12 @@ static int curved_order(const struct facet_mesh *mesh) {
     return 1;
 }
 
+/* In the formulation gradient what is balanced is no symmetric stress, and has no moments. */
 static int is_known(const struct facet_solver *s) {
     const struct hdg_data *data = &s->resolved.data;
     return s->backend == &mapped_backend && data->equation->is_vector && data->exact == NULL &&
-           !s->has_source && data->plane != HDG_AXISYMMETRIC && s->problem->mesh->order > s->options.degree &&
+           s->options.formulation != FORMULATION_GRADIENT && !s->has_source &&
+           data->plane != HDG_AXISYMMETRIC && s->problem->mesh->order > s->options.degree &&
            mapped_of(s)->hdg->resident == NULL && mapped_of(s)->hdg->condensed == NULL && s->report.converged;
 }
 
