@@ -38,6 +38,8 @@ static facet_status add_source(struct local *l, const struct moment_job *job, do
     const struct hdg *h = l->hdg;
     const int dim = h->data.mesh->dim, n = h->functions[l->block].source.table->n;
     double total[2];
+    if (h->data.source == NULL || h->data.source[local_region(&h->data, l->block, l->cell)] == NULL)
+        return FACET_OK;
     TRY(local_load(l, l->block, l->cell, NULL, 0.0, l->vector, total)); /* l->values: f with its weights */
     for (int q = 0; q < n; q++) {
         double moment[TURNS] = {0.0};
