@@ -107,6 +107,16 @@ static int gives_u(const struct facet_solver *s, int component, const struct hdg
     return c->oblique || c->curved || c->fixed[component];
 }
 
+/* Of a face that u is given on, by its area. Continuous elements share out what their equations say at a node
+ * where parts meet, and with it the error of a part whose faces may be far larger than this one. */
+static double area_of_error(const struct facet_solver *s, int32_t cell, double area) {
+    double x[3], normal[3], volume, largest = area;
+    if (s->options.discretization == DISCRETIZATION_HDG) return area;
+    for (int face = 0; face < shape_n_faces(mesh_block_of(s->problem->mesh, cell)->shape); face++)
+        largest = fmax(largest, face_area(s, cell, face, x, normal, &volume));
+    return largest;
+}
+
 facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local, int component,
                               const struct hdg_condition *c, struct flux_face *face) {
     facet_status status = FACET_OK;
@@ -117,7 +127,11 @@ facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int lo
     TRY(stiffness_at(s, cell, middle, &K));
     face->weight = face->of_cell =
         volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
-    if (c == NULL || gives_u(s, component, c)) goto done;
+    if (c == NULL) goto done;
+    if (gives_u(s, component, c)) {
+        face->weight *= face->area > 0.0 ? area_of_error(s, cell, face->area) / face->area : 1.0;
+        goto done;
+    }
     for (int a = 0; a < dim; a++) {
         outward += (x[a] - middle[a]) * normal[a];
         square += normal[a] * normal[a];

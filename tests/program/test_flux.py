@@ -391,6 +391,24 @@ solver: {{method: cg, rtol: 1.0e-12}}
             self.assertNotIn("bars", out)
             self.assert_close(out["values"]["r"], -1 / (1 + 1e-6), f"{shape} {method}", 1e-8)
 
+    def test_sides_beside_larger_ones(self):
+        """Continuous elements share out at a corner what its equation says, and so the error of the long side comes into
+        the flux of the short one: its bar knows (it was 80 times too small)."""
+        case = """mesh: {box: {coordinates: {x: [-0.5, 0, 1], y: [0, 0.005, 0.01]}, shape: quad}}
+equation: diffusion
+boundary:
+  - {on: xmin, dirichlet: "1e6 + sin(x) + 20*y"}
+  - {on: xmax, dirichlet: "1e6 + sin(x) - 30*y"}
+  - {on: ymin, dirichlet: "1e6 + sin(x)"}
+  - {on: ymax, neumann: 0}
+discretization: {method: continuous, degree: 5}
+""" + SIDES
+        wanted = self.run_case(case + "solver: {method: direct}\n")[1]["values"]
+        for solver in ("multigrid, preconditioner: patches", "cg, preconditioner: gmg"):
+            out = self.run_case(case + f"solver: {{method: {solver}, rtol: 1.0e-8}}\n")[1]
+            for name in ("l", "r"):
+                self.assertLess(abs(out["values"][name] - wanted[name]), 3 * out["bars"][name]["error"], f"{solver} {name}")
+
     def test_values_at_points(self):
         """q where K is 1e10: the error of u is all that there is of it, which points, lines and extremes tell; where K
         is not, they say nothing, and of zeros neither."""
