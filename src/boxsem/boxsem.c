@@ -383,6 +383,8 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
     own.kernel = c->grid.singular ? &c->kernel : NULL;
     own.forget = c->loose ? solve_forget_kernel : NULL;
     own.forget_data = &constant;
+    if (boxsem_knows_rounding(c)) own.draw_rounding = boxsem_draw_rounding;
+    own.draw_rounding_data = c;
     own.flexible =
         mg != NULL && (c->options.smoother == BOXSEM_ADDITIVE || c->options.single || !c->options.reversed);
     boxsem_forget(c);
