@@ -122,7 +122,7 @@ static facet_status balance(struct facet_solver *s) {
     if (fabs(sums[0]) <= rounding) sums[0] = 0.0;
     s->imbalance[0] = sums[0];
     s->imbalance[1] = sums[1];
-    TRY(box_check_balance(sums[0], sums[1]));
+    TRY(null_space_check_constant(sums[0], sums[1]));
 done:
     return status;
 }

@@ -109,7 +109,7 @@ static facet_status take_step(struct refinement *s) {
         TRY(s->correct(s->data, s->r, s->d));
         vector_axpby(s->probed ? 1.0 / SOLVE_PROBE : 1.0, s->d, 1.0, s->x);
     }
-    solve_remove_kernel(s->control, SOLVE_UNKNOWNS, s->x);
+    null_space_remove(s->control->null_space, SOLVE_UNKNOWNS, s->x);
     find_residual(s, first || !s->sharp);
     s->steps++;
     s->report->iterations =
