@@ -216,7 +216,6 @@ struct hdg_solution {
                                        eliminates: batch x N x LANES on the host */
     double *vertex_loads; /* equation_condensed, n_all: (f, phi) of the vertices, in this part of the mesh */
     struct hdg_consistent consistent;
-    double shift;        /* constant taken off the source to balance a singular problem */
     double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
                             work of them in a motion that nothing prevents, which is taken off likewise */
     double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
