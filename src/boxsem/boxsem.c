@@ -137,26 +137,12 @@ done:
  * adds up over the box, and the reaction alone stands against it. */
 #define LOOSE 0.1
 
-static facet_status find_loose(const struct box_grid *g, int *loose) {
-    facet_status status = FACET_OK;
+static int is_loose(const struct box_grid *g) {
+    const struct box_range *r = &g->range;
     double square = 0.0;
-    *loose = 0;
-    if (g->singular || g->closed) return FACET_OK;
-    double most[9] = {0.0, 0.0, -INFINITY}; /* k, lambda, -lambda, ends */
-    for (int64_t i = 0; i < g->n_cells; i++) {
-        most[0] = fmax(most[0], box_conductivity(g, i));
-        most[1] = fmax(most[1], box_reaction(g, i));
-        most[2] = fmax(most[2], -box_reaction(g, i));
-    }
-    for (int d = 0; d < g->dim; d++) {
-        most[3 + d] = g->coordinates[d][g->cells[d]];
-        most[6 + d] = -g->coordinates[d][0];
-    }
-    if (g->part != NULL) TRY(team_reduce(g->part->team, TEAM_MAX, 9, most));
-    for (int d = 0; d < g->dim; d++) square += pow(most[3 + d] + most[6 + d], 2);
-    *loose = most[1] == -most[2] && most[1] * square < LOOSE * most[0];
-done:
-    return status;
+    for (int d = 0; d < g->dim; d++) square += pow(r->upper[d] - r->lower[d], 2);
+    return !g->singular && !g->closed && r->reaction == r->least_reaction &&
+           r->reaction * square < LOOSE * r->stiffest;
 }
 
 /* Without a Dirichlet side the reaction alone holds the constant, against the rounding of products with the
@@ -189,7 +175,7 @@ done:
 /* The constant of length 1, where the problem is singular or nearly so. */
 static facet_status make_constants(struct boxsem *c, struct null_space *constants) {
     facet_status status = FACET_OK;
-    TRY(find_loose(&c->grid, &c->loose));
+    c->loose = is_loose(&c->grid);
     TRY(find_constant_error(c, &c->rounding));
     if (!c->grid.singular && !c->loose) return FACET_OK;
     TRY(vector_create(c->device, c->n_all, &constants->function));
