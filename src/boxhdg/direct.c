@@ -64,7 +64,8 @@ static void describe_planes(struct boxhdg_direct *s, int d) {
 static void transform_all(struct boxhdg_direct *s, int back, double *plain) {
 #pragma omp parallel num_threads(s->n_work)
     for (int d = 0; d < s->h->grid.dim; d++)
-        box_planes_transform(&s->planes[d], back, plain + s->begin[d], back ? s->result[d] : s->hat[d],
+        box_planes_transform(&s->planes[d], back ? NULL : plain + s->begin[d], plain + s->begin[d],
+                             back ? s->result[d] : s->hat[d],
                              s->scratch + omp_get_thread_num() * s->scratch_size);
 }
 
@@ -267,7 +268,7 @@ static facet_status solve_lanes(void *data, const double *F, double *uhat) {
     facet_status status = FACET_OK;
     const struct in_lanes *s = data;
     const struct box_grid *g = &s->direct->h->grid;
-    struct vector v = {.device = device_host(), .n = s->lanes->plan.size, .data = (double *)F};
+    struct vector v = {.device = device_host(), .n = s->lanes->plan.size, .seen = F};
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &v, s->plain));
     boxhdg_direct_solve(s->direct, box_conductivity(g, 0), box_reaction(g, 0), s->plain, s->plain);
     v.data = uhat;

@@ -1,11 +1,9 @@
-/* Private to the room: bodies that nothing holds, which are known up to their rigid motions
- * (hdg_data.adrift).
+/* Private to the room: bodies that nothing holds (hdg_data.free_pieces), which are known up to their rigid
+ * motions.
  *
  * Loads that balance need no support: as many unknowns of the trace as there are motions are held at zero,
  * chosen so that they hold all of these and nothing else. Their reactions are then zero, K is regular, and
- * every solver works as with supports. What quadrature leaves of the balance is taken off the source as a
- * force that varies like a rigid motion; more is refused with the force and the moment that are left. After
- * the solve the motions that u has are taken out of it, or replaced by those of the exact solution. */
+ * every solver works as with supports. What they leave of loads and solutions: null_space.h. */
 #ifndef FACET_HDG_FREE_MOTIONS_H
 #define FACET_HDG_FREE_MOTIONS_H
 

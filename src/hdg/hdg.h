@@ -375,6 +375,6 @@ facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *s
  * cells of <tau psi_i, psi_i>, and at last of the trace of the solution. */
 int64_t hdg_trace_size(const struct hdg *hdg);
 facet_status hdg_totals(const struct hdg *hdg, const struct hdg_solution *solution, int whole, int n,
-                        const double *const *psi, double *totals, double *roundings, double *squares);
+                        double *const *psi, double *totals, double *roundings, double *squares);
 
 #endif

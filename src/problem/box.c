@@ -312,8 +312,8 @@ done:
     return status;
 }
 
-static facet_status totals(const struct facet_solver *s, int version, int whole, int n,
-                           const double *const *psi, double *totals, double *roundings, double *squares) {
+static facet_status totals(const struct facet_solver *s, int version, int whole, int n, double *const *psi,
+                           double *totals, double *roundings, double *squares) {
     facet_status status = FACET_OK;
     const struct box *b = box_of(s);
     double *neumann = NULL;

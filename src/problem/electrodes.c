@@ -177,7 +177,7 @@ static facet_status find_totals(const struct facet_solver *s, struct totals *t) 
     double *squares = NULL;
     if (!weighs(s)) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
-    TRY(s->backend->totals(s, BACKEND_SOLVED, 1, e->n, (const double *const *)e->psi, t->Q, t->bar, squares));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 1, e->n, e->psi, t->Q, t->bar, squares));
     for (int k = 0; k < e->n; k++) t->bar[k] += find_product(s, k, sqrt(squares[e->n]));
 done:
     base_free(&squares);
@@ -240,8 +240,8 @@ static facet_status add_psi(struct facet_solver *s, struct kept *kept, double st
     if (kept->here[0].n > 0)
         memcpy(e->psi[k], kept->here[0].values, (size_t)kept->here[0].n * sizeof(double));
     TRY(ALLOC(numbers, 3 * k + 4));
-    TRY(s->backend->totals(s, BACKEND_SOLVED, 0, k + 1, (const double *const *)e->psi, numbers,
-                           numbers + k + 1, numbers + 2 * (k + 1)));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 0, k + 1, e->psi, numbers, numbers + k + 1,
+                           numbers + 2 * (k + 1)));
     for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = numbers[i];
     const double before = kept->norm / step, after = sqrt(numbers[3 * k + 3]) + before;
     e->lack[k] = s->report.error * after + kept->error * before;
@@ -477,8 +477,7 @@ static facet_status complete_totals(const struct facet_solver *s, double largest
     TRY(solver_find_better(s, LITTLE * largest, &better));
     if (better == BACKEND_SOLVED) return FACET_OK;
     TRY(ALLOC(numbers, 3 * e->n + 1));
-    TRY(s->backend->totals(s, better, 1, e->n, (const double *const *)e->psi, numbers, numbers + e->n,
-                           numbers + 2 * e->n));
+    TRY(s->backend->totals(s, better, 1, e->n, e->psi, numbers, numbers + e->n, numbers + 2 * e->n));
     for (int k = 0; k < e->n; k++) {
         t->bar[k] = numbers[e->n + k] + fabs(numbers[k] - t->Q[k]);
         t->Q[k] = numbers[k];

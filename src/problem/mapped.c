@@ -51,7 +51,7 @@ done:
 }
 
 facet_status mapped_count_unknowns(struct facet_solver *s, const struct hdg *hdg) {
-    const struct seam *seam = hdg->trace.seam;
+    struct seam *seam = hdg->trace.seam;
     s->n_unknowns = seam != NULL ? seam_n_owned(seam) : s->system.n_free;
     return team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_unknowns);
 }
@@ -705,8 +705,8 @@ done:
     return status;
 }
 
-static facet_status totals(const struct facet_solver *s, int version, int whole, int n,
-                           const double *const *psi, double *totals, double *roundings, double *squares) {
+static facet_status totals(const struct facet_solver *s, int version, int whole, int n, double *const *psi,
+                           double *totals, double *roundings, double *squares) {
     facet_status status = bring(s);
     return status == FACET_OK ? hdg_totals(mapped_of(s)->hdg, solution_of(s, version), whole, n, psi, totals,
                                            roundings, squares)

@@ -110,9 +110,10 @@ done:
 /* ------------------------------------------------------------------------------ norm */
 
 double solve_norm(const struct linear_operator *A, const struct vector *r) {
+    struct vector same = *r; /* from which nothing is taken */
     double sums[2];
     if (A->steps == NULL) return vector_norm(r);
-    A->steps->reduce(A, 0.0, r, (struct vector *)r, NULL, sums);
+    A->steps->reduce(A, 0.0, r, &same, NULL, sums);
     return sqrt(sums[1]);
 }
 
@@ -530,8 +531,8 @@ static facet_status estimate_error(struct cg *cg, double *error) {
     else if (cg->fast == NULL)
         exchange(&w->q, &w->r);
     if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
-        TRY(solve_weigh(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
-        TRY(solve_draw_again(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
+        TRY(solve_weigh(cg->A, solve_apply, M, cg->x, cg->control, &w->p, &w->q, error));
+        TRY(solve_draw_again(cg->A, solve_apply, M, cg->x, cg->control, &w->p, &w->q, error));
     } else if (cg->fast == NULL) {
         *error = energy_error(cg, 1.0 / SOLVE_PROBE, least);
         goto done;

@@ -222,7 +222,7 @@ facet_status solve_fgmres(const struct linear_operator *A, const struct linear_o
     TRY(need(&a.Z[0], &a.V[0]));
     const struct linear_operator *judge = control->judge != NULL ? control->judge : M;
     double error;
-    TRY(solve_estimate(A, solve_apply, (void *)judge, b, x, control, &a.Z[0], &a.V[0], &error));
+    TRY(solve_estimate(A, solve_apply, judge, b, x, control, &a.Z[0], &a.V[0], &error));
     if (control->judge == NULL) error /= least;
     status = solve_accept(control, reason, norm / scale, error, report);
 done:

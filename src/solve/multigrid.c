@@ -463,7 +463,7 @@ static facet_status estimate_error(const struct linear_operator *A, const struct
                                    const struct solve_control *control, struct vector *r, struct vector *d,
                                    double *error) {
     struct multigrid *mg = M->data;
-    if (d->n > 0) return solve_estimate(A, solve_apply, (void *)M, b, x, control, d, r, error);
+    if (d->n > 0) return solve_estimate(A, solve_apply, M, b, x, control, d, r, error);
     double size = vector_norm(x);
     struct vector rounded = mg->out;
     solve_true_residual(A, b, x, control, r);

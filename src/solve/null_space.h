@@ -1,5 +1,5 @@
-/* What an operator does not see, or hardly: functions W whose coefficients rounding would decide about. Functionals C
- * say how much of W is in u, and the equations for these coefficients border the system,
+/* What an operator does not see, or hardly: functions W whose coefficients rounding would decide about.
+ * Functionals C say how much of W is in u, and the equations for these coefficients border the system,
  *
  *     [K  C] [u]   [F]
  *     [C' 0] [a] = [s],        G = C'W.

@@ -80,6 +80,7 @@ struct linear_operator {
     void (*apply)(const struct linear_operator *A, const struct vector *x, struct vector *y); /* y = A x */
     void (*free)(struct linear_operator *A); /* releases data; NULL: nothing to release */
     void *data;
+    const void *of;           /* what it looks at, and does not own; or NULL */
     const char *name;         /* what it is, for messages; NULL: nameless */
     int asymmetric;           /* A' is not A: conjugate gradients refuse it */
     enum precision precision; /* of its vectors */
