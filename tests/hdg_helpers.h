@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 static inline void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("status %d: %s", (int)status, base_message());

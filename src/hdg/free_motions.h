@@ -3,11 +3,11 @@
  *
  * Loads that balance need no support: as many unknowns of the trace as there are motions are held at zero,
  * chosen so that they hold all of these and nothing else. Their reactions are then zero, K is regular, and
- * every solver works as with supports. What they leave of loads and solutions: null_space.h. */
+ * every solver works as with supports. What they leave of loads and solutions: hdg_null_space.h. */
 #ifndef FACET_HDG_FREE_MOTIONS_H
 #define FACET_HDG_FREE_MOTIONS_H
 
-#include "hdg/null_space.h"
+#include "hdg/hdg_null_space.h"
 
 /* Motions 0 .. 2 are translations, 3 .. 5 rotations about the axes through the centre of the piece, with
  * coordinates relative to its size. */

@@ -7,8 +7,8 @@
 #include "hdg/condensed.h"
 #include "hdg/contact.h"
 #include "hdg/free_motions.h"
+#include "hdg/hdg_null_space.h"
 #include "hdg/inner.h"
-#include "hdg/null_space.h"
 
 /* What is left of data, by this part, is rounding. */
 #define NOTHING 1e-12
@@ -58,11 +58,11 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
 
 struct load_job {
     const double *source;
-    const double *shift; /* null_space.h; NULL: none */
+    const double *shift; /* hdg_null_space.h; NULL: none */
     struct hdg_solution *solution;
     double
         *direct[MESH_MAX_BLOCKS]; /* loads of the shared unknowns, where they have any: batch x n x LANES */
-    double *works; /* n_cells: null_space.h; where no piece is free the integrals of f and of |f| */
+    double *works; /* n_cells: hdg_null_space.h; where no piece is free the integrals of f and of |f| */
 };
 
 /* With what data make of the flux (equation.initial): on the eliminated unknowns with load, and directly on

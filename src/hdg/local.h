@@ -93,7 +93,7 @@ int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
 int local_constant_conductivity(const struct hdg_data *data, int32_t region, double *K);
-/* check.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
+/* check_data.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
 facet_status local_exact_sizes(const struct hdg *h, double sizes[2]);
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
@@ -136,7 +136,7 @@ void rounding_samples_destroy(struct rounding_samples *samples);
 /* weak_constants.c. Finds weak pieces, after condensation; refuses a piece that nothing holds. */
 facet_status hdg_weak_constants_find(const struct hdg *h, struct hdg_weak_constants *weak);
 void hdg_weak_constants_destroy(struct hdg_weak_constants *weak); /* safe on a zeroed struct, and twice */
-/* Keeps what their balance needs of a load (works of cells as of null_space.h; source as of hdg_load). */
+/* Keeps what their balance needs of a load (works of cells as of hdg_null_space.h; source as of hdg_load). */
 facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source, const double *works,
                                        struct hdg_solution *s);
 /* Their constants, in u and the trace. */
@@ -153,7 +153,7 @@ facet_status local_check_source(int n, int components, const double *f);
 /* load.c: where the source points of a block begin in the caller's array (times the components). */
 int64_t local_source_start(const struct hdg *h, int block);
 /* load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. shift (or NULL) and works, of
- * f - shift: null_space.h. */
+ * f - shift: hdg_null_space.h. */
 facet_status local_load(struct local *l, int block, int32_t cell, const double *source, const double *shift,
                         double *load, double *works);
 /* K grad u . (normal) of the exact solution at points; normal: n x dim, not normalised. */

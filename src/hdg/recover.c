@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "hdg/contact.h"
+#include "hdg/hdg_null_space.h"
 #include "hdg/inner.h"
-#include "hdg/null_space.h"
 
 /* n numbers; what a device brings is written before it is read, as far as it is wanted: often of a few cells
  * alone. */

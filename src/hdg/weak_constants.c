@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/null_space.h"
+#include "hdg/hdg_null_space.h"
 
 /* Of hold length^2 / (K volume): up to here the constant is found anew; K being the smallest of all cells,
  * what holds it is nothing to the rest of u, and a factor of K needs help. It needs that too where a factor

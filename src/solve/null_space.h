@@ -9,16 +9,16 @@
  *     F -= C G^-1 W'F      what K cannot balance is taken off the loads;
  *     u += W G^-1 (s - C'u)      u gets as much of W as is wanted.
  *
- *     where                                W                 C                          s
- *     K is singular, in every step of      the kernel of K   its dual                   0
+ *     where                                W                 C                         s
+ *     K is singular, in every step of      the kernel of K   its dual                  0
  *     a method (this file)
- *     nothing holds a field or a body      1, or the rigid   W, weighed by the volume   of the exact solution,
- *     (hdg/null_space.h)                   motions                                      or 0
- *     little holds a piece of the mesh     1 on the piece    K W: the reaction and a    the integral of the data
- *     (hdg/weak_constants.c) or a box                        of Robin, weighed by       that enter, W'F
- *     (problem/box_constant.c)                               the volume and the faces
- *     electrodes take a total              solutions psi     K psi                      the totals and psi'F, so
- *     (problem/electrodes.c)               of 1 on them                                 that s - C'u = Q - Q(u)
+ *     nothing holds a field or a body      1, or the rigid   W, weighed by the         of the exact solution,
+ *     (hdg/hdg_null_space.h)               motions           volume                    or 0
+ *     little holds a piece of the mesh     1 on the piece    K W: the reaction and a   the integral of the
+ *     (hdg/weak_constants.c), or a box                       of Robin, weighed by the  data that enter, W'F
+ *     (problem/box_constant.c)                               volume and the faces
+ *     electrodes take a total              solutions psi     K psi                     the totals and psi'F, so
+ *     (problem/electrodes.c)               of 1 on them                                that s - C'u = Q - Q(u)
  */
 #ifndef FACET_SOLVE_NULL_SPACE_H
 #define FACET_SOLVE_NULL_SPACE_H
