@@ -22,7 +22,8 @@ struct mapped {
     struct cholesky *cholesky;
     int flexible; /* the preconditioner changes from step to step */
     int settled;  /* a factor was thought of when conjugate gradients were seen, and not taken */
-    struct vector b, x, kernel;
+    struct vector b, x;
+    struct null_space constants;  /* where K has no other hold on them than rounding, or none; else empty */
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
     struct hdg_solution solution;
