@@ -36,16 +36,17 @@ static void add_moment(const double *moment, double *to) {
 static facet_status add_source(struct local *l, const struct moment_job *job, double *to) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
-    const int dim = h->data.mesh->dim, n = h->functions[l->block].source.table->n;
-    double total[2];
-    if (h->data.source == NULL || h->data.source[local_region(&h->data, l->block, l->cell)] == NULL)
-        return FACET_OK;
-    TRY(local_load(l, l->block, l->cell, NULL, 0.0, l->vector, total)); /* l->values: f with its weights */
-    for (int q = 0; q < n; q++) {
+    const struct hdg_table *table = h->functions[l->block].source.table;
+    const int32_t region = local_region(&h->data, l->block, l->cell);
+    const int dim = h->data.mesh->dim;
+    if (h->data.source == NULL || h->data.source[region] == NULL) return FACET_OK;
+    hdg_cell_geometry(&h->space, l->block, l->cell, table, &l->geometry);
+    TRY(local_source(l, region, table->n, l->geometry.x, l->values));
+    for (int q = 0; q < table->n; q++) {
         double moment[TURNS] = {0.0};
         for (int i = 0; i < TURNS * dim; i++)
-            moment[i / dim] +=
-                l->values[q * dim + i % dim] * rotation(job, dim, l->geometry.x + q * dim, i / dim, i % dim);
+            moment[i / dim] += l->geometry.wJ[q] * l->values[q * dim + i % dim] *
+                               rotation(job, dim, l->geometry.x + q * dim, i / dim, i % dim);
         add_moment(moment, to);
     }
 done:

@@ -423,7 +423,7 @@ facet_status solver_group_errors_judge(struct facet_solver *solver, double error
 facet_status solver_group_errors_raise(struct facet_solver *solver, const double *cells);
 facet_status solver_group_errors_add(struct facet_solver *solver, int n, const double *errors,
                                      const double *const *traces);
-/* moments.c, after a solve: SOLVER_NOTE_MOMENT. Collective. */
+/* missing_moment.c, after a solve: SOLVER_NOTE_MOMENT. Collective. */
 facet_status solver_find_missing_moment(struct facet_solver *solver);
 const char *solver_group_errors_note(const struct facet_solver *solver, char *text, size_t bytes);
 /* The algebraic error of u around a cell, in the unit of u, and the size of u there: of its share, or of all

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 /* Of the moments, or the forces. */
 #define TOLD 1e-3
