@@ -369,6 +369,8 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
     own.null_space = c->grid.singular ? &c->constants : NULL;
     own.forget = c->loose ? null_space_forget : NULL;
     own.forget_data = &c->constants;
+    if (boxsem_knows_rounding(c)) own.draw_rounding = boxsem_draw_rounding;
+    own.draw_rounding_data = c;
     own.flexible =
         mg != NULL && (c->options.smoother == BOXSEM_ADDITIVE || c->options.single || !c->options.reversed);
     boxsem_forget(c);

@@ -52,6 +52,7 @@ struct solver_electrodes {
     double *lack, *rest;
     double *energy;         /* n: the root of e'K e; 0: not known */
     double *errors, *sizes; /* n each: of the potentials, and |u| around them */
+    double missing;         /* in the totals, all together */
 };
 
 void solver_forget_electrodes(struct facet_solver *s) {
@@ -540,6 +541,19 @@ static facet_status find_sizes(struct facet_solver *s, const double *U) {
     return team_reduce(mesh_team(mesh), TEAM_MAX, s->electrodes->n, sizes);
 }
 
+/* Whether what goes in is what is wanted, as far as anybody knows; sum: what is missing, all together. */
+static int totals_are_right(int n, const double *wanted, const struct totals *t, double largest,
+                            double *sum) {
+    int right = 1;
+    *sum = 0.0;
+    for (int k = 0; k < n; k++) {
+        const double missing = fabs(wanted[k] - t->Q[k]);
+        right = right && missing <= fmax(t->bar[k], LITTLE * largest);
+        *sum += missing + t->bar[k];
+    }
+    return right;
+}
+
 /* What the potentials still lack: in them, in u, and in the groups of cells. */
 static facet_status tell_errors(struct facet_solver *s, const struct correction *c, const double *U) {
     facet_status status = FACET_OK;
@@ -553,6 +567,10 @@ static facet_status tell_errors(struct facet_solver *s, const struct correction 
         mapped_of(s)->group_errors.judged += s->report.error - before;
 done:
     return status;
+}
+
+double solver_totals_error(const struct facet_solver *s) {
+    return s->own.n_electrodes == 0 ? 0.0 : s->electrodes != NULL ? s->electrodes->missing : INFINITY;
 }
 
 double solver_potential_error(const struct facet_solver *s, int i, double *size) {
@@ -591,7 +609,9 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
             TRY(complete_totals(s, largest, &t));
             TRY(find_correction(s, ground, wanted, &t, size, &c));
         }
-        if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
+        const int right = totals_are_right(n, wanted, &t, largest, &s->electrodes->missing);
+        const int small = c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON);
+        if (!fresh && ((small && right) || c.move > 0.5 * before)) break;
         before = fresh ? INFINITY : c.move;
         for (int i = 0; i < n; i++) U[i] += c.change[i];
     }
