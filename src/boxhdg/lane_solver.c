@@ -21,11 +21,11 @@ struct boxhdg_solver {
     struct solve_fast fast;              /* of mixed */
     struct solve_work *work;
     struct vector F, solution;
-    struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
-    struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
-    double kernel_square;              /* what the kernel was divided by */
-    struct solve_history history;      /* of remembered solutions */
-    double uncertainty;                /* of the last solve */
+    struct vector ratio;          /* of the scales of the two lanes, where they differ; else empty */
+    struct null_space constants;  /* as unknowns and as residuals; or empty */
+    double constant_square;       /* what the function was divided by */
+    struct solve_history history; /* of remembered solutions */
+    double uncertainty;           /* of the last solve */
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
@@ -94,14 +94,15 @@ done:
     return status;
 }
 
-static facet_status make_kernel(struct boxhdg_solver *s) {
+static facet_status make_constants(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
-    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel));
-    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel_dual));
-    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_UNKNOWN, &s->kernel));
-    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, &s->kernel_dual));
-    s->kernel_square = vector_dot(&s->kernel, &s->kernel_dual);
-    vector_axpby(0.0, &s->kernel_dual, 1.0 / s->kernel_square, &s->kernel);
+    struct vector *function = &s->constants.function, *dual = &s->constants.dual;
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, function));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, dual));
+    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_UNKNOWN, function));
+    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, dual));
+    s->constant_square = vector_dot(function, dual);
+    vector_axpby(0.0, dual, 1.0 / s->constant_square, function);
 done:
     return status;
 }
@@ -177,7 +178,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     operator_create_box(s->lanes, &s->A);
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->F));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->solution));
-    if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
+    if (hdg->grid.singular || s->options.loose) TRY(make_constants(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->options.preconditioner == BOXHDG_DIRECT)
         TRY(operator_create_box_lattice(s->lanes, &s->M, &s->rough));
@@ -197,8 +198,7 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver) {
     operator_destroy(&s->A);
     vector_destroy(&s->F);
     vector_destroy(&s->solution);
-    vector_destroy(&s->kernel);
-    vector_destroy(&s->kernel_dual);
+    null_space_destroy(&s->constants);
     solve_history_destroy(&s->history);
     boxhdg_lanes_destroy(&s->lanes);
     base_free(solver);
@@ -224,16 +224,14 @@ static int is_light(const struct boxhdg *h) {
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_guess guess,
                                        const struct solve_control *given, struct solve_report *report) {
     facet_status status = FACET_OK;
-    struct solve_control control = *given, constant = {.kernel = &s->kernel, .kernel_dual = &s->kernel_dual};
-    int singular = s->kernel.n > 0 && !s->options.loose;
-    control.kernel = singular ? &s->kernel : NULL;
-    control.kernel_dual = singular ? &s->kernel_dual : NULL;
-    control.forget = s->options.loose ? solve_forget_kernel : NULL;
-    control.forget_data = &constant;
+    struct solve_control control = *given;
+    control.null_space = null_space_is_empty(&s->constants) || s->options.loose ? NULL : &s->constants;
+    control.forget = s->options.loose ? null_space_forget : NULL;
+    control.forget_data = &s->constants;
     control.fast = s->single != NULL ? &s->fast : NULL;
     control.work = &s->work;
     control.light = is_light(s->lanes->hdg) && guess == BOXHDG_FROM_ZERO;
-    solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
+    null_space_remove(control.null_space, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
         control.rough = &s->rough;
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
@@ -338,7 +336,6 @@ facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
     struct linear_operator diagonal = {0};
-    struct solve_control control = {0};
     enum boxhdg_preconditioner kind = s->options.preconditioner;
     const struct linear_operator *M = &diagonal;
     if (kind == BOXHDG_NONE) {
@@ -357,11 +354,11 @@ facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &to));
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, r, &from));
-    control.kernel = kind == BOXHDG_DIRECT && s->kernel.n > 0 && !s->options.loose ? &s->kernel : NULL;
-    control.kernel_dual = control.kernel != NULL ? &s->kernel_dual : NULL;
-    solve_remove_kernel(&control, SOLVE_RESIDUALS, &from);
+    const int held = kind != BOXHDG_DIRECT || s->options.loose || null_space_is_empty(&s->constants);
+    const struct null_space *constants = held ? NULL : &s->constants;
+    null_space_remove(constants, SOLVE_RESIDUALS, &from);
     operator_apply(M, &from, &to);
-    solve_remove_kernel(&control, SOLVE_UNKNOWNS, &to);
+    null_space_remove(constants, SOLVE_UNKNOWNS, &to);
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &to, z));
     TRY(device_check(s->device));
 done:
@@ -387,7 +384,7 @@ done:
 }
 
 void boxhdg_solver_shift(struct boxhdg_solver *s, double by) {
-    vector_axpby(by * s->kernel_square, &s->kernel, 1.0, &s->solution);
+    vector_axpby(by * s->constant_square, &s->constants.function, 1.0, &s->solution);
 }
 
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {

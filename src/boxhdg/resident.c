@@ -426,10 +426,9 @@ done:
 /* An array of all cells to a solution: where it stands, or in a room of its own. */
 static facet_status bring_array(const struct vector *v, double **room, double **array) {
     facet_status status = FACET_OK;
-    const void *seen;
     TRY(device_alloc_room(v->device, room, (size_t)v->n, sizeof **room));
-    TRY(device_see(v->device, v->data, (size_t)v->n * sizeof **room, *room, &seen));
-    *array = (double *)seen;
+    *array = *room != NULL ? *room : v->data;
+    if (*room != NULL) TRY(device_download(v->device, *room, v->data, (size_t)v->n * sizeof **room));
 done:
     return status;
 }

@@ -297,7 +297,8 @@ struct solver_group_errors {
  * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
  * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
  * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
- * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
+ * balance; the group of cells whose error is far above that of the whole; moments that curved cells of a low
+ * degree take away. NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
@@ -310,6 +311,7 @@ enum solver_note {
     SOLVER_NOTE_UNRESOLVED,
     SOLVER_NOTE_BALANCE,
     SOLVER_NOTE_GROUP,
+    SOLVER_NOTE_MOMENT,
     SOLVER_N_NOTES
 };
 /* What those who read a solution have in common. */
@@ -359,6 +361,9 @@ struct facet_solver {
  * and a factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives
  * until the next call after a solve. */
 facet_status solver_find_better(const struct facet_solver *solver, double little, int *version);
+/* Of fluxes of the version that solver_find_better found no more than rest is missing, rounding in K included;
+ * INFINITY where nobody knows. Collective. */
+facet_status solver_find_rest(const struct facet_solver *solver, int version, double *rest);
 /* After a factor: the version to which an error is added that rounding may have made; draw: 0 ..
  * SOLVER_DRAWS - 1. BACKEND_SOLVED where nobody knows. */
 facet_status solver_find_drawn(const struct facet_solver *solver, int draw, int *version);
@@ -368,6 +373,8 @@ typedef facet_status (*solver_once)(struct facet_solver *solver, const double *s
 facet_status solver_balance_electrodes(struct facet_solver *solver, solver_once once, const double *source,
                                        int there);
 void solver_forget_electrodes(struct facet_solver *solver); /* the matrices are others */
+/* What totals may lack, of all electrodes together; 0 without any. After a solve. */
+double solver_totals_error(const struct facet_solver *solver);
 /* The potential of the electrode of condition i of the problem; after a solve its error, and |u| around it.
  */
 double solver_potential(const struct facet_solver *solver, int i);
@@ -415,6 +422,8 @@ facet_status solver_group_errors_judge(struct facet_solver *solver, double error
 facet_status solver_group_errors_raise(struct facet_solver *solver, const double *cells);
 facet_status solver_group_errors_add(struct facet_solver *solver, int n, const double *errors,
                                      const double *const *traces);
+/* missing_moment.c, after a solve: SOLVER_NOTE_MOMENT. Collective. */
+facet_status solver_find_missing_moment(struct facet_solver *solver);
 const char *solver_group_errors_note(const struct facet_solver *solver, char *text, size_t bytes);
 /* The algebraic error of u around a cell, in the unit of u, and the size of u there: of its share, or of all
  * cells where there are no shares. of_change: without what is constant in the cell, which fluxes do not see.
