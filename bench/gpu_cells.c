@@ -8,7 +8,7 @@
 #include "bench/batched.h"
 #include "bench/subject.h"
 #include "hdg/batch.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 #include "trace/half_precision.h"
 #include "trace/levels.h"
 

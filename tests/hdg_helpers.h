@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 static inline void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("status %d: %s", (int)status, base_message());
@@ -223,7 +223,7 @@ struct condition {
     const char *part, *kind, *g, *a; /* kind: dirichlet, neumann, robin */
 };
 struct setup {
-    const struct facet_mesh *mesh;
+    struct facet_mesh *mesh;
     int degree, n_K;
     const char *K[9], *reaction, *source, *exact, *tau;
     double tau_hat, rtol; /* rtol 0: 1e-12 */

@@ -165,7 +165,7 @@ static facet_status single_piece(struct general_work *w, const struct load_job *
                   N = w->hdg->n_eliminated[w->block];
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
         double *to = job->data.loads + local_lane((int)lanes, (int32_t)cell, N), *load = w->local.vector;
-        TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, job->data.shift, load,
+        TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, &job->data.shift, load,
                        job->data.totals + 2 * cell));
         for (int64_t i = 0; i < N; i++) to[i * lanes] = load[i];
     }

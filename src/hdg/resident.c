@@ -343,7 +343,7 @@ facet_status hdg_resident_load(const struct hdg *h, const double *source, struct
     int there = source_is_there(h, source);
     TRY(need_arrays(h));
     forget(h);
-    s->shift = s->offset = s->offset_source = s->uncertainty = 0.0;
+    s->offset = s->offset_source = s->uncertainty = 0.0;
     for (int b = 0; b < h->data.mesh->n_blocks && there; b++)
         if (h->data.mesh->blocks[b].count > 0) TRY(load_block(h, b, &there));
     if (!there) TRY(load_by_host(h, source, s));

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "mesh/part.h"
 #include "poly/basis.h"
 
@@ -588,6 +588,8 @@ facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times) {
         *mesh = *fine;
         *fine = old;
         mesh->coarse = fine;
+        mesh->late->mesh = mesh;
+        fine->late->mesh = fine;
         if (mesh->part != NULL) {
             mesh->part->mesh = mesh;
             fine->part->mesh = fine;

@@ -1,7 +1,7 @@
 /* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
  *
- * There are three: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c, over src/boxhdg) and
- * with continuous elements (boxsem.c, over src/boxsem). Cells and faces are those of the mesh, reference
+ * There are three: mapped cells (mapped_backend.c, over src/hdg), and boxes with HDG (box_backend.c, over src/boxhdg) and
+ * with continuous elements (boxsem_backend.c, over src/boxsem). Cells and faces are those of the mesh, reference
  * coordinates those of poly/shape.h, and errors and fields are named as in src/hdg/hdg.h, whichever it is.
  */
 #ifndef FACET_PROBLEM_BACKEND_H
@@ -125,8 +125,8 @@ struct backend {
      * solution, with the same source, until the next solve. totals: hdg_totals, psi being traces as of
      * `arrays`. */
     facet_status (*arrays)(struct facet_solver *s, struct backend_array *arrays, int *n);
-    facet_status (*totals)(const struct facet_solver *s, int version, int whole, int n,
-                           const double *const *psi, double *totals, double *roundings, double *squares);
+    facet_status (*totals)(const struct facet_solver *s, int version, int whole, int n, double *const *psi,
+                           double *totals, double *roundings, double *squares);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

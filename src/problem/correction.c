@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 /* The correction is to know what is missing to one digit, in so many steps. */
 #define DIGIT 0.1
@@ -36,14 +36,14 @@ static facet_status find_residual(const struct facet_solver *s, struct solve_con
                                   struct vector *r) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    *control =
-        (struct solve_control){.rtol = DIGIT,
-                               .max_iterations = STEPS,
-                               .kernel = m->hdg->singular || m->hdg->weak.negligible ? &m->kernel : NULL};
+    *control = (struct solve_control){.rtol = DIGIT,
+                                      .max_iterations = STEPS,
+                                      .null_space =
+                                          m->hdg->singular || m->hdg->weak.negligible ? &m->constants : NULL};
     TRY(vector_create_like(&m->x, r));
     operator_apply(&m->A, &m->x, r);
     vector_axpby(1.0, &m->b, -1.0, r);
-    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+    null_space_remove(control->null_space, SOLVE_RESIDUALS, r);
 done:
     return status;
 }
@@ -154,7 +154,7 @@ static facet_status find_draw(const struct facet_solver *s, int draw, double *e)
     TRY(vector_create_like(&m->x, &rough));
     if (hdg_rounding_matters(m->hdg)) {
         TRY(hdg_draw_rounding(m->hdg, draw, &m->x, &rough));
-        solve_remove_kernel(&control, SOLVE_RESIDUALS, &rough);
+        null_space_remove(control.null_space, SOLVE_RESIDUALS, &rough);
         vector_axpby(1.0, &rough, 1.0, &r);
     }
     TRY(vector_download(&r, values));

@@ -2,15 +2,15 @@
 #ifndef FACET_SOLVE_MULTIGRID_LEVELS_H
 #define FACET_SOLVE_MULTIGRID_LEVELS_H
 
-#include "solve/internal.h"
 #include "solve/multigrid.h"
+#include "solve/solve_internal.h"
 
 struct mg_level {
     char name[32];
     const struct device *device;
     enum precision precision;
     int64_t n, entries;
-    const struct seam *seam; /* of its vectors */
+    struct seam *seam; /* of its vectors */
     double bytes;
     const struct linear_operator *A; /* &own, or the caller's; NULL on the last level */
     struct linear_operator own;

@@ -3,8 +3,8 @@
  * precisions, refusals, allocation faults. */
 #include "hdg_helpers.h"
 #include "solve/fsai.h"
-#include "solve/internal.h"
-#include "trace/coarse.h"
+#include "solve/solve_internal.h"
+#include "trace/pmg_parts.h"
 
 static const struct device *find(const char *name) {
     const struct device *device;
@@ -71,7 +71,7 @@ static void trace_problem(const char *shape, int n, int degree, struct setup *se
 
 static void forget(struct setup *setup, struct solved *s) {
     release(s);
-    facet_mesh_destroy((facet_mesh **)&setup->mesh);
+    facet_mesh_destroy(&setup->mesh);
 }
 
 /* ------------------------------------------------------------------------------------------ definition */

@@ -3,7 +3,7 @@
 #include "elastic_helpers.h"
 #include "half_helpers.h"
 #include "poly/basis.h"
-#include "trace/coarse.h"
+#include "trace/pmg_parts.h"
 
 /* Bent, so that no two cells are alike; quads and hexes stay multilinear. */
 static void bend(const double *x, double *y) {
@@ -47,7 +47,7 @@ static void unmake(struct example *e) {
     operator_destroy(&e->S);
     trace_space_destroy(&e->space);
     answer_free(&e->answer);
-    mesh_destroy((struct facet_mesh **)&e->body.mesh);
+    mesh_destroy(&e->body.mesh);
 }
 
 /* A motion as a trace: of component `to` what `from` says: 1 (from < 0), or a coordinate times `sign`. */

@@ -4,8 +4,8 @@
 
 #include "elastic_helpers.h"
 #include "half_helpers.h"
-#include "trace/coarse.h"
 #include "trace/pmg.h"
+#include "trace/pmg_parts.h"
 
 static void bend(const double *x, double *y) {
     y[0] = x[0] + 0.05 * sin(6.1 * x[1] + 1.0);
@@ -128,7 +128,7 @@ static void make(int k, int n, int degree, const char *lambda, int rollers, stru
 static void unmake(struct example *e) {
     operator_destroy(&e->A);
     answer_free(&e->answer);
-    mesh_destroy((struct facet_mesh **)&e->body.mesh);
+    mesh_destroy(&e->body.mesh);
 }
 
 /* Both moduli times 1e4 in every other one of n^d bricks. */
