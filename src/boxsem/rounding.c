@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "box/box.h"
-#include "boxsem/cells.h"
+#include "boxsem/element_nodes.h"
 
 /* From here on u is nearly a constant: elsewhere all this is below 1e-11 of its differences. */
 #define NEARLY 1e-3
