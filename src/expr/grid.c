@@ -172,11 +172,14 @@ static int64_t place(struct evaluation *e, const struct expr_grid *grid, double 
     int root = e->program->n_nodes - 1;
     for (int i = 0; i <= root; i++) {
         const struct node *node = &e->program->nodes[i];
-        int axis = (int)node->constant;
         e->to[i] = NULL;
-        if (node->op == OP_COORDINATE || node->op == OP_NUMBER) {
-            const double *line = axis < grid->dim ? grid->lines[axis] : zero;
-            e->at[i] = node->op == OP_NUMBER ? &node->constant : line;
+        if (node->op == OP_NUMBER) {
+            e->at[i] = &node->constant;
+            continue;
+        }
+        if (node->op == OP_COORDINATE) {
+            const int axis = (int)node->constant;
+            e->at[i] = axis < grid->dim ? grid->lines[axis] : zero;
             continue;
         }
         if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1) {
