@@ -172,23 +172,18 @@ static int64_t place(struct evaluation *e, const struct expr_grid *grid, double 
     int root = e->program->n_nodes - 1;
     for (int i = 0; i <= root; i++) {
         const struct node *node = &e->program->nodes[i];
-        e->to[i] = NULL;
-        if (node->op == OP_NUMBER) {
-            e->at[i] = &node->constant;
-            continue;
-        }
-        if (node->op == OP_COORDINATE) {
-            const int axis = (int)node->constant;
+        int axis = (int)node->constant;
+        e->at[i] = e->to[i] = NULL;
+        if (node->op == OP_COORDINATE)
             e->at[i] = axis < grid->dim ? grid->lines[axis] : zero;
-            continue;
-        }
-        if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1) {
-            e->to[i] = values;
-        } else if (node->leaves) {
-            if (store != NULL) e->to[i] = store + used;
+        else if (node->op == OP_NUMBER)
+            e->at[i] = &node->constant;
+        else if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1)
+            e->at[i] = e->to[i] = values;
+        else if (node->leaves) {
+            if (store != NULL) e->at[i] = e->to[i] = store + used;
             used += size_of(e, set_of(e->program, i));
         }
-        e->at[i] = e->to[i];
     }
     return used;
 }
