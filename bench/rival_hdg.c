@@ -8,7 +8,6 @@
 #include "bench/papers/stars.h"
 #include "bench/papers/straight.h"
 #include "bench/rival.h"
-#include "boxhdg/direct.h"
 #include "boxhdg/hdg_cells.h"
 #include "boxhdg/lane_solver.h"
 #include "solve/spectrum.h"
@@ -29,7 +28,7 @@ struct hdg_solver {
     struct linear_operator A, M;
     struct vector b, x;
     struct boxhdg_solver *ours;
-    struct boxhdg_direct *direct;
+    struct boxhdg_solver *direct;
     struct box_volume *volume;
     double *lift; /* of the volume solve: the solution with the boundary values alone, at the Gauss points */
 };
@@ -47,7 +46,7 @@ static void drop(struct rival_space *space, void **solver) {
     vector_destroy(&s->b);
     vector_destroy(&s->x);
     boxhdg_solver_destroy(&s->ours);
-    boxhdg_direct_destroy(&s->direct);
+    boxhdg_solver_destroy(&s->direct);
     rival_volume_destroy(&s->volume);
     base_free(&s->lift);
     base_free(&s);
@@ -192,7 +191,7 @@ static facet_status solve(struct rival_space *space, struct hdg_solver *s, struc
     if (s->ours != NULL)
         status = boxhdg_solver_solve(s->ours, d->F, d->uhat, 1, &control, report);
     else if (s->direct != NULL)
-        boxhdg_direct_solve(s->direct, 1.0, 0.0, d->F, d->uhat);
+        status = boxhdg_solver_precondition(s->direct, d->F, d->uhat);
     else
         solve_in_volume(space, s);
     *seconds = rival_clock() - begin;
@@ -244,10 +243,10 @@ static facet_status error(struct rival_space *space, double *e) {
 }
 
 facet_status rival_solve_trace(const struct boxhdg *h, const double *F, double *uhat) {
-    struct boxhdg_direct *direct = NULL;
+    struct boxhdg_solver *direct = NULL;
     facet_status status = boxhdg_direct_create(h, &direct);
-    if (status == FACET_OK) boxhdg_direct_solve(direct, 1.0, 0.0, F, uhat);
-    boxhdg_direct_destroy(&direct);
+    if (status == FACET_OK) status = boxhdg_solver_precondition(direct, F, uhat);
+    boxhdg_solver_destroy(&direct);
     return status;
 }
 

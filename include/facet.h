@@ -686,8 +686,8 @@ FACET_API facet_status facet_solver_write(const facet_solver *solver, const char
 
 /* A field of a solution (names as of facet_solver_evaluate), to be asked as often as one likes: the search
  * for cells is prepared once. The solver outlives it. When it solves again, facet_field_update takes the new
- * solution; until then the field is refused, but for u on the host, which always is the newest. Several
- * threads may ask at once, while the solver does nothing else. */
+ * solution; until then the field is refused, but for u, which always is the newest. Several threads may ask at
+ * once, while the solver does nothing else. */
 FACET_API facet_status facet_field_create(const facet_solver *from, const char *name, facet_field **field);
 FACET_API void facet_field_destroy(facet_field **field);
 FACET_API facet_status facet_field_update(facet_field *field);

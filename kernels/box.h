@@ -120,9 +120,8 @@ struct box_recurrence {
  *
  * and the faces of axis d receive k a_d [sum of b_i b_j b_k u along d - gamma B B v_d of known traces], sum
  * and difference of the two parities. */
-#define KERNEL_BOX_BALANCE    8  /* numbers of box_balance for a cell */
-#define KERNEL_BOX_IMBALANCE  4  /* and of box_imbalance */
-#define KERNEL_BOX_MAX_POINTS 28 /* modes of an axis, at most, on devices other than the host */
+#define KERNEL_BOX_BALANCE   8 /* numbers of box_balance for a cell */
+#define KERNEL_BOX_IMBALANCE 4 /* and of box_imbalance */
 struct box_points {
     const int32_t *lines[3]; /* of the cells of an axis */
     const double *forward,

@@ -245,9 +245,12 @@ struct cell_tuning {
 /* The table: of a kernel in ONE precision entry 0; NULL: not there. */
 #define REAL void
 struct kernels {
-    int lanes;     /* 0: any number */
-    int box_lanes; /* of boxes; 0: as lanes */
-    int64_t tile;  /* numbers of an array of a tile (kernels/tile.h); 0: what stays in the cache of a thread,
+    int lanes;            /* 0: any number */
+    int box_lanes;        /* of boxes; 0: as lanes */
+    int box_modes;        /* of an axis of a cell of a box, at most, where cells have points; 0: any number */
+    int lattice_multiple; /* lengths of lattices that axis_apply likes: multiples of this; 0: any */
+    int box_terms; /* of the recurrence of conjugate gradients on boxes that moves the fewest vectors; 0: two */
+    int64_t tile; /* numbers of an array of a tile (kernels/tile.h); 0: what stays in the cache of a thread,
                       of all  threads */
     struct cell_tuning cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \

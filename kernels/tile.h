@@ -81,9 +81,9 @@ EVERYWHERE int64_t tile_power(int n, int dim) {
     for (int d = 0; d < dim; d++) product *= n;
     return product;
 }
-/* Numbers of scratch of contractions: three arrays of the tile, or two of a cell in whole vectors. */
-EVERYWHERE int64_t tile_scratch(const struct tile_plan *t, int n_in, int n_out) {
-    return 3 * (t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim) + 16);
+/* Numbers of scratch of a contraction that takes so many cells at once: three arrays of these. */
+EVERYWHERE int64_t tile_scratch(int64_t cells, int dim, int n_in, int n_out) {
+    return 3 * (cells * tile_power(n_in > n_out ? n_in : n_out, dim) + 16);
 }
 /* The place of a cell, by directions. */
 EVERYWHERE void tile_at(const struct tile_plan *t, int64_t cell, int at[3]) {

@@ -24,7 +24,6 @@ KEPT = {
     "box_fold_*": "the same",
     "box_layers": "the same",
     "box_transform_*": "the same",
-    "boxhdg_direct_*": "test hook: the direct solve without an operator around it",
     "cholesky_factor": "test hook: a factor of a matrix that is kept",
     "device_copies": "GPU benches count what crosses the bus",
     "device_describe": "records of GPU benches name the machine",

@@ -255,6 +255,19 @@ done:
     return status;
 }
 
+facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *s) {
+    facet_status status = FACET_OK;
+    *s = (struct boxhdg_solution){0};
+    s->n_cells = h->grid.n_cells;
+    TRY(ALLOC(s->trace, h->n_trace));
+    for (int i = 0; i < 2; i++) TRY(ALLOC(s->rooms[i], h->n_volume));
+    s->loads = s->rooms[0];
+    s->u = s->rooms[1];
+done:
+    if (status != FACET_OK) boxhdg_solution_destroy(s);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------- constants */
 
 double boxhdg_mean(const struct boxhdg *h, const double *u) {
@@ -434,6 +447,13 @@ done:
 }
 
 /* ------------------------------------------------------------------------------------- the solve */
+
+facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_solver **direct) {
+    struct boxhdg_solver_options options;
+    boxhdg_solver_options_default(&options);
+    options.preconditioner = BOXHDG_DIRECT;
+    return boxhdg_solver_create(device_host(), h, &options, direct);
+}
 
 facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat,
                                  enum boxhdg_guess guess, const struct solve_control *control,

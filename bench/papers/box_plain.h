@@ -44,6 +44,8 @@ facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_gi
  */
 void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
                     double *scale);
+/* A solution of all cells with arrays of its own and nothing in them, which boxhdg_solution_destroy frees. */
+facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
 /* The mean of u over the box. */
 double boxhdg_mean(const struct boxhdg *h, const double *u);
 /* Adds a constant to u, u* and the trace: for singular problems, whose u is known up to one. */
@@ -52,6 +54,8 @@ void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *sol
 facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                    const struct field *exact, struct box_errors *errors);
 
+/* A solver of the host whose preconditioner (boxhdg_solver_precondition) is the inverse of K. */
+facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_solver **direct);
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: what is given as first guess, and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
  * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has

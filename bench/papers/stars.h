@@ -1,7 +1,7 @@
 /* Vertex stars: a smoother for HDG on boxes that solves exactly on the 2^dim cells around every vertex.
  *
  * The star of a vertex is the set of faces that touch it. With zero traces outside, its system is the direct
- * solve of boxhdg/direct.h on a box of two cells a direction, with a single plane in each: O(n^3) for O(n^2)
+ * solve of boxhdg/lattice.h on a box of two cells a direction, with a single plane in each: O(n^3) for O(n^2)
  * unknowns of the trace, as dear as a product with the cells' operator. Stars at Neumann sides have one cell
  * across, in periodic directions they wrap; where a direction has no free plane at all, the star is its one
  * cell.

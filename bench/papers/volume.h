@@ -1,5 +1,5 @@
 /* Direct solves in the volume of separable boxes by fast diagonalization: the rival of the solve on the trace
- * (boxhdg/direct.h), and the solver of the continuous method.
+ * (boxhdg/lattice.h), and the solver of the continuous method.
  *
  * HDG: eliminating the traces leaves (lambda M M M + k sum M M Lbar_d) u = M M M f, with the chains of
  * boxhdg/axis.h. Continuous: the functions of Q_p on the cells that are continuous, with the exact mass and

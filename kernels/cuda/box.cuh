@@ -23,28 +23,9 @@ __host__ __device__ inline int fast_axis(int axis) {
 
 // Calls f with the number of modes of all axes as a constant, where three axes are present and kernels are
 // compiled for it; else with 0.
-template <int N> struct constant { static constexpr int value = N; };
 template <typename F> void with_modes(const struct box_plan &plan, F f) {
-    switch (plan.present[1] && plan.present[2] ? plan.modes[0] : 0) {
-    case 4:
-        return f(constant<4>());
-    case 5:
-        return f(constant<5>());
-    case 6:
-        return f(constant<6>());
-    case 7:
-        return f(constant<7>());
-    case 8:
-        return f(constant<8>());
-    case 9:
-        return f(constant<9>());
-    case 12:
-        return f(constant<12>());
-    case 16:
-        return f(constant<16>());
-    default:
-        return f(constant<0>());
-    }
+    const int modes = plan.present[1] && plan.present[2] ? plan.modes[0] : 0;
+    if (!with_constant<4, 5, 6, 7, 8, 9, 12, 16>(modes, f)) f(constant<0>());
 }
 
 // Entry `mode` of a table of an axis, for a pack (axis 0) or cell and a lane.

@@ -7,7 +7,7 @@ namespace facet {
 
 namespace {
 
-constexpr int L = LANES, MAX_LINE = KERNEL_BOX_MAX_POINTS;
+constexpr int L = LANES;
 
 struct points_launch {
     struct box_plan plan;

@@ -140,22 +140,9 @@ void run_apply(const struct brick_cells *c, double a, const R *x, double b, cons
     const double *table = c->element[0].host;
     for (int i = 0; i < l.E * l.E + l.O * l.O; i++) l.F[i] = (R)table[at.F + i];
     for (int i = 0; i < N; i++) l.eigenvalues[i] = (R)table[at.eigenvalues + i];
-    l.a = (R)a;
-    l.b = (R)b;
-    l.k = (R)c->k;
-    l.lambda = (R)c->lambda;
-    for (int d = 0; d < 3; d++) {
-        l.cells[d] = c->cells[d];
-        l.periodic[d] = c->periodic[d];
-        l.n_nodes[d] = c->n_nodes[d];
-        l.widths[d] = c->widths[d];
-        for (int s = 0; s < 2; s++) l.fixed[d][s] = c->fixed[d][s];
-    }
+    describe_brick(c, a, x, b, f, y, l);
     l.conductivity = c->conductivity;
     l.reaction = c->reaction;
-    l.x = x;
-    l.f = b != 0.0 ? f : nullptr;
-    l.y = y;
     // Chunks so short that all multiprocessors have enough to do, and no shorter.
     const int64_t columns = (int64_t)c->cells[0] * c->cells[1] / 4 + 1;
     const int64_t wanted = 16 * (int64_t)multiprocessors() * columns_of<N> / columns + 1;
@@ -331,20 +318,7 @@ template <typename R> __global__ void linear_kernel(const __grid_constant__ line
 template <typename R>
 void run_linear(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
     linear_launch<R> l;
-    for (int d = 0; d < 3; d++) {
-        l.cells[d] = c->cells[d];
-        l.periodic[d] = c->periodic[d];
-        l.n_nodes[d] = c->n_nodes[d];
-        l.widths[d] = c->widths[d];
-        for (int s = 0; s < 2; s++) l.fixed[d][s] = c->fixed[d][s];
-    }
-    l.a = (R)a;
-    l.b = (R)b;
-    l.k = (R)c->k;
-    l.lambda = (R)c->lambda;
-    l.x = x;
-    l.f = b != 0.0 ? f : nullptr;
-    l.y = y;
+    describe_brick(c, a, x, b, f, y, l);
     l.chunk = c->n_nodes[2] > 64 ? 32 : 8;
     if (!may_launch()) return;
     const dim3 threads(32, 4),
@@ -360,29 +334,13 @@ void apply(const struct brick_cells *c, double a, const R *x, double b, const R 
     if (apply_uniform<R>(c, a, x, b, f, y)) return;
     bool solid = c->element[1].k == k && c->element[2].k == k;
     for (int d = 0; d < 3; d++) solid = solid && !(c->periodic[d] && c->cells[d] == 1);
-    switch (solid ? k : 0) {
-    case 1:
-        return c->conductivity == nullptr && c->reaction == nullptr && c->n_nodes[1] < 262140 &&
-                       c->n_nodes[2] < 65536
-                   ? run_linear<R>(c, a, x, b, f, y)
-                   : run_apply<R, 2>(c, a, x, b, f, y);
-    case 2:
-        return run_apply<R, 3>(c, a, x, b, f, y);
-    case 3:
-        return run_apply<R, 4>(c, a, x, b, f, y);
-    case 4:
-        return run_apply<R, 5>(c, a, x, b, f, y);
-    case 5:
-        return run_apply<R, 6>(c, a, x, b, f, y);
-    case 6:
-        return run_apply<R, 7>(c, a, x, b, f, y);
-    case 7:
-        return run_apply<R, 8>(c, a, x, b, f, y);
-    case 8:
-        return run_apply<R, 9>(c, a, x, b, f, y);
-    default:
-        return run_plain<R>(c, a, x, b, f, y, 0);
-    }
+    if (solid && k == 1 && c->conductivity == nullptr && c->reaction == nullptr && c->n_nodes[1] < 262140 &&
+        c->n_nodes[2] < 65536)
+        run_linear<R>(c, a, x, b, f, y);
+    else if (!with_constant<1, 2, 3, 4, 5, 6, 7, 8>(solid ? k : 0, [&](auto degree) {
+                 run_apply<R, decltype(degree)::value + 1>(c, a, x, b, f, y);
+             }))
+        run_plain<R>(c, a, x, b, f, y, 0);
 }
 
 } // namespace

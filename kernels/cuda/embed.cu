@@ -303,24 +303,8 @@ template <typename R, int N> void launch(const struct brick_transfer *t, const R
 
 template <typename R> bool transfer_tiles(const struct brick_transfer *t, const R *from, R *to, bool up) {
     if (t->axis[1].n_fine > 65535) return false;
-    switch (t->axis[0].k) {
-    case 2:
-        return launch<R, 3>(t, from, to, up), true;
-    case 3:
-        return launch<R, 4>(t, from, to, up), true;
-    case 4:
-        return launch<R, 5>(t, from, to, up), true;
-    case 5:
-        return launch<R, 6>(t, from, to, up), true;
-    case 6:
-        return launch<R, 7>(t, from, to, up), true;
-    case 7:
-        return launch<R, 8>(t, from, to, up), true;
-    case 8:
-        return launch<R, 9>(t, from, to, up), true;
-    default:
-        return false;
-    }
+    return with_constant<2, 3, 4, 5, 6, 7, 8>(
+        t->axis[0].k, [&](auto k) { launch<R, decltype(k)::value + 1>(t, from, to, up); });
 }
 template bool transfer_tiles<double>(const struct brick_transfer *, const double *, double *, bool);
 template bool transfer_tiles<float>(const struct brick_transfer *, const float *, float *, bool);

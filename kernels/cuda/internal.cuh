@@ -30,10 +30,36 @@ template <typename... A> bool allow_shared(void (*kernel)(A...), size_t bytes, c
     return allow_shared((const void *)kernel, bytes, what);
 }
 constexpr int MAX_PARTIAL = 1024;
+
+// Calls f with a number as a constant, where it is one of VALUES; false: it is none.
+template <int N> struct constant { static constexpr int value = N; };
+template <int... VALUES, typename F> bool with_constant(int number, F f) {
+    return ((number == VALUES && (f(constant<VALUES>()), true)) || ...);
+}
+
 // Of the table: the kernels on boxes are compiled for this number, and called with it;
 constexpr int LANES = 8;
+constexpr int MAX_LINE = 28; // modes of an axis
 // and those on mapped cells for this one: a warp takes a batch, a thread a cell.
 constexpr int CELL_LANES = 32;
+// What the launches of y = a A x + b f on a brick are told of it.
+template <typename L, typename R>
+void describe_brick(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y, L &l) {
+    for (int d = 0; d < 3; d++) {
+        l.cells[d] = c->cells[d];
+        l.periodic[d] = c->periodic[d];
+        l.n_nodes[d] = c->n_nodes[d];
+        l.widths[d] = c->widths[d];
+        for (int s = 0; s < 2; s++) l.fixed[d][s] = c->fixed[d][s];
+    }
+    l.a = (R)a;
+    l.b = (R)b;
+    l.k = (R)c->k;
+    l.lambda = (R)c->lambda;
+    l.x = x;
+    l.f = b != 0.0 ? f : nullptr;
+    l.y = y;
+}
 // The operator with one k and one lambda, degrees 2 to 8; false: not this brick.
 template <typename R>
 bool apply_uniform(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y);

@@ -358,35 +358,10 @@ int64_t lane_invert_cuda(int lanes, int64_t n_blocks, int m, double *matrices) {
     if (n_blocks == 0 || m == 0 || !may_launch()) return -1;
     unsigned long long *failed = first_failure();
     if (failed == nullptr) return -1;
-    switch (m) { // faces of triangles and quads, of tets and of hexes of low degree, one function or
-                 // displacements
-    case 1:
-        launch_small<1>(n_blocks, matrices, failed);
-        break;
-    case 2:
-        launch_small<2>(n_blocks, matrices, failed);
-        break;
-    case 3:
-        launch_small<3>(n_blocks, matrices, failed);
-        break;
-    case 4:
-        launch_small<4>(n_blocks, matrices, failed);
-        break;
-    case 6:
-        launch_small<6>(n_blocks, matrices, failed);
-        break;
-    case 10:
-        launch_small<10>(n_blocks, matrices, failed);
-        break;
-    case 8:
-        launch_small<8>(n_blocks, matrices, failed);
-        break;
-    case 9:
-        launch_small<9>(n_blocks, matrices, failed);
-        break;
-    default:
+    // Faces of triangles and quads, of tets and of hexes of low degree, one function or displacements.
+    if (!with_constant<1, 2, 3, 4, 6, 8, 9, 10>(
+            m, [&](auto rows) { launch_small<decltype(rows)::value>(n_blocks, matrices, failed); }))
         launch_large(n_blocks, m, matrices, failed);
-    }
     launched("lane_invert");
     return failure_found(failed);
 }

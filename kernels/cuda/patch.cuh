@@ -179,6 +179,32 @@ __device__ __forceinline__ void to_nodes(const R *C, const R (&in)[M], R (&out)[
     }
     if (E > O) out[E - 1] = half[E - 1];
 }
+// A line in place, its numbers `step` apart.
+template <typename R, int M> __device__ __forceinline__ void line_to_modes(const R *S, R *line, int step) {
+    R in[M], out[M];
+#pragma unroll
+    for (int i = 0; i < M; i++) in[i] = line[i * step];
+    to_modes<R, M, false>(S, in, out);
+#pragma unroll
+    for (int i = 0; i < M; i++) line[i * step] = out[i];
+}
+template <typename R, int M> __device__ __forceinline__ void line_to_nodes(const R *S, R *line, int step) {
+    R in[M], out[M];
+#pragma unroll
+    for (int i = 0; i < M; i++) in[i] = line[i * step];
+    to_nodes<R, M>(S, in, out);
+#pragma unroll
+    for (int i = 0; i < M; i++) line[i * step] = out[i];
+}
+// The lines of a volume of M^3 numbers along 1, then along 0; a thread has line u + M v of both, if it is active.
+template <typename R, int M>
+__device__ __forceinline__ void planes_to_nodes(bool active, const patch_table<R, M> *line, R *volume, int u,
+                                                int v) {
+    if (active) line_to_nodes<R, M>(line[1].S, volume + v * M * M + u, M);
+    __syncthreads();
+    if (active) line_to_nodes<R, M>(line[0].S, volume + (v * M + u) * M, 1);
+    __syncthreads();
+}
 
 // Patches of a block, and its threads.
 template <int M> constexpr int patches_of = M *M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
@@ -280,13 +306,7 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
     R in[M], out[M];
 
     // Along 0: the volume; of the shell X along 1, Y and Z along 0.
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) in[i] = s.volume[line * M + i];
-        to_modes<R, M, false>(p.line[0].S, in, out);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
-    }
+    if (active) line_to_modes<R, M>(p.line[0].S, s.volume + line * M, 1);
     // A warp has lines of one kind.
     constexpr int LX = 2 * W, LE = 4, LYZ = 2 * W + 2 * M;
     constexpr int NX = round_up(NP * LX), NE = round_up(NP * LE), NYZ = round_up(NP * LYZ);
@@ -327,13 +347,7 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
     __syncthreads();
 
     // Along 1: the volume; of the shell Z along 1, X and Y along 2.
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) in[i] = s.volume[(v * M + i) * M + u];
-        to_modes<R, M, false>(p.line[1].S, in, out);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.volume[(v * M + i) * M + u] = out[i];
-    }
+    if (active) line_to_modes<R, M>(p.line[1].S, s.volume + v * M * M + u, M);
     constexpr int LS = 2 * M, NS = round_up(NP * LS);
     for (int i = threadIdx.x; SHELL && i < 3 * NS; i += NT) {
         const int kind = i / NS, l = i % NS, pair = l % LS / M, n = l % M;
@@ -423,22 +437,7 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
         for (int i = 0; i < M; i++) s.volume[i * M * M + line] = out[i];
     }
     __syncthreads();
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) in[i] = s.volume[(v * M + i) * M + u];
-        to_nodes<R, M>(p.line[1].S, in, out);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.volume[(v * M + i) * M + u] = out[i];
-    }
-    __syncthreads();
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) in[i] = s.volume[line * M + i];
-        to_nodes<R, M>(p.line[0].S, in, out);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
-    }
-    __syncthreads();
+    planes_to_nodes<R, M>(active, p.line, s.volume, u, v);
     if (active) {
         const int64_t base = node(own, u, v, 0);
 #pragma unroll

@@ -186,21 +186,9 @@ __global__ void __launch_bounds__(cells_threads<K>)
     R from[M], to[M];
     const int first = t % M, second = t / M;
     const bool active = t < M * M;
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) from[i] = s.r[t * M + i];
-        to_modes<R, M, false>(p.line[0].S, from, to);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.r[t * M + i] = to[i];
-    }
+    if (active) line_to_modes<R, M>(p.line[0].S, s.r + t * M, 1);
     __syncthreads();
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) from[i] = s.r[(second * M + i) * M + first];
-        to_modes<R, M, false>(p.line[1].S, from, to);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.r[(second * M + i) * M + first] = to[i];
-    }
+    if (active) line_to_modes<R, M>(p.line[1].S, s.r + second * M * M + first, M);
     __syncthreads();
     if (active) {
         double k = 0, lambda = 0;
@@ -219,22 +207,7 @@ __global__ void __launch_bounds__(cells_threads<K>)
         for (int i = 0; i < M; i++) s.r[i * M * M + t] = to[i];
     }
     __syncthreads();
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) from[i] = s.r[(second * M + i) * M + first];
-        to_nodes<R, M>(p.line[1].S, from, to);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.r[(second * M + i) * M + first] = to[i];
-    }
-    __syncthreads();
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) from[i] = s.r[t * M + i];
-        to_nodes<R, M>(p.line[0].S, from, to);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.r[t * M + i] = to[i];
-    }
-    __syncthreads();
+    planes_to_nodes<R, M>(active, p.line, s.r, first, second);
 #pragma unroll
     for (int j = 0; j < MINE; j++) {
         const int i = t + j * G;
@@ -243,7 +216,7 @@ __global__ void __launch_bounds__(cells_threads<K>)
     }
 }
 
-template <typename R, int K> bool run(const patch_call<R> &call) {
+template <typename R, int K> void run(const patch_call<R> &call) {
     const struct brick_patches *plan = call.plan;
     const struct brick_cells *c = plan->cells;
     constexpr int M = 2 * K - 1;
@@ -281,33 +254,16 @@ template <typename R, int K> bool run(const patch_call<R> &call) {
     l.wraps = call.wraps();
     constexpr int NP = cells_patches<K>;
     constexpr size_t bytes = NP * sizeof(cells_shared<R, K>);
-    if (!allow_shared(cells_kernel<R, K>, bytes, "patch_sweep")) return true;
+    if (!allow_shared(cells_kernel<R, K>, bytes, "patch_sweep")) return;
     cells_kernel<R, K><<<(unsigned)((call.patches() + NP - 1) / NP), cells_threads<K>, bytes>>>(l);
     launched("patch_sweep");
-    return true;
 }
 
 } // namespace
 
 template <typename R> bool run_cells(const patch_call<R> &call) {
-    switch (call.g[0]->m) {
-    case 3:
-        return run<R, 2>(call);
-    case 5:
-        return run<R, 3>(call);
-    case 7:
-        return run<R, 4>(call);
-    case 9:
-        return run<R, 5>(call);
-    case 11:
-        return run<R, 6>(call);
-    case 13:
-        return run<R, 7>(call);
-    case 15:
-        return run<R, 8>(call);
-    default:
-        return false;
-    }
+    return with_constant<3, 5, 7, 9, 11, 13, 15>(call.g[0]->m,
+                                                 [&](auto m) { run<R, (decltype(m)::value + 1) / 2>(call); });
 }
 template bool run_cells<double>(const patch_call<double> &);
 template bool run_cells<float>(const patch_call<float> &);

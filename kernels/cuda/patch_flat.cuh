@@ -71,13 +71,7 @@ __global__ void __launch_bounds__(flat_threads<M>) flat_kernel(const __grid_cons
 
     // Along x: the volume, and Y; X along y. A warp has lines of one kind.
     R in[M], out[M];
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) in[i] = s.volume[line * M + i];
-        to_modes<R, M, false>(p.line[0].S, in, out);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
-    }
+    if (active) line_to_modes<R, M>(p.line[0].S, s.volume + line * M, 1);
     constexpr int NS = round_up(2 * NP);
     for (int i = threadIdx.x; SHELL && i < 2 * NS; i += NT) {
         const int l = i % NS, pair = l % 2;
@@ -131,13 +125,7 @@ __global__ void __launch_bounds__(flat_threads<M>) flat_kernel(const __grid_cons
         for (int i = 0; i < M; i++) s.volume[i * M + line] = out[i];
     }
     __syncthreads();
-    if (active) {
-#pragma unroll
-        for (int i = 0; i < M; i++) in[i] = s.volume[line * M + i];
-        to_nodes<R, M>(p.line[0].S, in, out);
-#pragma unroll
-        for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
-    }
+    if (active) line_to_nodes<R, M>(p.line[0].S, s.volume + line * M, 1);
     __syncthreads();
     if (active) {
 #pragma unroll

@@ -91,6 +91,17 @@ __device__ __forceinline__ void store(const R (&p)[N], R *out, int row, int col)
     for (int z = 0; z < N; z++) out[target<LD, LISTING, DIR>(row, col, z)] = p[z];
 }
 
+// One contraction of the solver, after which the others of the block see what came out.
+template <typename R, int M, int LD, int LISTING, int DIR, bool TRANSPOSED>
+__device__ __forceinline__ void pass(bool works, const R *S, const R *from, R *to, int row, int col) {
+    R value[M] = {};
+    if (works) {
+        contract<R, M, LD, LISTING, DIR, TRANSPOSED>(S, from, row, col, value);
+        store<R, M, LD, LISTING, DIR>(value, to, row, col);
+    }
+    __syncthreads();
+}
+
 // M, A, S and eigenvalues of a line of m free nodes, filled up with zeros (but no eigenvalue 0).
 template <typename R, int K> __device__ void load_matrices(const R *table, int m, R *to) {
     constexpr int N = 2 * K + 1, M = 2 * K - 1;
@@ -251,27 +262,12 @@ __global__ void __launch_bounds__((ladder_patches<K> * (2 * K + 1) * (2 * K + 1)
         __syncthreads();
     }
     R *const in = begin + INSIDE, *const out = other + INSIDE;
-    R value[M];
-    auto clear = [&]() {
-#pragma unroll
-        for (int z = 0; z < M; z++) value[z] = 0;
-    };
-    clear();
     patch_weights w = {(double)p.k, (double)p.lambda, 1, 0};
     if (STAGE == SOLVER && p.correction) w = ladder_weights(p, here);
     const R k = (R)w.k, lambda = (R)w.lambda;
-    if (works) {
-        contract<R, M, LD, LISTING, 0, true>(modes(0), in, row, col, value);
-        store<R, M, LD, LISTING, 0>(value, out, row, col);
-    }
-    __syncthreads();
-    clear();
-    if (works) {
-        contract<R, M, LD, LISTING, 1, true>(modes(1), out, row, col, value);
-        store<R, M, LD, LISTING, 1>(value, in, row, col);
-    }
-    __syncthreads();
-    clear();
+    pass<R, M, LD, LISTING, 0, true>(works, modes(0), in, out, row, col);
+    pass<R, M, LD, LISTING, 1, true>(works, modes(1), out, in, row, col);
+    R value[M] = {};
     if (works) {
         contract<R, M, LD, LISTING, 2, true>(modes(2), in, row, col, value);
 #pragma unroll
@@ -283,19 +279,10 @@ __global__ void __launch_bounds__((ladder_patches<K> * (2 * K + 1) * (2 * K + 1)
         store<R, M, LD, LISTING, 2>(value, out, row, col);
     }
     __syncthreads();
-    clear();
-    if (works) {
-        contract<R, M, LD, LISTING, 0, false>(modes(0), out, row, col, value);
-        store<R, M, LD, LISTING, 0>(value, in, row, col);
-    }
-    __syncthreads();
-    clear();
-    if (works) {
-        contract<R, M, LD, LISTING, 1, false>(modes(1), in, row, col, value);
-        store<R, M, LD, LISTING, 1>(value, out, row, col);
-    }
-    __syncthreads();
-    clear();
+    pass<R, M, LD, LISTING, 0, false>(works, modes(0), out, in, row, col);
+    pass<R, M, LD, LISTING, 1, false>(works, modes(1), in, out, row, col);
+#pragma unroll
+    for (int z = 0; z < M; z++) value[z] = 0;
     if (works) {
         contract<R, M, LD, LISTING, 2, false>(modes(2), out, row, col, value);
 #pragma unroll

@@ -56,49 +56,32 @@ template <typename R, int M> patch_launch<R, M> describe(const patch_call<R> &ca
     return l;
 }
 
-template <typename R, int M> bool run(const patch_call<R> &call, int dim) {
+template <typename R, int M> void run(const patch_call<R> &call, int dim) {
     const patch_launch<R, M> l = describe<R, M>(call, dim);
     if (dim == 2) {
         constexpr int NP = flat_patches<M>, NT = flat_threads<M>;
         auto kernel = call.correction ? flat_kernel<R, M, false> : flat_kernel<R, M, true>;
         kernel<<<(unsigned)((call.patches() + NP - 1) / NP), NT>>>(l);
         launched("patch_sweep");
-        return true;
+        return;
     }
     const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M> + sizeof(line_shared<R, M>);
     auto kernel = call.correction ? patch_kernel<R, M, blocks_of<R, M>(), false>
                                   : patch_kernel<R, M, blocks_of<R, M>(), true>;
-    if (!allow_shared(kernel, bytes, "patch_sweep")) return true;
+    if (!allow_shared(kernel, bytes, "patch_sweep")) return;
     static_assert(M * M * M <= TABLE_NUMBERS, "room for the inverse");
     if (!call.correction && call.must_make((const void *)&run<R, M>))
         invert<R, M><<<16, 256>>>(l, (R *)call.tables);
     kernel<<<(unsigned)((call.patches() + patches_of<M> - 1) / patches_of<M>), threads_of<M>, bytes>>>(l);
     launched("patch_sweep");
-    return true;
 }
 
 } // namespace
 
 template <typename R> bool run_lines(const patch_call<R> &call) {
     const int dim = call.plan->axis[2].n_nodes > 1 ? 3 : 2;
-    switch (call.g[0]->m) {
-    case 3:
-        return run<R, 3>(call, dim);
-    case 5:
-        return run<R, 5>(call, dim);
-    case 7:
-        return run<R, 7>(call, dim);
-    case 9:
-        return run<R, 9>(call, dim);
-    case 11:
-        return run<R, 11>(call, dim);
-    case 13:
-        return run<R, 13>(call, dim);
-    case 15:
-        return run<R, 15>(call, dim);
-    default:
-        return false;
-    }
+    return with_constant<3, 5, 7, 9, 11, 13, 15>(call.g[0]->m,
+                                                 [&](auto m) { run<R, decltype(m)::value>(call, dim); });
 }
 template bool run_lines<double>(const patch_call<double> &);
 template bool run_lines<float>(const patch_call<float> &);

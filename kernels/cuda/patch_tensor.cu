@@ -42,18 +42,17 @@ template <int K, typename R> void make_tables(const patch_call<R> &call, int thi
     launched("patch_sweep");
 }
 
-template <typename R, int K> bool run(const patch_call<R> &call) {
+template <typename R, int K> void run(const patch_call<R> &call) {
     const tensor_launch<R> l = describe(call);
     constexpr int BLOCKS = BLOCKS_OF[K];
     auto kernel = call.correction ? tensor_kernel<R, K, BLOCKS, false> : tensor_kernel<R, K, BLOCKS, true>;
-    if (!allow_shared(kernel, sizeof(tensor_shared<K>), "patch_sweep")) return true;
+    if (!allow_shared(kernel, sizeof(tensor_shared<K>), "patch_sweep")) return;
     make_tables<K>(call, 2, (const void *)&run<R, K>);
     kernel<<<(unsigned)call.patches(), tensor_shape<K>::THREADS, sizeof(tensor_shared<K>)>>>(l);
     launched("patch_sweep");
-    return true;
 }
 
-template <typename R, int K> bool run_plane(const patch_call<R> &call) {
+template <typename R, int K> void run_plane(const patch_call<R> &call) {
     const tensor_launch<R> l = describe(call);
     make_tables<K>(call, 0, (const void *)&run_plane<R, K>);
     const unsigned blocks = (unsigned)((call.patches() + PLANE_WARPS - 1) / PLANE_WARPS);
@@ -62,7 +61,6 @@ template <typename R, int K> bool run_plane(const patch_call<R> &call) {
     else
         plane_kernel<R, K, true><<<blocks, 32 * PLANE_WARPS>>>(l);
     launched("patch_sweep");
-    return true;
 }
 
 } // namespace
@@ -77,43 +75,16 @@ template <typename R> static bool suits(const patch_call<R> &call) {
 }
 
 template <typename R> bool run_tensor(const patch_call<R> &call) {
-    if (!suits(call)) return false;
-    switch (call.g[0]->m) {
-    case 9:
-        return run<R, 5>(call);
-    case 11:
-        return run<R, 6>(call);
-    case 13:
-        return run<R, 7>(call);
-    case 15:
-        return run<R, 8>(call);
-    default:
-        return false;
-    }
+    return suits(call) && with_constant<9, 11, 13, 15>(
+                              call.g[0]->m, [&](auto m) { run<R, (decltype(m)::value + 1) / 2>(call); });
 }
 template bool run_tensor<double>(const patch_call<double> &);
 template bool run_tensor<float>(const patch_call<float> &);
 
 template <typename R> bool run_tensor_plane(const patch_call<R> &call) {
-    if (!suits(call)) return false;
-    switch (call.g[0]->m) {
-    case 3:
-        return run_plane<R, 2>(call);
-    case 5:
-        return run_plane<R, 3>(call);
-    case 7:
-        return run_plane<R, 4>(call);
-    case 9:
-        return run_plane<R, 5>(call);
-    case 11:
-        return run_plane<R, 6>(call);
-    case 13:
-        return run_plane<R, 7>(call);
-    case 15:
-        return run_plane<R, 8>(call);
-    default:
-        return false;
-    }
+    return suits(call) && with_constant<3, 5, 7, 9, 11, 13, 15>(call.g[0]->m, [&](auto m) {
+               run_plane<R, (decltype(m)::value + 1) / 2>(call);
+           });
 }
 template bool run_tensor_plane<double>(const patch_call<double> &);
 template bool run_tensor_plane<float>(const patch_call<float> &);

@@ -296,20 +296,7 @@ void run(const struct brick_cells *c, double a, const R *x, double b, const R *f
             for (int j = 0; j < O; j++)
                 to[E * E + i * O + j] = (R)(0.5 * (C[i * N + j] - C[i * N + N - 1 - j]));
     }
-    l.a = (R)a;
-    l.b = (R)b;
-    l.k = (R)c->k;
-    l.lambda = (R)c->lambda;
-    for (int d = 0; d < 3; d++) {
-        l.cells[d] = c->cells[d];
-        l.periodic[d] = c->periodic[d];
-        l.n_nodes[d] = c->n_nodes[d];
-        l.widths[d] = c->widths[d];
-        for (int s = 0; s < 2; s++) l.fixed[d][s] = c->fixed[d][s];
-    }
-    l.x = x;
-    l.f = b != 0.0 ? f : nullptr;
-    l.y = y;
+    describe_brick(c, a, x, b, f, y, l);
     const int tiles[2] = {(c->n_nodes[0] - 1) / (S::TX * S::K) + 1, (c->n_nodes[1] - 1) / (S::TY * S::K) + 1};
     // Chunks so short that all multiprocessors have enough to do, and no shorter.
     const int64_t wanted = 16 * (int64_t)multiprocessors() / ((int64_t)tiles[0] * tiles[1]) + 1;
@@ -335,24 +322,8 @@ bool apply_uniform(const struct brick_cells *c, double a, const R *x, double b, 
     for (int d = 0; d < 3; d++)
         if (c->periodic[d] && c->cells[d] == 1) return false;
     if (c->cells[1] > 65535) return false;
-    switch (k) {
-    case 2:
-        return run<R, 3>(c, a, x, b, f, y), true;
-    case 3:
-        return run<R, 4>(c, a, x, b, f, y), true;
-    case 4:
-        return run<R, 5>(c, a, x, b, f, y), true;
-    case 5:
-        return run<R, 6>(c, a, x, b, f, y), true;
-    case 6:
-        return run<R, 7>(c, a, x, b, f, y), true;
-    case 7:
-        return run<R, 8>(c, a, x, b, f, y), true;
-    case 8:
-        return run<R, 9>(c, a, x, b, f, y), true;
-    default:
-        return false;
-    }
+    return with_constant<2, 3, 4, 5, 6, 7, 8>(
+        k, [&](auto degree) { run<R, decltype(degree)::value + 1>(c, a, x, b, f, y); });
 }
 template bool apply_uniform<double>(const struct brick_cells *, double, const double *, double,
                                     const double *, double *);

@@ -149,7 +149,10 @@ struct kernels make_table() {
     struct kernels table = {};
     table.lanes = facet::CELL_LANES;
     table.box_lanes = facet::LANES;
-    table.tile = 1 << 24; // fills the GPU, and is a small part of its memory
+    table.box_modes = facet::MAX_LINE;
+    table.box_terms = 3;
+    table.lattice_multiple = 16; // of tensor cores
+    table.tile = 1 << 24;        // fills the GPU, and is a small part of its memory
     // The vectors of a batch must fit into shared memory. On an H200 single precision is as fast with 9 and
     // 12 rows; 16 bits are 1.06 times faster with 18, 1.17 with 24, 1.5 with 54.
     table.cells.half_rows = 17;

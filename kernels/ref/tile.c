@@ -6,31 +6,22 @@
 
 #include "kernels/ref/ref.h"
 
-static void contract(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
-                     const struct tile_scale *scale, int add, const double *in, double *out,
-                     double *scratch) {
-    const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim);
-    double *work[2] = {scratch, scratch + (size_in > size_out ? size_in : size_out)};
-    for (int64_t c = 0; c < t->count; c++, in += size_in, out += size_out) {
-        const double *from = in;
-        int at[3];
-        tile_at(t, t->first + c, at);
-        for (int d = 0; d < t->dim; d++) {
-            const double *M = T[d] + (int64_t)tile_kind(t, d, at) * n_out * n_in;
-            const int64_t inner = tile_power(n_out, d), outer = tile_power(n_in, t->dim - 1 - d);
-            double *to = work[d % 2];
-            for (int64_t i = 0; i < outer * n_out * inner; i++) {
-                const int64_t r = i % inner, o = i / inner / n_out;
-                double sum = 0.0;
-                for (int q = 0; q < n_in; q++)
-                    sum += M[i / inner % n_out * n_in + q] * from[(o * n_in + q) * inner + r];
-                to[i] = sum;
-            }
-            from = to;
+/* One cell, by T without scale; work: two cells. Returns where the result is. */
+static double *contract_cell(const struct tile_plan *t, const int at[3], int n_in, int n_out,
+                             const double *const *T, const double *from, double *const work[2]) {
+    for (int d = 0; d < t->dim; d++) {
+        const double *M = T[d] + (int64_t)tile_kind(t, d, at) * n_out * n_in;
+        const int64_t inner = tile_power(n_out, d), outer = tile_power(n_in, t->dim - 1 - d);
+        for (int64_t i = 0; i < outer * n_out * inner; i++) {
+            const int64_t r = i % inner, o = i / inner / n_out;
+            double sum = 0.0;
+            for (int q = 0; q < n_in; q++)
+                sum += M[i / inner % n_out * n_in + q] * from[(o * n_in + q) * inner + r];
+            work[d % 2][i] = sum;
         }
-        const double factor = tile_factor(t, scale, t->first + c, at);
-        for (int64_t i = 0; i < size_out; i++) out[i] = (add ? out[i] : 0.0) + factor * from[i];
+        from = work[d % 2];
     }
+    return work[(t->dim - 1) % 2];
 }
 
 /* A point of a tile: its cell, its numbers on the lines of this, and its coordinates. */
@@ -144,12 +135,18 @@ void tile_add_ref(const struct tile_plan *t, int k, const int *nodes, const doub
 void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
                        const struct tile_scale *scale, enum tile_end end, const double *in, double *out,
                        double *scratch) {
-    const struct tile_scale plain = {.factor = 1.0};
-    double *values = scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
-    if (end != TILE_EXTREMES) {
-        contract(t, n_in, n_out, T, scale, end == TILE_ADD, in, out, scratch);
-        return;
+    const int64_t size_in = tile_power(n_in, t->dim), size = tile_power(n_out, t->dim);
+    double *const work[2] = {scratch, scratch + (size_in > size ? size_in : size)};
+    for (int64_t c = 0; c < t->count; c++, in += size_in) {
+        int at[3];
+        tile_at(t, t->first + c, at);
+        const double *from = contract_cell(t, at, n_in, n_out, T, in, work);
+        if (end == TILE_EXTREMES) {
+            tile_extremes_ref(1, size, 1, 0, from, out + 2 * c);
+            continue;
+        }
+        const double factor = tile_factor(t, scale, t->first + c, at);
+        double *to = out + c * size;
+        for (int64_t i = 0; i < size; i++) to[i] = (end == TILE_ADD ? to[i] : 0.0) + factor * from[i];
     }
-    contract(t, n_in, n_out, T, &plain, 0, in, values, scratch);
-    tile_extremes_ref(t->count, tile_power(n_out, t->dim), 1, 0, values, out);
 }

@@ -31,6 +31,7 @@ const struct kernels *OF(kernels)(void) {
         ONE(cell_balance),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal), ONE(box_load), ONE(box_recover), ONE(box_balance), ONE(box_cells),
+        BOTH(axis_apply), BOTH(box_to_lattice), BOTH(box_from_lattice),
         BOTH(brick_apply), BOTH(brick_diagonal),
         ONE(brick_scale),
         BOTH(brick_prolong), BOTH(brick_restrict), BOTH(patch_sweep),

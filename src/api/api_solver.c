@@ -81,22 +81,30 @@ static facet_status check_there(const struct facet_solver *s, const char *array,
     return FACET_OK;
 }
 
-static facet_status check_arrays(const struct facet_solver *s, const double *source, const double *u,
-                                 int there) {
-    facet_status status = there ? check_there(s, "the source", source)
-                                : solver_check_host(s, "facet_solver_solve", "the source", source);
-    if (status != FACET_OK) return status;
-    return there ? check_there(s, "u", u) : solver_check_host(s, "facet_solver_solve", "u", u);
+static facet_status check_and_solve(struct facet_solver *s, const double *source, double *u) {
+    facet_status status = solver_check_host(s, "facet_solver_solve", "the source", source);
+    if (status == FACET_OK) status = solver_check_host(s, "facet_solver_solve", "u", u);
+    return status == FACET_OK ? solver_solve(s, source, u, 0) : status;
 }
 
-static facet_status check_and_solve(struct facet_solver *s, const double *source, double *u, int there) {
-    facet_status status = check_arrays(s, source, u, there);
+/* Arrays that the host can read are like others of the host. */
+static facet_status check_and_solve_there(struct facet_solver *s, const double *source, double *u) {
+    const struct device *device = s->context->device;
+    const int there = device_hides(device, source) || device_hides(device, u);
+    facet_status status = check_there(s, "the source", source);
+    if (status == FACET_OK) status = check_there(s, "u", u);
+    if (status == FACET_OK && there && s->backend->load_there == NULL)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "arrays of the device '%s' are for boxes, by hdg or by continuous elements, without a reaction "
+            "so weak that rounding decides about the constant; this solver keeps its data on the host",
+            device_name(device));
     return status == FACET_OK ? solver_solve(s, source, u, there) : status;
 }
 
 static facet_status call_solve(struct facet_solver *s, const double *source, double *u, int there) {
     facet_status status;
-    SOLVER_CALL(s, status, check_and_solve(s, source, u, there));
+    SOLVER_CALL(s, status, (there ? check_and_solve_there : check_and_solve)(s, source, u));
     status = solver_explain(s, status);
     if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
     if (status == FACET_INTERRUPTED) {                                    /* wherever that was */
@@ -114,15 +122,7 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
 facet_status facet_solver_solve_device(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
     facet_status status = check_ready(s);
-    if (status != FACET_OK) return status;
-    if (device_is_host(s->context->device)) return call_solve(s, source, u, 0);
-    if (s->backend->load_there == NULL)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "arrays of the device '%s' are for boxes, by hdg or by continuous elements, without a reaction "
-            "so weak that rounding decides about the constant; this solver keeps its data on the host",
-            device_name(s->context->device));
-    return call_solve(s, source, u, 1);
+    return status == FACET_OK ? call_solve(s, source, u, 1) : status;
 }
 
 facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *source, double *u) {

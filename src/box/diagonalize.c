@@ -217,15 +217,18 @@ static int64_t most(const struct box_direction *x) {
     return x->fold.n > x->n_modes ? x->fold.n : x->n_modes;
 }
 
-void box_planes_prepare(struct box_planes *p) {
+/* Sets group and room. */
+static void planes_prepare(struct box_planes *p) {
     int64_t size = most(p->x) * most(p->y);
     p->group = (int)(1 + GROUP / (size + 1));
     if (p->group > p->n) p->group = p->n > 0 ? p->n : 1; /* the step of a loop, also of one without planes */
     p->room = p->group * size;
 }
 
-void box_planes_transform(const struct box_planes *p, const double *in, double *out, double *modes,
-                          double *work) {
+/* Points `in` to modes, planes of modes of y x modes of x, or (NULL) modes to points `out`. For all threads of a team to
+ * call, each with work arrays of its own; nobody waits at the end. */
+static void planes_transform(const struct box_planes *p, const double *in, double *out, double *modes,
+                             double *work) {
     const int *piece = p->piece, nx = p->x->fold.n, ny = p->y->fold.n;
     double *one = work, *two = work + p->room;
 #pragma omp for schedule(dynamic) nowait
@@ -256,7 +259,7 @@ facet_status box_transform_create(const struct box_direction *const axes[3], con
         t->layers.piece[d] = piece[d];
         t->layers.step[d] = step;
     }
-    box_planes_prepare(&t->layers);
+    planes_prepare(&t->layers);
     t->n_work = base_threads_for(most(axes[0]) * most(axes[1]) * most(axes[2]));
     t->room = BOX_COLUMNS * most(axes[2]) > t->layers.room ? BOX_COLUMNS * most(axes[2]) : t->layers.room;
     TRY(ALLOC(t->planes, most(axes[2]) * axes[0]->n_modes * axes[1]->n_modes));
@@ -273,8 +276,8 @@ void box_transform_destroy(struct box_transform *t) {
 
 void box_transform_planes(const struct box_transform *t, int back, const double *in, double *out) {
 #pragma omp parallel num_threads(t->n_work)
-    box_planes_transform(&t->layers, back ? NULL : in, back ? out : NULL, t->planes,
-                         t->scratch + 2 * omp_get_thread_num() * t->room);
+    planes_transform(&t->layers, back ? NULL : in, back ? out : NULL, t->planes,
+                     t->scratch + 2 * omp_get_thread_num() * t->room);
 }
 
 /* E from columns of the planes, or back to them. */

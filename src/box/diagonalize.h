@@ -10,7 +10,7 @@
  * the direction is its own mirror image.
  *
  * Planes of points are transformed in directions 0 and 1, columns through them in direction 2, there divided,
- * and all the way back. Who has a structure of his own in between (boxhdg/direct.h) uses the parts.
+ * and all the way back. Who has a structure of his own in between uses the parts.
  */
 #ifndef FACET_BOX_DIAGONALIZE_H
 #define FACET_BOX_DIAGONALIZE_H
@@ -62,11 +62,6 @@ struct box_planes {
     int group;    /* so many at a time */
     int64_t room; /* of each of two work arrays */
 };
-void box_planes_prepare(struct box_planes *planes); /* sets group and room */
-/* Points `in` to modes, planes of modes of y x modes of x, or (NULL) modes to points `out`. For all threads of a team to call, each with
- * work arrays of its own; nobody waits at the end. */
-void box_planes_transform(const struct box_planes *planes, const double *in, double *out, double *modes,
-                          double *work);
 
 /* ------------------------------------------------------------------------------------- three of them */
 

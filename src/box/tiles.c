@@ -75,7 +75,7 @@ int64_t tiles_end(const struct box_tiles *t) {
 }
 
 facet_status tiles_share_out(struct box_tiles *t, int64_t numbers, tiles_work work, void *user) {
-    const int crew = device_is_host(t->device) ? base_threads_for(t->all.count * numbers) : 1;
+    const int crew = device_callers(t->device, t->all.count * numbers);
     struct base_collector failures;
     if (crew == 1) return work(t, user);
     base_collector_init(&failures);
@@ -100,11 +100,13 @@ struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t mo
 }
 
 double box_tiles_bytes(const struct device *device, int dim, int n, double n_cells) {
-    const double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells,
-                 most = (double)device_tile_numbers(device), tile = all < most ? all : fmax(most, numbers);
-    if (device_is_host(device)) return 0.0; /* a few tiles that stay in caches */
-    const double rows = (double)expr_program_block(device, (int64_t)tile);
-    return 8.0 * (7.0 * tile + 64.0 * rows); /* jets, scratch, cells; rows of a program */
+    const double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells;
+    const int callers = device_callers(device, (int64_t)all);
+    const double most = fmax((double)device_tile_numbers(device), numbers), tile = fmin(most, all / callers);
+    const struct tile_plan cells = {.dim = 1, .count = (int64_t)(tile / numbers)};
+    const double scratch = (double)device_tile_scratch(device, &cells, (int)numbers, 1),
+                 rows = (double)expr_program_block(device, (int64_t)tile);
+    return 8.0 * callers * (2.0 * tile + scratch + 16.0 * rows); /* values of a load; rows of a program */
 }
 
 /* ------------------------------------------------------------------------------------- contractions */
@@ -149,7 +151,7 @@ done:
 
 facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_out) {
     const struct tile_plan largest = tiles_next(t, t->all.first, most);
-    const int64_t size = tile_scratch(&largest, n_in, n_out);
+    const int64_t size = device_tile_scratch(t->device, &largest, n_in, n_out);
     if (size <= t->room_size) return FACET_OK;
     device_free(t->device, &t->room);
     t->room_size = 0;

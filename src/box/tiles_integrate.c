@@ -95,16 +95,15 @@ static facet_status end_tile(struct integrals *job, const struct tile_plan *tile
     const double *const *T = (const double *const *)job->tables.T;
     double *out = room_of(job, tile);
     struct tile_scale scale = {.factor = 1.0, .powers = {1, 1, 1}, .of_cells = job->exact ? t->lambda : NULL};
-    const double *values = job->values;
-    if (job->origin == VALUES) {
-        values = job->given_values + tile->first * job->n_points;
-        if (job->values != NULL) {
-            TRY(device_upload(t->device, job->values, values,
-                              (size_t)(tile->count * job->n_points) * sizeof *values));
-            values = job->values;
-        }
+    const double *given = job->origin == VALUES ? job->given_values + tile->first * job->n_points : NULL,
+                 *values = given != NULL ? given : job->values;
+    const void *there = NULL;
+    if (job->on_host) {
+        TRY(device_place(t->device, given, (size_t)(tile->count * job->n_points), sizeof *given, &there));
+        values = there;
     }
     device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, TILE_PUT, values, out, t->room);
+    if (job->on_host) device_unplace(t->device, given, &there);
     scale.factor = -1.0;
     scale.of_cells = t->k;
     if (job->exact && job->origin == PROGRAM)
@@ -166,7 +165,7 @@ static facet_status prepare(struct integrals *job) {
     }
     TRY(tile_tables_create(t, s->n_points, s->n, T, &job->tables));
     TRY(tiles_need_room(t, job->most, s->n_points, s->n));
-    if (job->origin == VALUES && (!job->on_host || device_is_host(t->device))) goto done;
+    if (job->origin == VALUES) goto done;
     TRY(device_alloc(t->device, &job->values, (size_t)(job->most * job->n_points * (1 + job->exact)),
                      sizeof *job->values));
     if (job->origin == NUMBER)
@@ -206,8 +205,8 @@ struct parts {
 static struct parts find_parts(const struct integrals *job, int crew) {
     const struct box_tiles *t = job->t;
     const int64_t n = t->all.count, layer = n / t->all.cells[t->all.dim - 1];
-    const int64_t step = t->degree == 0 ? (n + crew - 1) / crew : (job->most + layer - 1) / layer * layer;
-    if (!device_is_host(t->device)) return (struct parts){1, n, 1};
+    const int64_t layers = job->most > layer ? job->most / layer : 1;
+    const int64_t step = t->degree == 0 ? (n + crew - 1) / crew : layers * layer;
     return (struct parts){(n + step - 1) / step, step, t->degree > 0 ? 3 : 1};
 }
 
@@ -237,7 +236,7 @@ static facet_status integrate(struct integrals *job) {
     job->most = tiles_in_one(t, job->n_points);
     if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 0, &t->k));
     if (job->exact && job->origin != FUNCTION) TRY(tiles_need_cells(t, 1, &t->lambda));
-    const int crew = device_is_host(t->device) ? base_threads_for(t->all.count * job->n_points) : 1;
+    const int crew = device_callers(t->device, t->all.count * job->n_points);
     const struct parts parts = find_parts(job, crew);
     base_collector_init(&failures);
 #pragma omp parallel num_threads(crew)

@@ -209,8 +209,6 @@ static double box_size(const struct linear_operator *A, const struct vector *x) 
 }
 
 void operator_create_box(const struct boxhdg_lanes *lanes, struct linear_operator *A) {
-    /* The host has the update of the directions in cache when it multiplies: two terms move as few vectors
-     * there. */
     static const struct operator_steps two = {.advance = box_advance, .reduce = box_reduce, .size = box_size},
                                        three = {.advance = box_advance,
                                                 .reduce = box_reduce,
@@ -225,7 +223,7 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct linear_operato
                                   .precision = lanes->precision,
                                   .seam = seam_hold(lanes->seam),
                                   .to_single = lanes->precision == F32 ? NULL : box_to_single,
-                                  .steps = device_is_host(lanes->device) ? &two : &three};
+                                  .steps = device_box_terms(lanes->device) == 3 ? &three : &two};
 }
 
 static void diagonal_apply(const struct linear_operator *D, const struct vector *x, struct vector *y) {

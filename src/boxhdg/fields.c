@@ -235,8 +235,7 @@ facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *
         TRY(ALLOC(own, s->n_cells * star));
         s->star = own;
     }
-    const struct tile_plan one = tiles_next(job.tiles, 0, 1);
-    TRY(boxhdg_for_solution(h, s, star + BOX_SLACK + tile_scratch(&one, P, P), star_work, &job));
+    TRY(boxhdg_for_solution(h, s, star + BOX_SLACK + tile_scratch(1, h->grid.dim, P, P), star_work, &job));
 done:
     base_free(&Q);
     job_destroy(&job);

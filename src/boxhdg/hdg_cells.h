@@ -38,14 +38,12 @@ struct boxhdg_solution {
     int64_t n_cells; /* that it holds */
     int64_t *cells;  /* their numbers; NULL: all */
     double *loads, *trace,
-        *u;       /* n_volume (NULL where some cells are held), n_trace, n_volume; of these cells */
-    int borrowed; /* loads and u are another's */
-    double *q;    /* dim x n_volume, NULL until boxhdg_solution_find_q */
-    double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
+        *u;           /* n_volume (NULL where some cells are held), n_trace, n_volume; of these cells */
+    double *rooms[2]; /* for copies of loads and u, where the host cannot read those of the device */
+    double *q;        /* dim x n_volume, NULL until boxhdg_solution_find_q */
+    double *star;     /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
                      basis on [-1, 1], direction 0 fastest */
 };
-/* The arrays, with nothing in them. */
-facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
 /* q from u and the trace. */
 facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *solution);
 void boxhdg_solution_destroy(struct boxhdg_solution *solution);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "boxhdg/direct.h"
 #include "boxhdg/hdg_cells.h"
 #include "boxhdg/lattice.h"
 #include "boxhdg/two_levels.h"
@@ -182,9 +181,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     if (hdg->grid.singular || s->options.loose) TRY(make_constants(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->options.preconditioner == BOXHDG_DIRECT)
-        TRY(boxhdg_lattice_refusal(device, hdg) == NULL
-                ? operator_create_box_lattice(s->lanes, &s->M, &s->rough)
-                : operator_create_box_direct(s->lanes, &s->M));
+        TRY(operator_create_box_lattice(s->lanes, &s->M, &s->rough));
     else if (s->single == NULL)
         TRY(make_levels(s, s->lanes, &s->M));
 done:
@@ -236,10 +233,8 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
     control.light = is_light(s->lanes->hdg) && guess == BOXHDG_FROM_ZERO;
     null_space_remove(control.null_space, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
-        control.rough = s->rough.apply != NULL ? &s->rough : NULL;
+        control.rough = &s->rough;
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
-        facet_status failure = s->rough.apply == NULL ? operator_host_failure(&s->M) : FACET_OK;
-        if (failure != FACET_OK) return failure;
     } else {
         if (guess == BOXHDG_FROM_ZERO) vector_fill(&s->solution, 0.0);
         if (guess == BOXHDG_FROM_BEFORE) solve_history_guess(&s->history, &s->F, &s->solution);
@@ -359,8 +354,11 @@ facet_status boxhdg_solver_precondition(struct boxhdg_solver *s, const double *r
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &to));
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, r, &from));
+    const int held = kind != BOXHDG_DIRECT || s->options.loose || null_space_is_empty(&s->constants);
+    const struct null_space *constants = held ? NULL : &s->constants;
+    null_space_remove(constants, SOLVE_RESIDUALS, &from);
     operator_apply(M, &from, &to);
-    if (kind == BOXHDG_DIRECT && s->rough.apply == NULL) TRY(operator_host_failure(M));
+    null_space_remove(constants, SOLVE_UNKNOWNS, &to);
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &to, z));
     TRY(device_check(s->device));
 done:
@@ -370,7 +368,7 @@ done:
     return status;
 }
 
-facet_status boxhdg_solver_apply(const struct boxhdg_solver *s, const double *x, double *y) {
+facet_status boxhdg_solver_apply(struct boxhdg_solver *s, const double *x, double *y) {
     facet_status status = FACET_OK;
     struct vector from = {0}, to = {0};
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &from));

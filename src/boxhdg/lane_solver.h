@@ -9,8 +9,7 @@
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
  *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/vertex_space.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
- *     direct      the inverse itself (boxhdg/lattice.h; of the host boxhdg/direct.h), refined instead of
- * conjugate gradients
+ *     direct      the inverse itself (boxhdg/lattice.h), refined instead of conjugate gradients
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
  * added to one of double precision and the residual is computed anew in double; the search goes on from it
@@ -47,7 +46,7 @@ facet_status boxhdg_check_memory(const struct device *device, const struct boxhd
  * right-hand side (with options.remember, and where there are any; else at what is given). */
 enum boxhdg_guess { BOXHDG_FROM_ZERO, BOXHDG_FROM_GIVEN, BOXHDG_FROM_BEFORE };
 /* y = K x in plain modes; fixed faces are left alone. */
-facet_status boxhdg_solver_apply(const struct boxhdg_solver *solver, const double *x, double *y);
+facet_status boxhdg_solver_apply(struct boxhdg_solver *solver, const double *x, double *y);
 /* z = B r by the preconditioner in double precision, plain modes; fixed faces are left alone. Without one z =
  * r. */
 facet_status boxhdg_solver_precondition(struct boxhdg_solver *solver, const double *r, double *z);

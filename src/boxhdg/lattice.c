@@ -1,5 +1,5 @@
 /* Lattices: along the axis of faces free planes, along the other two the modes of all cells; u has modes
- * along all three. Every length is a multiple of what tensor cores like, and zero beyond what is there. */
+ * along all three. Every length is a multiple of what the device likes, and zero beyond what is there. */
 #include "boxhdg/lattice.h"
 
 #include <math.h>
@@ -7,17 +7,20 @@
 #include "base/memory.h"
 #include "boxhdg/axis.h"
 
-#define MULTIPLE 16
+#define LEAST_SLAB 8
+#define SLAB_TILES 8 /* by measurement: all threads work on one slab, from the second cache */
 
 /* Matrices of one axis, rows and columns padded: modes m, planes p. From the unknowns of the cells, as
- * residuals in lanes, m x m; and back, as unknowns in lanes; P, m x p; P', p x m; G^-1 / k, p x p. */
-enum matrix { FORWARD, BACKWARD, PLANES, MODES, INVERSE, N_MATRICES };
+ * residuals in lanes, m x m; and back, as unknowns in lanes; P, m x p; P', p x m; G^-1 / k, p x p; and P' again,
+ * one slab of columns after the other. */
+enum matrix { FORWARD, BACKWARD, PLANES, MODES, INVERSE, SLABS, N_MATRICES };
 
 struct line {
     int n_modes, n_planes; /* with what is padded; 1 and 0 where the axis is absent */
     void *matrices[2];     /* by precision: one after the other */
     int64_t starts[N_MATRICES + 1];
     double *theta; /* m */
+    int smallest;  /* the index of the smallest of them */
 };
 
 struct lattice {
@@ -25,12 +28,21 @@ struct lattice {
     struct line own[3];
     const struct line *lines[3]; /* axes alike share theirs */
     double k, lambda;
+    int singular, slab; /* modes of axis 2 of which there is u at once */
     /* Room for numbers of either precision, as large as the largest of them: they change places. */
-    void *hat[3], *work[2], *u;
+    void *hat[3], *result[3], *work[2], *u;
 };
 
-static int padded(int n) {
-    return n == 1 ? 1 : (n + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+static int padded(const struct device *device, int n) {
+    const int multiple = device_lattice_multiple(device);
+    return n == 1 ? 1 : (n + multiple - 1) / multiple * multiple;
+}
+
+/* u of a slab is some tiles, or what products like at least. */
+static int slab_of(const struct device *device, double plane) {
+    const int least = padded(device, LEAST_SLAB);
+    const double numbers = SLAB_TILES * (double)device_tile_numbers(device);
+    return least * (int)fmax(1.0, fmin(numbers / plane / least, 1e6));
 }
 
 /* ------------------------------------------------------------------------------------------ matrices */
@@ -46,16 +58,23 @@ static double unfold_column(const struct box_fold *f, int parity, int column, co
     return sum;
 }
 
-static void fill_planes(const struct box_axis *a, double k, const struct line *line, double *P, double *Pt,
-                        double *inverse) {
+/* Entry (mode, plane) of P, which comes three times. */
+static void put_plane(const struct line *line, int slab, int mode, int plane, double value, double *host) {
+    const int64_t m = line->n_modes, p = line->n_planes, first = mode / slab * slab,
+                  width = m - first < slab ? m - first : slab;
+    host[line->starts[PLANES] + mode * p + plane] = host[line->starts[MODES] + plane * m + mode] =
+        host[line->starts[SLABS] + first * p + plane * width + mode - first] = value;
+}
+
+static void fill_planes(const struct box_axis *a, double k, const struct line *line, int slab, double *host) {
     const struct box_fold *f = &a->plane_fold;
     for (int mode = 0; mode < a->modes.n_modes; mode++) {
         int parity = mode >= a->modes.sizes[0], size = f->sizes[parity];
         const double *row = a->P[parity] + (int64_t)(mode - (parity ? a->modes.sizes[0] : 0)) * size;
         for (int plane = 0; plane < a->n_planes; plane++)
-            P[mode * line->n_planes + plane] = Pt[plane * line->n_modes + mode] =
-                unfold_column(f, parity, plane, row);
+            put_plane(line, slab, mode, plane, unfold_column(f, parity, plane, row), host);
     }
+    double *inverse = host + line->starts[INVERSE];
     for (int s = 0; s < a->n_planes; s++)
         for (int t = 0; t < a->n_planes; t++)
             for (int e = 0; e < 2; e++) {
@@ -73,16 +92,18 @@ static double root_of(const struct boxhdg_lanes *lanes, int axis, int cell, int 
     return lanes->b[axis][((int64_t)(cell / width) * p->modes[axis] + mode) * width + cell % width];
 }
 
-static facet_status make_line(const struct boxhdg_lanes *lanes, int axis, double k, struct line *line) {
+static facet_status make_line(const struct lattice *s, int axis, struct line *line) {
     facet_status status = FACET_OK;
+    const struct boxhdg_lanes *lanes = s->lanes;
     const struct device *device = lanes->device;
     struct box_axis a = {0};
     double *host = NULL, *theta = NULL;
     int n = lanes->plan.modes[axis];
     TRY(box_axis_create_whole(lanes->hdg, lanes->direction[axis], &a));
-    int m = line->n_modes = padded(a.modes.n_modes), p = line->n_planes = padded(a.n_planes);
-    const int64_t sizes[N_MATRICES] = {(int64_t)m * m, (int64_t)m * m, (int64_t)m * p, (int64_t)m * p,
-                                       (int64_t)p * p};
+    const int64_t m = line->n_modes = padded(device, a.modes.n_modes),
+                  p = line->n_planes = padded(device, a.n_planes),
+                  sizes[N_MATRICES] = {m * m, m * m, m * p, m * p, p * p, m * p};
+    line->smallest = a.modes.smallest;
     for (int i = 0; i < N_MATRICES; i++) line->starts[i + 1] = line->starts[i] + sizes[i];
     int64_t all = line->starts[N_MATRICES];
     TRY(CALLOC(host, all));
@@ -90,13 +111,11 @@ static facet_status make_line(const struct boxhdg_lanes *lanes, int axis, double
     for (int i = 0; i < a.modes.n_modes; i++) {
         double b = root_of(lanes, axis, i / n, i % n);
         for (int mode = 0; mode < a.modes.n_modes; mode++)
-            host[line->starts[FORWARD] + (int64_t)mode * m + i] =
-                host[line->starts[BACKWARD] + (int64_t)i * m + mode] =
-                    box_direction_value(&a.modes, i, mode) / b;
+            host[line->starts[FORWARD] + mode * m + i] = host[line->starts[BACKWARD] + i * m + mode] =
+                box_direction_value(&a.modes, i, mode) / b;
     }
     for (int i = 0; i < m; i++) theta[i] = i < a.modes.n_modes ? a.modes.theta[i] : 1.0;
-    fill_planes(&a, k, line, host + line->starts[PLANES], host + line->starts[MODES],
-                host + line->starts[INVERSE]);
+    fill_planes(&a, s->k, line, s->slab, host);
     TRY(device_copy(device, &line->matrices[F64], host, (size_t)all, sizeof *host));
     TRY(device_alloc(device, &line->matrices[F32], (size_t)all, sizeof(float)));
     device_narrow(device, F32, all, line->matrices[F64], line->matrices[F32]);
@@ -123,16 +142,21 @@ static int64_t sizes_of(const struct lattice *s, int axis, int size[3]) {
     return (int64_t)size[0] * size[1] * size[2];
 }
 
-/* y = T x + b y along an axis, T being one of its matrices, divided where `by` says so: size is that of x,
- * and becomes that of y. */
-static void along(const struct lattice *s, enum precision precision, int axis, enum matrix which,
-                  const void *x, double b, const struct axis_division *by, void *y, int size[3]) {
+static void *number(enum precision precision, void *array, int64_t at) {
+    return (char *)array + (size_t)at * precision_size(precision);
+}
+static const void *matrix_of(const struct lattice *s, enum precision precision, int axis, enum matrix which,
+                             int64_t at) {
     const struct line *l = s->lines[axis];
-    int n_out = which == MODES || which == INVERSE ? l->n_planes : l->n_modes;
+    return (const char *)l->matrices[precision] + (size_t)(l->starts[which] + at) * precision_size(precision);
+}
+
+/* y = T x + b y along an axis, T having n_out rows, divided where `by` says so: size is that of x, and becomes
+ * that of y. */
+static void along(const struct lattice *s, enum precision precision, int axis, const void *T, int n_out,
+                  const void *x, double b, const struct axis_division *by, void *y, int size[3]) {
     int64_t inner = 1, outer = 1;
     for (int d = 0; d < 3; d++) *(d < axis ? &inner : &outer) *= d == axis ? 1 : size[d];
-    const void *T = precision == F64 ? (const void *)((const double *)l->matrices[F64] + l->starts[which])
-                                     : (const void *)((const float *)l->matrices[F32] + l->starts[which]);
     device_axis_apply(s->lanes->device, precision, outer, n_out, size[axis], inner, T, x, b, by, y);
     size[axis] = n_out;
 }
@@ -147,8 +171,62 @@ static void swap(void **a, void **b) {
 static void transform(struct lattice *s, enum precision precision, int axis, enum matrix which, int size[3]) {
     for (int d = 0; d < 3; d++) {
         if (d == axis || s->lines[d]->matrices[F64] == NULL) continue;
-        along(s, precision, d, which, s->work[0], 0.0, NULL, s->work[1], size);
+        along(s, precision, d, matrix_of(s, precision, d, which, 0), size[d], s->work[0], 0.0, NULL,
+              s->work[1], size);
         swap(&s->work[0], &s->work[1]);
+    }
+}
+
+/* `count` modes of axis 2 from z on. */
+struct slab {
+    int z, count;
+    struct axis_division by;
+};
+
+/* u of a slab from the faces of all axes, or (back) what becomes of it there. */
+static void pass_slab(const struct lattice *s, enum precision precision, const struct slab *slab, int back) {
+    int first = 1, last = 2;
+    while (last > 0 && s->hat[last] == NULL) last--;
+    for (int d = 0; d < 3; d++) {
+        int size[3], full[3];
+        if (s->hat[d] == NULL) continue;
+        sizes_of(s, d, size);
+        sizes_of(s, -1, full);
+        const int64_t planes = size[d], z = d < 2 ? (int64_t)slab->z * size[0] * size[1] : 0,
+                      part = d < 2
+                                 ? 0
+                                 : slab->z * planes; /* of lattices of axes 0 and 1; of matrices of axis 2 */
+        if (d < 2) size[2] = slab->count;
+        full[2] = slab->count;
+        const void *T = matrix_of(s, precision, d, !back ? PLANES : d < 2 ? MODES : SLABS, part);
+        if (back)
+            along(s, precision, d, T, (int)planes, s->u, 1.0, NULL, number(precision, s->result[d], z), full);
+        else
+            along(s, precision, d, T, full[d], number(precision, s->hat[d], z), first ? 0.0 : 1.0,
+                  d == last ? &slab->by : NULL, s->u, size);
+        first = 0;
+    }
+}
+
+/* The constant of a singular box. */
+static void clear_constant(const struct lattice *s, enum precision precision, const struct slab *slab) {
+    const int at[3] = {s->lines[0]->smallest, s->lines[1]->smallest, s->lines[2]->smallest - slab->z};
+    if (!s->singular || at[2] < 0 || at[2] >= slab->count) return;
+    device_fill(s->lanes->device, precision, 1, 0.0,
+                number(precision, s->u,
+                       ((int64_t)at[2] * s->lines[1]->n_modes + at[1]) * s->lines[0]->n_modes + at[0]));
+}
+
+static void pass_slabs(const struct lattice *s, enum precision precision) {
+    int size[3];
+    sizes_of(s, -1, size);
+    struct slab slab = {.by = {.n_0 = size[0], .n_1 = size[1], .k = s->k, .lambda = s->lambda}};
+    for (int d = 0; d < 3; d++) slab.by.theta[d] = s->lines[d]->theta;
+    for (; slab.z < size[2]; slab.z += slab.count, slab.by.theta[2] += slab.count) {
+        slab.count = size[2] - slab.z < s->slab ? size[2] - slab.z : s->slab;
+        pass_slab(s, precision, &slab, 0);
+        clear_constant(s, precision, &slab);
+        pass_slab(s, precision, &slab, 1);
     }
 }
 
@@ -157,27 +235,22 @@ static void solve_in(struct lattice *s, enum precision precision, double a, cons
                      struct vector *x) {
     const struct box_plan *plan = &s->lanes->plan;
     const struct device *device = s->lanes->device;
-    int size[3], full[3], first = 1, last = 2;
-    sizes_of(s, -1, full);
-    struct axis_division by = {.n_0 = full[0], .n_1 = full[1], .k = s->k, .lambda = s->lambda};
-    for (int d = 0; d < 3; d++) by.theta[d] = s->lines[d]->theta;
-    while (last > 0 && s->hat[last] == NULL) last--;
+    int size[3];
     for (int d = 0; d < 3; d++) {
         if (s->hat[d] == NULL) continue;
         sizes_of(s, d, size);
         device_box_to_lattice(device, precision, plan, d, size[0], size[1], size[2], a, F->data, s->work[0]);
         transform(s, precision, d, FORWARD, size);
         swap(&s->hat[d], &s->work[0]);
-        along(s, precision, d, PLANES, s->hat[d], first ? 0.0 : 1.0, d == last ? &by : NULL, s->u, size);
-        first = 0;
+        along(s, precision, d, matrix_of(s, precision, d, INVERSE, 0), size[d], s->hat[d], 0.0, NULL,
+              s->result[d], size);
     }
+    pass_slabs(s, precision);
     vector_fill(x, 0.0);
     for (int d = 0; d < 3; d++) {
         if (s->hat[d] == NULL) continue;
         sizes_of(s, d, size);
-        along(s, precision, d, INVERSE, s->hat[d], 0.0, NULL, s->work[0], size);
-        sizes_of(s, -1, full);
-        along(s, precision, d, MODES, s->u, 1.0, NULL, s->work[0], full);
+        swap(&s->result[d], &s->work[0]);
         transform(s, precision, d, BACKWARD, size);
         device_box_from_lattice(device, precision, plan, d, size[0], size[1], size[2], 1.0 / a, s->work[0],
                                 x->data);
@@ -208,6 +281,7 @@ static void release(struct linear_operator *M) {
         for (int precision = 0; precision < 2; precision++) device_free(device, &l->matrices[precision]);
         device_free(device, &l->theta);
         device_free(device, &s->hat[d]);
+        device_free(device, &s->result[d]);
     }
     device_free(device, &s->u);
     device_free(device, &s->work[0]);
@@ -226,9 +300,37 @@ static facet_status make_lines(struct lattice *s) {
                 s->lines[axis] = s->lines[other];
         if (s->lines[axis] != NULL) continue;
         s->lines[axis] = &s->own[axis];
-        TRY(lanes->direction[axis] >= 0 ? make_line(lanes, axis, s->k, &s->own[axis])
+        TRY(lanes->direction[axis] >= 0 ? make_line(s, axis, &s->own[axis])
                                         : make_absent(lanes->device, &s->own[axis]));
     }
+done:
+    return status;
+}
+
+static facet_status make_room(struct lattice *s) {
+    facet_status status = FACET_OK;
+    const struct device *device = s->lanes->device;
+    int64_t most = 0;
+    int size[3];
+    for (int d = 0; d < 3; d++) {
+        const int64_t n = sizes_of(s, d, size);
+        most = n > most ? n : most;
+    }
+    sizes_of(s, -1, size);
+    for (int d = 0; d < 3; d++) {
+        const int64_t plane = (int64_t)size[(d + 1) % 3] * size[(d + 2) % 3];
+        if (plane > INT32_MAX)
+            FAIL(FACET_ERROR_INPUT, "a plane of %lld unknowns is too large for the direct solve of a box",
+                 (long long)plane);
+    }
+    const int64_t slab = size[2] < s->slab ? size[2] : s->slab;
+    TRY(device_alloc(device, &s->u, (size_t)(slab * size[0] * size[1]), sizeof(double)));
+    for (int d = 0; d < 3; d++) {
+        if (s->lines[d]->n_planes == 0) continue;
+        TRY(device_alloc(device, &s->hat[d], (size_t)most, sizeof(double)));
+        TRY(device_alloc(device, &s->result[d], (size_t)most, sizeof(double)));
+    }
+    for (int i = 0; i < 2; i++) TRY(device_alloc(device, &s->work[i], (size_t)most, sizeof(double)));
 done:
     return status;
 }
@@ -236,13 +338,12 @@ done:
 facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct linear_operator *M,
                                          struct linear_operator *rough) {
     facet_status status = FACET_OK;
-    const struct device *device = lanes->device;
+    const struct box_grid *g = &lanes->hdg->grid;
+    const struct box_plan *p = &lanes->plan;
     struct lattice *s = NULL;
-    int64_t most = 0;
-    int size[3];
     TRY(CALLOC(s, 1));
-    *M = (struct linear_operator){.n = lanes->plan.size,
-                                  .device = device,
+    *M = (struct linear_operator){.n = p->size,
+                                  .device = lanes->device,
                                   .apply = solve,
                                   .free = release,
                                   .data = s,
@@ -251,36 +352,26 @@ facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struc
     rough->apply = solve_roughly;
     rough->free = NULL;
     s->lanes = lanes;
-    s->k = box_conductivity(&lanes->hdg->grid, 0);
-    s->lambda = box_reaction(&lanes->hdg->grid, 0);
+    s->k = box_conductivity(g, 0);
+    s->lambda = box_reaction(g, 0);
+    s->singular = !g->closed && s->lambda == 0.0;
+    s->slab = slab_of(lanes->device, (double)p->modes[0] * p->cells[0] * p->modes[1] * p->cells[1]);
     TRY(make_lines(s));
-    for (int d = 0; d < 3; d++) {
-        int64_t n = sizes_of(s, d, size);
-        most = n > most ? n : most;
-    }
-    for (int d = 0; d < 3; d++)
-        if (s->lines[d]->n_planes > 0) TRY(device_alloc(device, &s->hat[d], (size_t)most, sizeof(double)));
-    TRY(device_alloc(device, &s->u, (size_t)sizes_of(s, -1, size), sizeof(double)));
-    for (int i = 0; i < 2; i++) TRY(device_alloc(device, &s->work[i], (size_t)most, sizeof(double)));
+    TRY(make_room(s));
 done:
     if (status != FACET_OK && s != NULL) release(M);
     return status;
 }
 
-const char *boxhdg_lattice_refusal(const struct device *device, const struct boxhdg *h) {
-    if (device_is_host(device)) return "the host, whose direct solve takes half the products";
-    if (h->grid.singular) return "constants";
-    return device_has(device, "box_to_lattice") && device_has(device, "axis_apply") ? NULL : "box_to_lattice";
-}
-
-double boxhdg_lattice_bytes(const struct boxhdg *h, const int cells[3]) {
-    double all = 1.0, most = 0.0, matrices = 0.0;
+double boxhdg_lattice_bytes(const struct device *device, const struct boxhdg *h, const int cells[3]) {
+    double all = 1.0, most = 0.0, matrices = 0.0, m = 1.0;
     for (int d = 0; d < h->grid.dim; d++) {
-        double m = padded(h->n * cells[d]);
+        const double p = padded(device, cells[d] + 1);
+        m = padded(device, h->n * cells[d]);
         all *= m;
-        matrices += 3.0 * m * (m + padded(cells[d] + 1)); /* in both precisions */
+        most = fmax(most, p / m);
+        matrices += 12.0 * (2.0 * m * m + 3.0 * m * p + p * p); /* in both precisions */
     }
-    for (int d = 0; d < h->grid.dim; d++)
-        most = fmax(most, all / padded(h->n * cells[d]) * padded(cells[d] + 1));
-    return 8.0 * (all + (h->grid.dim + 2.0) * most + matrices);
+    const double u = fmin(all, slab_of(device, all / m) * all / m);
+    return 8.0 * (u + (2.0 * h->grid.dim + 2.0) * most * all) + matrices;
 }

@@ -146,9 +146,9 @@ facet_status boxhdg_lanes_points_create(const struct boxhdg_lanes *lanes, const 
     const struct box_plan *plan = &lanes->plan;
     TRY(CALLOC(*points, 1));
     (*points)->lanes = lanes;
-    if (!device_is_host(lanes->device) && plan->modes[0] > KERNEL_BOX_MAX_POINTS)
+    if (plan->modes[0] > device_box_modes(lanes->device))
         FAIL(FACET_ERROR_INPUT, "cells at their points are for degrees below %d on the device '%s', not %d",
-             KERNEL_BOX_MAX_POINTS, device_name(lanes->device), lanes->hdg->degree);
+             device_box_modes(lanes->device), device_name(lanes->device), lanes->hdg->degree);
     TRY(make_matrices(*points));
     TRY(make_lines(*points));
     for (int axis = 0; axis < 3; axis++) {

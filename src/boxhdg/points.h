@@ -13,8 +13,8 @@ struct boxhdg_lanes_points {
     int n_owned;
     double *sides[3][2]; /* what is known on the sides, there */
 };
-/* lanes: of double precision. dirichlet, neumann: as boxhdg_load takes them; NULL: zero. Degrees from
- * KERNEL_BOX_MAX_POINTS on are refused where the device is not the host. */
+/* lanes: of double precision. dirichlet, neumann: as boxhdg_load takes them; NULL: zero. More
+ * modes than device_box_modes are refused. */
 facet_status boxhdg_lanes_points_create(const struct boxhdg_lanes *lanes, const double *dirichlet,
                                         const double *neumann, struct boxhdg_lanes_points **points);
 void boxhdg_lanes_points_destroy(struct boxhdg_lanes_points **points); /* safe on NULL, and twice */

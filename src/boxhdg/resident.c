@@ -28,8 +28,7 @@ const char *boxhdg_resident_refusal(const struct device *device, const struct bo
                                           "tile_contract", "tile_expression", "tile_extremes"};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(device, kernels[i])) return kernels[i];
-    if (!device_is_host(device) && h->n > KERNEL_BOX_MAX_POINTS) return "the degree";
-    return NULL;
+    return h->n > device_box_modes(device) ? "the degree" : NULL;
 }
 
 double boxhdg_resident_bytes(const struct device *device, const struct boxhdg *h, double n_cells) {
@@ -402,7 +401,8 @@ facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, c
     TRY(ALLOC(s->cells, n));
     memcpy(s->cells, cells, (size_t)n * sizeof *cells);
     s->n_cells = n;
-    TRY(ALLOC(s->u, n * h->cell_size));
+    TRY(ALLOC(s->rooms[1], n * h->cell_size));
+    s->u = s->rooms[1];
     TRY(ALLOC(s->trace, n * faces));
     TRY(ALLOC(here, n * width));
     TRY(device_copy(device, &list, cells, (size_t)n, sizeof *cells));
@@ -423,21 +423,25 @@ done:
     return status;
 }
 
-/* Where the device is the host, u and loads are read where they are. */
+/* An array of all cells to a solution: where it stands, or in a room of its own. */
+static facet_status bring_array(const struct vector *v, double **room, double **array) {
+    facet_status status = FACET_OK;
+    TRY(device_alloc_room(v->device, room, (size_t)v->n, sizeof **room));
+    *array = *room != NULL ? *room : v->data;
+    if (*room != NULL) TRY(device_download(v->device, *room, v->data, (size_t)v->n * sizeof **room));
+done:
+    return status;
+}
+
 facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int star,
                                    struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = r->hdg;
     boxhdg_solution_destroy(s);
-    if (device_is_host(r->device)) {
-        *s = (struct boxhdg_solution){
-            .n_cells = h->grid.n_cells, .borrowed = 1, .loads = r->loads.data, .u = r->u.data};
-        TRY(ALLOC(s->trace, h->n_trace));
-    } else {
-        TRY(boxhdg_solution_create(h, s));
-        TRY(vector_download(&r->u, s->u));
-        TRY(vector_download(&r->loads, s->loads));
-    }
+    s->n_cells = h->grid.n_cells;
+    TRY(ALLOC(s->trace, h->n_trace));
+    TRY(bring_array(&r->loads, &s->rooms[0], &s->loads));
+    TRY(bring_array(&r->u, &s->rooms[1], &s->u));
     TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
     put_sides(r, BOX_DIRICHLET, s->trace);
     if (q || star) TRY(boxhdg_solution_find_q(h, s));

@@ -36,9 +36,9 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     const double n = count_nodes(c, cells), coarse = n / ((1 << c->grid.dim) - 1),
                  n_cells = (double)cells[0] * cells[1] * cells[2], real = o->single ? 4.0 : 8.0;
     /* k, lambda, sums of the cells; u where the host looks at it. */
-    bytes[0] += 8.0 * (6.0 * n_cells + (device_is_host(c->device) ? 0.0 : n));
+    bytes[0] += 8.0 * 6.0 * n_cells + device_room_bytes(c->device, 8.0 * n);
     bytes[1] += 8.0 * n * (2.0 + solver_vectors(o) + (c->grid.singular ? 1.0 : 0.0));
-    if (!device_is_host(c->device)) bytes[1] += box_tiles_bytes(c->device, c->grid.dim, c->n, n_cells);
+    bytes[1] += box_tiles_bytes(c->device, c->grid.dim, c->n, n_cells);
     if (o->solver == BOXSEM_DIRECT) {
         bytes[1] += 2.0 * 8.0 * n;
         for (int d = 0; d < c->grid.dim; d++) bytes[1] += 8.0 * 2.0 * pow((double)c->degree * cells[d], 2.0);

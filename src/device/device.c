@@ -1,6 +1,7 @@
 /* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -40,6 +41,9 @@ static pthread_once_t in_use_made = PTHREAD_ONCE_INIT;
 static void add_to_table(const struct kernels *from, struct kernels *to) {
     if (to->lanes == 0) to->lanes = from->lanes;
     if (to->box_lanes == 0) to->box_lanes = from->box_lanes;
+    if (to->box_modes == 0) to->box_modes = from->box_modes;
+    if (to->box_terms == 0) to->box_terms = from->box_terms;
+    if (to->lattice_multiple == 0) to->lattice_multiple = from->lattice_multiple;
     if (to->tile == 0) to->tile = from->tile;
     if (to->cells.half_rows == 0) to->cells = from->cells;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
@@ -55,6 +59,10 @@ static void make_tables(void) {
     base_blas_narrow();
     for (int i = 0; i < N_DEVICES; i++) {
         in_use[i].lanes = devices[i].lanes;
+        if (devices[i].place == WALL) { /* goes the ways of a GPU */
+            in_use[i].box_terms = 3;
+            in_use[i].lattice_multiple = 16;
+        }
         if (devices[i].own != NULL) add_to_table(devices[i].own(), &in_use[i]);
         if (devices[i].others != NULL) add_to_table(devices[i].others(), &in_use[i]);
     }
@@ -397,6 +405,10 @@ facet_status device_alloc_room(const struct device *device, void *pointer, size_
     return base_alloc(pointer, device->place == HOST ? 0 : count, size);
 }
 
+double device_room_bytes(const struct device *device, double bytes) {
+    return device->place == HOST ? 0.0 : bytes;
+}
+
 facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
                         const void **seen) {
     *seen = room != NULL ? room : array;
@@ -513,9 +525,32 @@ int64_t device_tile_numbers(const struct device *device) {
     return tile > 0 ? tile : TILE;
 }
 
+int device_callers(const struct device *device, int64_t numbers) {
+    return device->place == HOST ? base_threads_for(numbers) : 1;
+}
+
+int64_t device_tile_scratch(const struct device *device, const struct tile_plan *tile, int n_in, int n_out) {
+    return tile_scratch(in_use[device - devices].tile > 0 ? tile->count : 1, tile->dim, n_in, n_out);
+}
+
 int device_box_lanes(const struct device *device) {
     const struct kernels *table = &in_use[device - devices];
     return table->box_lanes > 0 ? table->box_lanes : table->lanes;
+}
+
+int device_box_modes(const struct device *device) {
+    const int modes = in_use[device - devices].box_modes;
+    return modes > 0 ? modes : INT_MAX;
+}
+
+int device_box_terms(const struct device *device) {
+    const int terms = in_use[device - devices].box_terms;
+    return terms > 0 ? terms : 2;
+}
+
+int device_lattice_multiple(const struct device *device) {
+    const int multiple = in_use[device - devices].lattice_multiple;
+    return multiple > 0 ? multiple : 1;
 }
 
 const struct cell_tuning *device_cell_tuning(const struct device *device) {

@@ -71,9 +71,21 @@ facet_status device_require(const struct device *device, const char *what, const
  * device whose kernels see them. */
 int device_lanes(const struct device *device);
 int device_box_lanes(const struct device *device); /* of those of boxes (kernels/box.h) */
+/* Modes of an axis of a cell of a box, at most; terms of the recurrence of conjugate gradients that moves the fewest
+ * vectors there: by two, the update of the directions is in a cache when they are multiplied; by three, it is one sweep
+ * less. */
+int device_box_modes(const struct device *device);
+int device_box_terms(const struct device *device);
+/* Of which number the lengths of lattices are multiples where products along them (kernel axis_apply) are fast. */
+int device_lattice_multiple(const struct device *device);
 /* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
  * has tiles of its own, or what fills a GPU. */
 int64_t device_tile_numbers(const struct device *device);
+/* Threads of the host that work on tiles at once, each by kernels of its own, where there are so many numbers. */
+int device_callers(const struct device *device, int64_t numbers);
+/* Numbers of scratch that contractions of a tile want: of all its cells, or of one where a thread takes one after
+ * the other. */
+int64_t device_tile_scratch(const struct device *device, const struct tile_plan *tile, int n_in, int n_out);
 /* How products with the matrices of cells work best, and whether those of n_cells cells are faster in 16
  * bits than in single precision. */
 const struct cell_tuning *device_cell_tuning(const struct device *device);
@@ -107,6 +119,7 @@ facet_status device_adopt(const struct device *device, void *pointer, void *from
 /* Room of the host for copies of arrays of the device: none (NULL) where it can read these themselves; freed
  * by base_free. And what stands in an array: the array itself where there is no room, else a copy there. */
 facet_status device_alloc_room(const struct device *device, void *pointer, size_t count, size_t size);
+double device_room_bytes(const struct device *device, double bytes); /* what copies of so many take */
 facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
                         const void **seen);
 /* An array of the device where the host can read and write it; else NULL. */

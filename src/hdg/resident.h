@@ -31,6 +31,7 @@ double hdg_resident_size(const struct hdg *h);
 /* Brings trace, u and loads to the host, and q once somebody wants it; or trace, u and q of n cells alone:
  * all others are left as they were. */
 facet_status hdg_resident_fetch(const struct hdg *h, struct hdg_solution *solution);
+int hdg_resident_is_here(const struct hdg *h); /* all of it was brought */
 void hdg_resident_want_flux(const struct hdg *h);
 facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32_t *cells,
                                      struct hdg_solution *solution);

@@ -140,7 +140,7 @@ facet_status hdg_resident_fetch_some(const struct hdg *h, int64_t n, const int32
     int64_t *mine = NULL, *there = NULL;
     int32_t *sorted = NULL;
     TRY(hdg_solution_need(h, s));
-    if (r->has_u && r->has_q) goto done; /* and the trace with them */
+    if (hdg_resident_is_here(h)) goto done;
     TRY(ALLOC(mine, n));
     TRY(ALLOC(sorted, n));
     memcpy(sorted, cells, (size_t)n * sizeof *sorted);
@@ -166,6 +166,11 @@ done:
     base_free(&mine);
     base_free(&sorted);
     return status;
+}
+
+int hdg_resident_is_here(const struct hdg *h) {
+    const struct hdg_resident *r = h->resident;
+    return r->has_trace && r->has_u && r->has_q;
 }
 
 void hdg_resident_want_flux(const struct hdg *h) {

@@ -86,8 +86,10 @@ struct backend {
      * block and fields of a degree (sample_table_degree) or less. rule: the points at which integrals over a
      * cell are taken. weights: weights x det J of a cell, n. map: x, n x dim. fetch: makes n cells (NULL:
      * all) ready to be looked at; evaluate, integrate, face_fluxes and mean_trace are for these alone until
-     * it is called again, which one thread does (NULL: all are ready always). */
+     * it is called again, which one thread does (NULL: all are ready always). is_whole: whether all are,
+     * until the next solve. */
     facet_status (*fetch)(const struct facet_solver *s, int64_t n, const int32_t *cells);
+    int (*is_whole)(const struct facet_solver *s);
     facet_status (*need)(const struct facet_solver *s, enum hdg_field field);
     facet_status (*prepare)(const struct facet_solver *s, int block, int degree, int n, const double *xi,
                             struct backend_points *points);

@@ -251,8 +251,9 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
 
 /* Of all cells, which others may be reading, q and u* are added. Some cells that were fetched without them
  * are fetched again. */
-static int has_all(const struct box *b) {
-    return b->solution.n_cells > 0 && b->solution.cells == NULL;
+static int is_whole(const struct facet_solver *s) {
+    const struct boxhdg_solution *solution = &box_of(s)->solution;
+    return solution->n_cells > 0 && solution->cells == NULL;
 }
 
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
@@ -262,7 +263,7 @@ static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     b->wants_q |= q;
     b->wants_star |= star;
     const int no_q = q && b->solution.q == NULL, no_star = star && b->solution.star == NULL;
-    if (has_all(b)) {
+    if (is_whole(s)) {
         if (no_q) TRY(boxhdg_solution_find_q(b->hdg, &b->solution));
         if (no_star) TRY(boxhdg_postprocess(b->hdg, &b->solution));
     } else if (no_q || no_star) {
@@ -272,22 +273,22 @@ done:
     return status;
 }
 
-/* All cells, once; on the host for any list, since there is nothing to be saved, and others may be reading.
- */
+/* All cells, once. */
 static facet_status fetch_all(const struct facet_solver *s) {
     struct box *b = box_of(s);
     solver_lock(s);
     const facet_status status =
-        has_all(b) ? FACET_OK : boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
+        is_whole(s) ? FACET_OK : boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
     solver_unlock(s);
     return status;
 }
 
+/* All of them for any list where copies take no room: there is nothing to be saved, and others may be reading. */
 static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
     facet_status status = FACET_OK;
     struct box *b = box_of(s);
     int64_t *list = NULL, m, missing = 0;
-    if (cells == NULL || device_is_host(s->context->device)) return fetch_all(s);
+    if (cells == NULL || device_room_bytes(b->device, (double)b->hdg->n_volume) == 0.0) return fetch_all(s);
     for (int64_t i = 0; i < n; i++)
         missing += b->solution.n_cells == 0 || boxhdg_solution_place(&b->solution, cells[i]) < 0;
     if (missing == 0) return FACET_OK;
@@ -482,7 +483,7 @@ const struct backend box_backend = {
     .get_system = box_method_get, .renew = renew, .load = load, .load_there = load_there, .solve = solve,
     .recover = recover, .conservation = conservation, .on_host = on_host, .copy_out = copy_out,
     .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction, .multigrid = multigrid_of,
-    .measure_errors = measure_errors, .fetch = fetch, .need = need, .prepare = box_points_prepare,
+    .measure_errors = measure_errors, .fetch = fetch, .is_whole = is_whole, .need = need, .prepare = box_points_prepare,
     .rule = box_points_rule, .weights = box_points_weights, .map = box_points_map, .evaluate = evaluate,
     .integrate = integrate, .reduce = reduce, .face_rule = box_points_face_rule, .face_fluxes = face_fluxes,
     .arrays = arrays, .totals = totals, .mean_trace = mean_trace,

@@ -165,32 +165,29 @@ static facet_status copy_free(const struct boxhdg *h, const double *x, double **
     return FACET_OK;
 }
 
-facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y) {
+/* What one of both makes of the unknowns on free faces. */
+static facet_status take_free(const struct facet_solver *s,
+                              facet_status (*take)(struct boxhdg_solver *solver, const double *x, double *y),
+                              const double *x, double *y) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = box_of(s)->hdg;
     double *copy = NULL;
     TRY(copy_free(h, x, &copy));
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     if (h->n_all_free == 0) goto done;
-    TRY(boxhdg_solver_apply(box_of(s)->solver, copy, y));
+    TRY(take(box_of(s)->solver, copy, y));
     boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&copy);
     return status;
 }
 
+facet_status box_method_apply(const struct facet_solver *s, const double *x, double *y) {
+    return take_free(s, boxhdg_solver_apply, x, y);
+}
+
 facet_status box_method_precondition(const struct facet_solver *s, const double *x, double *y) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = box_of(s)->hdg;
-    double *copy = NULL;
-    TRY(copy_free(h, x, &copy));
-    memset(y, 0, (size_t)h->n_trace * sizeof *y);
-    if (h->n_all_free == 0) goto done;
-    TRY(boxhdg_solver_precondition(box_of(s)->solver, copy, y));
-    boxhdg_add_dirichlet(h, NULL, y);
-done:
-    base_free(&copy);
-    return status;
+    return take_free(s, boxhdg_solver_precondition, x, y);
 }
 
 facet_status box_method_get(const struct facet_solver *s, double *F, double *uhat) {

@@ -402,7 +402,7 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
     facet_status status = FACET_OK;
     const struct boxsem *c = elements_of(s);
     double left;
-    if (device_is_host(c->device)) TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
+    if (!device_has_memory(c->device)) TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
     if (c->fluxes.known) *balance = c->fluxes.balance;
 done:
     return status;
@@ -467,6 +467,10 @@ done:
     return status;
 }
 
+static int is_whole(const struct facet_solver *s) {
+    return elements_of(s)->held.nodes != NULL;
+}
+
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs) {
     const struct boxsem *c = elements_of(s);
@@ -488,7 +492,7 @@ const struct backend boxsem_backend = {
     .load_there = load_there, .copy_there = copy_there, .set_guess = set_guess, .set_reaction = set_reaction,
     .multigrid = multigrid_of, .measure_errors = measure_errors, .prepare = box_points_prepare,
     .rule = box_points_rule, .weights = box_points_weights, .map = box_points_map, .evaluate = evaluate,
-    .fetch = fetch, .reduce = reduce, .face_rule = box_points_face_rule, .find_fluxes = find_fluxes,
+    .fetch = fetch, .is_whole = is_whole, .reduce = reduce, .face_rule = box_points_face_rule, .find_fluxes = find_fluxes,
     .face_fluxes = face_fluxes,
 };
 /* clang-format on */

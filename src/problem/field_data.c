@@ -20,15 +20,22 @@ void facet_field_destroy(facet_field **field) {
     base_free(field);
 }
 
-/* All cells of a solution that stays on a device are made ready for whoever asks from wherever, and with
- * them its field, which others may be at. */
+/* All cells of a solution are made ready for whoever asks from wherever. */
+static facet_status fetch_all(const struct facet_solver *from) {
+    solver_lock(from);
+    const facet_status status = from->backend->fetch != NULL ? from->backend->fetch(from, 0, NULL) : FACET_OK;
+    solver_unlock(from);
+    return status;
+}
+
+/* And with them its field, which others may be at. */
 static facet_status take_solution(struct facet_field *f) {
     facet_status status = FACET_OK;
     const struct facet_solver *from = f->of.from;
     int components;
     solver_lock(from);
     TRY(sample_find_field(from, f->name, &f->of.field, &components));
-    if (from->backend->fetch != NULL) TRY(from->backend->fetch(from, 0, NULL));
+    TRY(fetch_all(from));
     f->n_solves = from->n_solves;
     f->of.is_whole = 1;
 done:
@@ -68,13 +75,13 @@ int facet_field_components(const facet_field *field) {
     return field != NULL ? field->of.components : 0;
 }
 
-/* u on the host is where it always is; others were made of the solution that was there. */
+/* u can be had of every solution; others were made of the one that was there. */
 static facet_status check_current(const struct facet_field *f) {
     const struct facet_solver *from = f->of.from;
     if (!from->solved || from->backend == NULL)
         return base_fail(FACET_ERROR_INPUT, "the field '%s': its solver has no solution", f->name);
-    if (f->n_solves == from->n_solves || (f->of.field == HDG_U && device_is_host(from->context->device)))
-        return FACET_OK;
+    if (f->n_solves == from->n_solves) return FACET_OK;
+    if (f->of.field == HDG_U) return fetch_all(from);
     return base_fail(FACET_ERROR_INPUT,
                      "the field '%s': its solver has solved again; call facet_field_update", f->name);
 }

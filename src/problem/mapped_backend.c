@@ -483,6 +483,10 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
                          : hdg_resident_fetch(m->hdg, solution);
 }
 
+static int is_whole(const struct facet_solver *s) {
+    return mapped_of(s)->hdg->resident == NULL || hdg_resident_is_here(mapped_of(s)->hdg);
+}
+
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int64_t *n_pairs) {
     struct mapped *m = mapped_of(s);
@@ -744,7 +748,7 @@ const struct backend mapped_backend = {
     .n_unknowns = n_unknowns, .apply = apply, .precondition = precondition, .get_system = get_system,
     .matrix = matrix, .renew = renew, .load = load, .solve = solve_trace, .recover = recover,
     .conservation = conservation, .on_host = on_host, .postprocess = postprocess, .copy_out = copy_out,
-    .multigrid = multigrid_of, .measure_errors = measure_errors, .fetch = fetch, .need = need,
+    .multigrid = multigrid_of, .measure_errors = measure_errors, .fetch = fetch, .is_whole = is_whole, .need = need,
     .reduce = reduce, .prepare = prepare, .rule = use_rule, .weights = find_weights, .map = map_points,
     .evaluate = evaluate, .face_rule = face_rule, .find_fluxes = find_fluxes, .face_fluxes = face_fluxes,
     .arrays = arrays, .totals = totals, .mean_trace = mean_trace,

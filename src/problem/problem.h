@@ -251,22 +251,21 @@ facet_status solver_check_host(const struct facet_solver *s, const char *functio
     } while (0)
 
 /* Any number of threads may read a solution at once. What is made when somebody asks for it (q and u* of a
- * box, what is fetched from a device) is made between lock and unlock, which one thread may nest. Of a
- * solution that stays on a device, whoever looks at some cells alone keeps the lock until it has seen them:
- * SOLVER_READ is SOLVER_CALL for those who do. What all cells were fetched for stays until the next solve,
- * and is read without the lock. The exact solution, which may be a function that reads this very solution, is
- * not asked under the lock. */
+ * box, what is fetched from a device) is made between lock and unlock, which one thread may nest. Whoever
+ * looks at some cells alone keeps the lock until it has seen them: SOLVER_READ is SOLVER_CALL for those who
+ * do. What all cells were fetched for stays until the next solve, and is read without the lock. The exact
+ * solution, which may be a function that reads this very solution, is not asked under the lock. */
 void solver_lock(const struct facet_solver *s);
 void solver_unlock(const struct facet_solver *s);
+int solver_hold(const struct facet_solver *s); /* solver_lock, unless all cells were fetched: 0 */
 facet_status solver_need(const struct facet_solver *s, enum hdg_field field); /* backend.need, locked */
 /* backend.find_fluxes, locked; left is negative where the fluxes are those of HDG. */
 facet_status solver_find_fluxes(const struct facet_solver *s, int version, double *left);
 #define SOLVER_READ(s, status, expression)                                                                   \
     do {                                                                                                     \
-        const int lock_ = !device_is_host((s)->context->device);                                             \
-        if (lock_) solver_lock(s);                                                                           \
+        const int held_ = solver_hold(s);                                                                    \
         SOLVER_CALL(s, status, expression);                                                                  \
-        if (lock_) solver_unlock(s);                                                                         \
+        if (held_) solver_unlock(s);                                                                         \
     } while (0)
 
 /* status of a public call about a mesh, which runs `expression`. */

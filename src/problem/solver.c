@@ -58,6 +58,13 @@ void solver_unlock(const struct facet_solver *s) {
     pthread_mutex_unlock(&s->readers->making);
 }
 
+int solver_hold(const struct facet_solver *s) {
+    solver_lock(s);
+    const int some = s->backend != NULL && s->backend->is_whole != NULL && !s->backend->is_whole(s);
+    if (!some) solver_unlock(s);
+    return some;
+}
+
 facet_status solver_need(const struct facet_solver *s, enum hdg_field field) {
     if (s->backend->need == NULL) return FACET_OK;
     solver_lock(s);

@@ -9,7 +9,6 @@ struct host_operator {
     void *data;
     void (*release)(void **data);
     double *x, *y; /* of a device that is not the host; else NULL */
-    struct base_collector failure;
 };
 
 static facet_status apply_on_host(const struct host_operator *o, const struct vector *x, struct vector *y) {
@@ -23,11 +22,7 @@ done:
 }
 
 static void host_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
-    struct host_operator *o = A->data;
-    facet_status status = apply_on_host(o, x, y);
-    if (status == FACET_OK) return;
-    base_collect(&o->failure, 0, status);
-    vector_fill(y, NAN);
+    if (apply_on_host(A->data, x, y) != FACET_OK) vector_fill(y, NAN);
 }
 
 static void host_free(struct linear_operator *A) {
@@ -53,7 +48,6 @@ facet_status operator_create_host(const struct device *device, int64_t n, const 
     o->apply = apply;
     o->data = data;
     o->release = release;
-    base_collector_init(&o->failure);
     TRY(device_alloc_room(device, &o->x, (size_t)n, sizeof *o->x));
     TRY(device_alloc_room(device, &o->y, (size_t)n, sizeof *o->y));
 done:
@@ -63,11 +57,4 @@ done:
 
 void *operator_host_data(const struct linear_operator *A) {
     return ((struct host_operator *)A->data)->data;
-}
-
-facet_status operator_host_failure(const struct linear_operator *A) {
-    struct host_operator *o = A->data;
-    facet_status status = base_collected(&o->failure);
-    base_collector_init(&o->failure);
-    return status;
 }

@@ -142,13 +142,11 @@ int operator_equal_blocks(const struct device *device, int64_t n_blocks, const i
 
 /* An operator by a function on arrays of the host: x and y of a device that is not the host travel to it and
  * back. data is taken over, also on failure: `release` (or NULL) receives its address at the end. A failure
- * of the function leaves NaN in y, which whoever iterates notices, and is kept: operator_host_failure tells
- * the first one since it was last asked. */
+ * of the function leaves NaN in y, which whoever iterates notices. */
 typedef facet_status (*operator_on_host)(void *data, const double *x, double *y);
 facet_status operator_create_host(const struct device *device, int64_t n, const char *name,
                                   operator_on_host apply, void *data, void (*release)(void **data),
                                   struct linear_operator *A);
-facet_status operator_host_failure(const struct linear_operator *A);
 void *operator_host_data(const struct linear_operator *A); /* that of the function */
 
 /* Conjugate gradients in single precision, with the solution and the true residual in double. */

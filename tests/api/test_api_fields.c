@@ -202,7 +202,7 @@ static void evaluates(void **state) {
                 facet_mesh *mesh;
                 facet_problem *problem;
                 facet_solver *solver;
-                facet_field *field;
+                facet_field *field, *newest;
                 int dim = 2 + shape / 2;
                 solve_exact(context, shape, k == 0 ? "hdg" : "continuous", &mesh, &problem, &solver);
                 for (int i = 0; i < N * dim; i++) x[i] = fmod(0.618033988749895 * (i + 1) * (1 + i % dim), 1);
@@ -228,8 +228,12 @@ static void evaluates(void **state) {
                 facet_field_destroy(&field);
                 ok(facet_field_create(solver, "q", &field));
                 assert_int_equal(facet_field_components(field), dim);
+                ok(facet_field_create(solver, "u", &newest));
                 ok(facet_solver_solve(solver, NULL, NULL));
                 x[0] = 0.5;
+                ok(facet_field_evaluate(newest, 1, x, u)); /* u of the new solution */
+                near(u[0], exact(x), 1e-8);
+                facet_field_destroy(&newest);
                 refused(facet_field_evaluate(field, 1, x, u), "facet_field_update");
                 ok(facet_field_update(field));
                 ok(facet_field_evaluate(field, 1, x, u));

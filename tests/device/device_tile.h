@@ -33,7 +33,7 @@ static void run_tile(struct arena *a, int64_t size) {
                                                               .powers = {1, -2, 1},
                                                               .of_cells = put_random(a, all, 31)};
     double *from = put_random(a, in, 5), *to = put_nan(a, out), *extremes = put_nan(a, 2 * t.count);
-    double *scratch = put_nan(a, tile_scratch(&t, n_in, n_out));
+    double *scratch = put_nan(a, device_tile_scratch(a->device, &t, n_in, n_out));
     device_tile_contract(a->device, &t, n_in, n_out, T, &plain, TILE_PUT, from, to, scratch);
     take_scaled(a, to, out);
     device_tile_contract(a->device, &t, n_in, n_out, T, &scale, TILE_ADD, from, to, scratch);
