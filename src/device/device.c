@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "device/wall.h"
 #ifdef FACET_HAVE_CUDA
 #    include "kernels/cuda/cuda.h"
@@ -512,6 +513,20 @@ int device_lanes(const struct device *device) {
 int64_t device_tile_numbers(const struct device *device) {
     const int64_t tile = in_use[device - devices].tile;
     return tile > 0 ? tile : TILE;
+}
+
+/* Caches of the host; where calls cost more than caches bring; and where a GPU has all of it. */
+#define WORK_BYTES       ((int64_t)1 << 20)
+#define WORK_GPU_BYTES   ((int64_t)16 << 20)
+#define WORK_WHOLE_BYTES ((int64_t)512 << 20)
+
+struct device_work device_work(const struct device *device, int whole) {
+    const int host = device->place == HOST, gpu = device_has_memory(device);
+    return (struct device_work){.threads = host || (gpu && !whole) ? base_threads() : 1,
+                                .keeps = whole && !host,
+                                .bytes = whole && !host ? WORK_WHOLE_BYTES
+                                         : gpu          ? WORK_GPU_BYTES
+                                                        : WORK_BYTES};
 }
 
 int device_box_lanes(const struct device *device) {

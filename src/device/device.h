@@ -74,6 +74,14 @@ int device_box_lanes(const struct device *device); /* of those of boxes (kernels
 /* Numbers of an array of a tile, as a device works best: what stays in the cache of a thread, of which each
  * has tiles of its own, or what fills a GPU. */
 int64_t device_tile_numbers(const struct device *device);
+/* How work on tiles is shared out. whole: the device makes all of it, and the host none. threads: of the
+ * host, each with a tile of so many bytes at a time: what stays in its cache, or as much as makes many
+ * launches one. keeps: what is made of a tile is worth to be kept for the next run. */
+struct device_work {
+    int threads, keeps;
+    int64_t bytes;
+};
+struct device_work device_work(const struct device *device, int whole);
 /* How products with the matrices of cells work best, and whether those of n_cells cells are faster in 16
  * bits than in single precision. */
 const struct cell_tuning *device_cell_tuning(const struct device *device);

@@ -178,24 +178,16 @@ done:
 }
 
 /* Of the cells at hand. */
-static facet_status find_normals(struct general_work *w, const struct inner_job *job, int64_t begin,
-                                 int64_t n) {
-    facet_status status = FACET_OK;
+static void find_normals(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
     const struct hdg *h = w->hdg;
     const struct balance_walk *walk = job->user;
     const int dim = walk->cells.dim, n_faces = walk->cells.n_faces, lanes = h->lanes;
     const int n_nodes = h->data.mesh->blocks[w->block].n_nodes;
-    const double *nodes = w->device[B_NODES];
-    if (job->stays != NULL)
-        nodes = h->there[w->block]->nodes + begin * n_nodes * dim * lanes;
-    else
-        TRY(general_nodes(w, B_NODES, 0, begin, n));
-    device_table_apply(h->device, lanes, n, n_faces * (1 + dim), n_nodes, dim, walk->jets, nodes,
+    general_nodes(w, B_NODES, begin);
+    device_table_apply(h->device, lanes, n, n_faces * (1 + dim), n_nodes, dim, walk->jets, w->device[B_NODES],
                        w->device[B_POINTS]);
     device_face_metric(h->device, lanes, n, dim, n_faces, 1, walk->one, walk->normals, w->device[B_POINTS],
                        w->device[B_NORMALS]);
-done:
-    return status;
 }
 
 /* What the kernel is given of straight cells, */
@@ -218,7 +210,7 @@ static facet_status place_straight(struct general_work *w, const struct inner_jo
         goto done;
     }
     const struct affine_layout at = affine_layout(b->dim, b->n_faces);
-    TRY(find_normals(w, job, begin, n));
+    find_normals(w, job, begin, n);
     b->normals = w->device[B_NORMALS];
     b->normals_row = (int64_t)b->n_faces * b->dim;
     b->tau = c + at.weight * lanes;
@@ -288,7 +280,6 @@ static facet_status prepare(const struct hdg *h, const struct inner_job *job, in
     if (job->way != BATCH_FAST) goto done;
     plan->n_arrays = N_ARRAYS;
     if (h->elastic != NULL) goto done;
-    plan->sizes[B_NODES] = job->stays == NULL ? h->data.mesh->blocks[block].n_nodes * dim : 0;
     plan->sizes[B_POINTS] = n_faces * (1 + dim) * dim;
     plan->sizes[B_NORMALS] = n_faces * dim;
 done:

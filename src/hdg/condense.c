@@ -596,8 +596,10 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
     if (!only) {
         hdg_resident_destroy(h);
-        for (int b = 0; b < mesh->n_blocks; b++)
+        for (int b = 0; b < mesh->n_blocks; b++) {
+            TRY(general_keep_cells(h, b, 0));
             if (h->there[b] != NULL) general_forget(&h->there[b]->work); /* which has data of before */
+        }
         TRY(hdg_resident_create(h));
     }
     if (h->resident != NULL) hdg_resident_facts(h, &h->volume, &h->largest_reaction);

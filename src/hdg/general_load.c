@@ -181,7 +181,7 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     const int64_t size = (int64_t)nc * Nu * h->lanes;
     double *to = job->data.there ? job->data.loads + begin * size : w->device[L_LOADS];
     if (job->single) return single_piece(w, job, begin, n);
-    TRY(general_place(w, begin, n));
+    general_place(w, begin);
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){.nodes = A_NODES,
                                               .points = L_POINTS,
@@ -203,8 +203,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     const int64_t dim = h->data.mesh->dim, n = job->rule.table->n, nc = h->trace.n_components,
                   host = !job->data.there;
     struct general_plan plan = {.n_arrays = N_ARRAYS,
-                                .sizes = {[A_NODES] = host * job->rule.table->n_nodes * dim,
-                                          [L_POINTS] = n * general_point_size(&job->rule),
+                                .sizes = {[L_POINTS] = n * general_point_size(&job->rule),
                                           [L_MIDDLE] = (1 + dim) * dim,
                                           [L_DET] = 1,
                                           [L_WJ] = n,
@@ -218,9 +217,8 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
                                 .n_numbers = (int)nc,
                                 .n_points = (int)n};
     if (host) return plan;
-    plan.alone = 1;
+    plan.whole = 1;
     plan.n_seen = A_POINTS;
-    plan.there = h->there[block];
     return plan;
 }
 

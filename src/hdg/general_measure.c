@@ -69,8 +69,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     int64_t dim = h->data.mesh->dim, n = job->table.n, plain = job->plain, star = job->star;
     int64_t at = job->rule.middle != NULL ? 1 : n; /* points with a Jacobian of their own */
     return (struct general_plan){.n_arrays = N_ARRAYS,
-                                 .sizes = {[E_NODES] = job->table.n_nodes * dim,
-                                           [E_POINTS] = n * general_point_size(&job->rule),
+                                 .sizes = {[E_POINTS] = n * general_point_size(&job->rule),
                                            [E_MIDDLE] = (1 + dim) * dim,
                                            [E_DET] = 1,
                                            [E_WJ] = n,
@@ -195,7 +194,7 @@ static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n
                                           .middle = E_MIDDLE,
                                           .det = E_DET};
     TRY(find_values(w, job, begin, n));
-    TRY(general_nodes(w, E_NODES, 0, begin, n));
+    general_nodes(w, E_NODES, begin);
     TRY(general_maps(w, &job->rule, begin, n, &places));
     general_all_points(w->hdg, n * job->table.n, general_point_size(&job->rule), w->host[E_POINTS],
                        w->host[E_X]);

@@ -274,7 +274,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     struct general_plan plan = {.n_arrays = W_OWN + 1, .n_scratch = job->condenser.n_inner};
     if (job->way == BATCH_GENERAL) plan = job->condenser.general->plan(h, block);
     if (job->stays != NULL) { /* all else is there */
-        plan.alone = 1;
+        plan.whole = 1;
         plan.sizes[W_UHAT] = job->n;
         return plan;
     }

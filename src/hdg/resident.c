@@ -171,7 +171,6 @@ static facet_status make_block(struct hdg *h, int block, const double *data) {
     facet_status status = FACET_OK;
     struct resident_block *r = &h->resident->blocks[block];
     size_block(h, block, r);
-    TRY(general_keep_cells(h, block, 0));
     if (has_way(h, block, BATCH_FAST))
         TRY(h->elastic != NULL ? elastic_put_coefficients(h, block) : make_coefficients(h, block, data));
 done:
