@@ -47,7 +47,7 @@ void elastic_general_destroy(struct hdg *h, int block) {
     device_free(h->device, &g->coordinates);
     device_free(h->device, &g->middle);
     base_free(&h->elastic->general[block]);
-    general_forget_cells(h, block);
+    there_forget_cells(h, block);
     general_destroy(h, block);
 }
 
@@ -147,7 +147,7 @@ static facet_status make_tables(struct hdg *h, int block) {
                                                 .psi = from->psi};
     TRY(put_coordinates(h, block, g));
     TRY(put_middle(h, block, g));
-    TRY(general_keep_cells(h, block, sizes.rotations));
+    TRY(there_put_cells(h, block, sizes.rotations));
 done:
     return status;
 }

@@ -153,59 +153,6 @@ static int64_t cell_of_lane(const struct mesh_block *b, int64_t i) {
     return i < b->count ? i : b->count - 1;
 }
 
-facet_status general_keep_cells(struct hdg *h, int block, int offsets) {
-    facet_status status = FACET_OK;
-    struct general_there *to;
-    const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape), dim = h->data.mesh->dim,
-              size = b->n_nodes * dim;
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    double *nodes = NULL, *orientations = NULL;
-    int32_t *regions = NULL;
-    if (h->there[block] != NULL || n == 0) return FACET_OK;
-    TRY(CALLOC(h->there[block], 1));
-    to = h->there[block];
-    TRY(ALLOC(nodes, n * size));
-    TRY(ALLOC(orientations, n * n_faces));
-    for (int less = 0; less <= offsets; less++) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            const double *from = b->nodes + cell_of_lane(b, i) * size;
-            for (int k = 0; k < size; k++)
-                nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
-        }
-        TRY(device_copy(h->device, less ? &to->offsets : &to->nodes, nodes, (size_t)(n * size),
-                        sizeof *nodes));
-    }
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        for (int f = 0; f < n_faces; f++)
-            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                b->orientations[cell_of_lane(b, i) * n_faces + f];
-    TRY(device_copy(h->device, &to->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
-    if (h->data.n_regions == 1) goto done;
-    TRY(ALLOC(regions, n));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) regions[i] = local_region(&h->data, block, (int32_t)cell_of_lane(b, i));
-    TRY(device_copy(h->device, &to->regions, regions, (size_t)n, sizeof *regions));
-done:
-    base_free(&nodes);
-    base_free(&orientations);
-    base_free(&regions);
-    return status;
-}
-
-void general_forget_cells(struct hdg *h, int block) {
-    struct general_there *there = h->there[block];
-    if (there == NULL) return;
-    general_forget(&there->work);
-    device_free(h->device, &there->nodes);
-    device_free(h->device, &there->orientations);
-    device_free(h->device, &there->offsets);
-    device_free(h->device, &there->regions);
-    base_free(&h->there[block]);
-}
-
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane) {
     return (int32_t)cell_of_lane(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
 }
@@ -223,7 +170,7 @@ void general_put_numbers(const struct general_work *w, int array, int64_t begin,
 }
 
 void general_nodes(struct general_work *w, int array, int64_t begin) {
-    const struct general_there *there = w->hdg->there[w->block];
+    const struct hdg_there *there = w->hdg->there[w->block];
     const int64_t first = begin * w->hdg->lanes;
     w->device[array] =
         there->nodes + first * w->hdg->data.mesh->blocks[w->block].n_nodes * w->hdg->data.mesh->dim;
@@ -232,7 +179,7 @@ void general_nodes(struct general_work *w, int array, int64_t begin) {
 
 void general_place(struct general_work *w, int64_t begin) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    const struct general_there *there = w->hdg->there[w->block];
+    const struct hdg_there *there = w->hdg->there[w->block];
     const int64_t first = begin * w->hdg->lanes;
     general_nodes(w, A_NODES, begin);
     if (there->offsets != NULL)

@@ -10,6 +10,7 @@
 #define FACET_HDG_GENERAL_H
 
 #include "hdg/batch.h"
+#include "hdg/there.h"
 
 /* The points of a table as the kernels want them, on the device. In straight cells one Jacobian serves all of
  * them. */
@@ -84,17 +85,6 @@ enum {
     A_TAU_GIVEN,
     N_GENERAL_ARRAYS
 };
-
-/* The cells of a block, all batches of them, on the device; lanes nobody uses repeat the last cell. */
-struct general_there {
-    double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
-    double *offsets;              /* nodes less the first of the cell; NULL: not wanted */
-    int32_t *regions;             /* NULL: there is one region */
-    struct general_work *work;    /* of batches that are BATCH_GENERAL, kept from run to run; NULL: not yet */
-};
-/* hdg.there, unless it is there. */
-facet_status general_keep_cells(struct hdg *hdg, int block, int offsets);
-void general_forget_cells(struct hdg *hdg, int block);
 
 struct general_work;
 struct general_plan {
@@ -212,13 +202,12 @@ facet_status general_refuse_inverted(const struct hdg *hdg, int block, int64_t b
 
 /* general_data.c: diffusion, for struct general_maker (batch.h). */
 extern const struct general_maker general_diffusion;
-/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, chi). source: as of hdg_load. totals:
- * per cell the integrals of f - shift and of its modulus; NULL: not wanted. */
+/* general_load.c: loads (batch x N x LANES, on the device) of a block = (f - shift, chi). source: as of
+ * hdg_load. totals: per cell the integrals of f - shift and of its modulus; NULL: not wanted. */
 struct general_load {
     const double *source;
     double shift, *loads, *totals;
-    int there; /* of a problem that stays on the device, which knows f: the loads are there as well */
-    int ones;  /* f = 1 instead, of one component */
+    int ones; /* f = 1 instead, of one component */
 };
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
 /* Whether a device knows f. source: as of hdg_load. */

@@ -39,7 +39,7 @@ struct local {
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
     struct elastic_local *elastic;   /* elasticity only, which leaves X and A out */
     int known; /* the region, and 1, of the last fast cell, whose data all of them there have; 0: none */
-    double known_K[9], known_reaction, known_tau;
+    double known_K[9], known_reaction;
 };
 facet_status local_create(const struct hdg *hdg, struct local *local);
 /* With room for coefficients at a few points only. */
