@@ -5,7 +5,6 @@
 #include <lapacke.h>
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -46,21 +45,6 @@ void hdg_destroy(struct hdg **hdg) {
     if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
     hdg_space_destroy(&h->space);
     base_free(hdg);
-}
-
-/* Says that the matrices will not fit before anybody waits for them. */
-static facet_status check_memory(const struct hdg *h) {
-    double bytes = there_bytes(h), available = device_free_bytes(h->device);
-    char fits[64];
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        double n = (double)trace_n_batches(h->device, h->data.mesh, b);
-        bytes += n * (double)packed_size(trace_cell_size(&h->trace, b)) * h->lanes * sizeof(double);
-    }
-    snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
-             floor(h->data.mesh->n_cells * available / bytes));
-    return base_check_memory(bytes, available, device_has_memory(h->device) ? " on the GPU" : "", fits,
-                             "the local solvers of %d cells at degree %d", h->data.mesh->n_cells,
-                             h->space.degree);
 }
 
 /* Weights contain x, a polynomial like the map: the rules of a map of a higher order. */
@@ -566,7 +550,7 @@ static facet_status condense(struct hdg *h, int only) {
     h->volume = h->largest_robin = 0.0;
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
-        TRY(check_memory(h));
+        TRY(there_check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
     if (h->unheld == NULL && is_held(h)) TRY(CALLOC(h->unheld, mesh->n_cells));

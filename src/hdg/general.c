@@ -148,25 +148,20 @@ facet_status general_send(const struct general_work *w, int array, int64_t n_bat
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-/* Lanes without a cell repeat the last one. */
-static int64_t cell_of_lane(const struct mesh_block *b, int64_t i) {
-    return i < b->count ? i : b->count - 1;
-}
-
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane) {
-    return (int32_t)cell_of_lane(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
+    return (int32_t)there_cell(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
 }
 
-void general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
-                         const struct general_numbers *from) {
-    const int64_t lanes = w->hdg->lanes, width = from->width, count = from->count;
+facet_status general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
+                                 const double *values, int64_t count, int64_t width) {
+    const int64_t lanes = w->hdg->lanes;
     for (int64_t l = 0; l < n * lanes; l++) {
-        const double *cell =
-            from->values + general_cell(w, begin + l / lanes, (int)(l % lanes)) * count * width;
-        double *to = w->host[array] + l / lanes * w->size[array] + from->first * lanes + l % lanes;
+        const double *cell = values + general_cell(w, begin + l / lanes, (int)(l % lanes)) * count * width;
+        double *to = w->host[array] + l / lanes * w->size[array] + l % lanes;
         for (int64_t i = 0; i < count; i++)
             for (int64_t a = 0; a < width; a++) to[(i * width + a) * lanes] = cell[a * count + i];
     }
+    return general_send(w, array, n);
 }
 
 void general_nodes(struct general_work *w, int array, int64_t begin) {

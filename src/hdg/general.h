@@ -126,13 +126,9 @@ int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* The batches from `begin` on become those at hand: an array without a size of its own is their nodes; */
 void general_nodes(struct general_work *w, int array, int64_t begin);
 /* Numbers of the cells of n batches, which the host has one cell after the other, width x count of each:
- * into an array of the host from number `first` of a cell on, as count x width. */
-struct general_numbers {
-    const double *values;
-    int64_t count, width, first;
-};
-void general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
-                         const struct general_numbers *from);
+ * into an array of the host, as count x width, and to the device. */
+facet_status general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
+                                 const double *values, int64_t count, int64_t width);
 /* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of the batches from `begin` on. */
 void general_place(struct general_work *w, int64_t begin);
 /* A number of the data of a region as the device knows it: a program, or a number. */

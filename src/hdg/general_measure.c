@@ -98,13 +98,10 @@ static facet_status find_values(struct general_work *w, const struct error_job *
     int lanes = h->lanes, dim = h->data.mesh->dim, points = job->table.n;
     const struct hdg_solution *s = job->solution;
     if (job->plain) {
-        general_put_numbers(w, E_U, begin, n, &(struct general_numbers){s->u[w->block], b->N, 1, 0});
-        general_put_numbers(w, E_Q, begin, n, &(struct general_numbers){s->q[w->block], b->N, dim, 0});
+        TRY(general_put_numbers(w, E_U, begin, n, s->u[w->block], b->N, 1));
+        TRY(general_put_numbers(w, E_Q, begin, n, s->q[w->block], b->N, dim));
     }
-    if (job->star)
-        general_put_numbers(w, E_STAR, begin, n,
-                            &(struct general_numbers){s->star[w->block], b->N_star, 1, 0});
-    for (int i = E_U; i <= E_STAR; i++) TRY(general_send(w, i, n));
+    if (job->star) TRY(general_put_numbers(w, E_STAR, begin, n, s->star[w->block], b->N_star, 1));
     if (job->plain) {
         device_table_apply(h->device, lanes, n, points, b->N, 1, job->values, w->device[E_U],
                            w->device[E_VALUES]);

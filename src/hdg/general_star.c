@@ -87,8 +87,7 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct hdg_block_space *b = &h->space.blocks[w->block];
     int lanes = h->lanes, dim = h->data.mesh->dim, n_points = b->star.n, N = b->N, P = b->N_star;
     int64_t count = h->data.mesh->blocks[w->block].count;
-    general_put_numbers(w, S_Q, begin, n, &(struct general_numbers){job->solution->q[w->block], N, dim, 0});
-    TRY(general_send(w, S_Q, n));
+    TRY(general_put_numbers(w, S_Q, begin, n, job->solution->q[w->block], N, dim));
     general_nodes(w, S_NODES, begin);
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){

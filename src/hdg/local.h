@@ -46,10 +46,6 @@ facet_status local_create(const struct hdg *hdg, struct local *local);
 facet_status local_create_light(const struct hdg *hdg, struct local *local);
 void local_destroy(struct local *local);
 
-static inline int local_in_batches(const struct hdg *hdg) {
-    return hdg->data.equation->in_batches && !hdg->space.revolved;
-}
-
 /* Runs `work` for every cell in parallel, with scratch per thread; the failure of the first failing cell is
  * returned. */
 typedef facet_status (*local_work)(struct local *l, int block, int32_t cell, void *user);

@@ -2,6 +2,7 @@
 #include "hdg/there.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,11 +12,6 @@
 #include "trace/sides.h"
 
 /* ------------------------------------------------------------------------------------------ cells */
-
-/* Lanes without a cell repeat the last one. */
-static int64_t cell_of_lane(const struct mesh_block *b, int64_t i) {
-    return i < b->count ? i : b->count - 1;
-}
 
 static void size_block(const struct hdg *h, int block, struct hdg_there *to) {
     const int dim = h->data.mesh->dim, N = h->functions[block].N;
@@ -35,7 +31,7 @@ static facet_status put_nodes(const struct hdg *h, int block, int less, double *
     TRY(ALLOC(nodes, n * size));
 #pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        const double *from = b->nodes + cell_of_lane(b, i) * size;
+        const double *from = b->nodes + there_cell(b, i) * size;
         for (int k = 0; k < size; k++)
             nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
     }
@@ -63,12 +59,12 @@ facet_status there_put_cells(struct hdg *h, int block, int offsets) {
     for (int64_t i = 0; i < n; i++)
         for (int f = 0; f < n_faces; f++)
             orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                b->orientations[cell_of_lane(b, i) * n_faces + f];
+                b->orientations[there_cell(b, i) * n_faces + f];
     TRY(device_adopt(h->device, &to->orientations, &orientations, (size_t)(n * n_faces),
                      sizeof *orientations));
     if (h->data.n_regions == 1) goto done;
     TRY(ALLOC(regions, n));
-    for (int64_t i = 0; i < n; i++) regions[i] = local_region(&h->data, block, (int32_t)cell_of_lane(b, i));
+    for (int64_t i = 0; i < n; i++) regions[i] = local_region(&h->data, block, (int32_t)there_cell(b, i));
     TRY(device_adopt(h->device, &to->regions, &regions, (size_t)n, sizeof *regions));
 done:
     base_free(&orientations);
@@ -92,7 +88,8 @@ void there_forget_cells(struct hdg *h, int block) {
     base_free(&h->there[block]);
 }
 
-double there_bytes(const struct hdg *h) {
+/* What all of it takes. */
+static double bytes_of(const struct hdg *h) {
     double bytes = 0.0;
     const int dim = h->data.mesh->dim;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
@@ -105,6 +102,20 @@ double there_bytes(const struct hdg *h) {
         bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
     }
     return bytes;
+}
+
+facet_status there_check_memory(const struct hdg *h) {
+    double bytes = bytes_of(h), available = device_free_bytes(h->device);
+    char fits[64];
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        double n = (double)trace_n_batches(h->device, h->data.mesh, b), size = trace_cell_size(&h->trace, b);
+        bytes += n * size * (size + 1.0) / 2.0 * h->lanes * sizeof(double);
+    }
+    snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
+             floor(h->data.mesh->n_cells * available / bytes));
+    return base_check_memory(bytes, available, device_has_memory(h->device) ? " on the GPU" : "", fits,
+                             "the local solvers of %d cells at degree %d", h->data.mesh->n_cells,
+                             h->space.degree);
 }
 
 /* ------------------------------------------------------------------------------------------ coefficients */

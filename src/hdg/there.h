@@ -26,6 +26,10 @@ struct hdg_there {
     struct general_work *work; /* of batches that are BATCH_GENERAL, kept from run to run; NULL: not yet */
 };
 
+/* The cell of a lane. */
+static inline int64_t there_cell(const struct mesh_block *b, int64_t i) {
+    return i < b->count ? i : b->count - 1;
+}
 /* hdg.there of a block that has cells, unless it is there. */
 facet_status there_put_cells(struct hdg *hdg, int block, int offsets);
 void there_forget_cells(struct hdg *hdg, int block);
@@ -36,8 +40,8 @@ facet_status there_put_coefficients(struct hdg *hdg);
 void there_decide(struct hdg *hdg);
 /* Whether loads of the trace are those of the cells, face by face, so that a kernel adds them up. */
 int there_sums(const struct hdg *hdg);
-/* What all of it takes. */
-double there_bytes(const struct hdg *hdg);
+/* Says that this and the matrices will not fit before anybody waits for them. */
+facet_status there_check_memory(const struct hdg *hdg);
 
 /* The arrays of a solution on the device, with maps, and on the host; where they are not there yet. */
 facet_status there_need(const struct hdg *hdg, struct hdg_solution *solution);
@@ -60,8 +64,11 @@ void there_forget(struct hdg_solution *solution);
  * it; infinite where it is not known. */
 double there_size(const struct hdg *hdg, const struct hdg_solution *solution);
 
-/* integrals.c: of all cells the integral of u (of one component) and the volume; their sums; of every cell
+/* integrals.c, where loads, errors and integrals are taken for many cells at once: of all cells the integral of u (of one component) and the volume; their sums; of every cell
  * the least and the greatest u at shape_samples of this order, in all cells of its batch. */
+static inline int there_in_batches(const struct hdg *h) {
+    return h->data.equation->in_batches && !h->space.revolved;
+}
 facet_status there_integrals(const struct hdg *hdg, const struct hdg_solution *solution, double *values);
 facet_status there_total(const struct hdg *hdg, const struct hdg_solution *solution, double values[2]);
 facet_status there_range(const struct hdg *hdg, const struct hdg_solution *solution, int order,

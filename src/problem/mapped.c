@@ -476,7 +476,7 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
     struct mapped *m = mapped_of(s);
     (void)x;
     *n_pairs = 0;
-    if (!m->hdg->stays || field != HDG_U) return FACET_OK;
+    if (field != HDG_U || !there_in_batches(m->hdg)) return FACET_OK;
     switch (take) {
     case BACKEND_INTEGRALS:
         *n_pairs = s->problem->mesh->n_cells;
