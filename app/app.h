@@ -1,4 +1,4 @@
-/* The program: commands over case/run.h and facet.h, their options, and what they say.
+/* The program: commands over case/run_case.h and facet.h, their options, and what they say.
  *
  * Every command returns a facet_status, which is the exit status; app_main() prints the message of a failure.
  * To add a command: a file with its function, a line in the table of main.c. To add an option: a line in the
@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/run.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "io/table.h"
 
 /* ------------------------------------------------------------------------------------------ options */

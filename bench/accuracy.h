@@ -2,7 +2,7 @@
 #ifndef FACET_BENCH_ACCURACY_H
 #define FACET_BENCH_ACCURACY_H
 
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 struct accuracy_case {
     const char *shape; /* of the n x n cells of the unit square */

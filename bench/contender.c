@@ -5,7 +5,7 @@
 #include "bench/ceiling.h"
 #include "bench/papers/straight.h"
 #include "boxhdg/lanes.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 const char *contender_name(enum contender_kind kind) {
     static const char *const names[N_CONTENDERS] = {"HDG-TP",  "HDG-TPT",    "CCG-MM",          "CCG-TP",

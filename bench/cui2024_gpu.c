@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "bench/cui2024.h"
-#include "boxsem/levels.h"
+#include "boxsem/halved_boxes.h"
 
 /* The loads of f = 3 pi^2 prod sin(pi x_d) are products of 1D loads, and so are the values of the solution at
  * the nodes. */

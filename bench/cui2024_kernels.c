@@ -8,7 +8,7 @@
 #include "bench/papers/patch_ladder.h"
 #include "bench/plot.h"
 #include "boxsem/brick.h"
-#include "boxsem/levels.h"
+#include "boxsem/halved_boxes.h"
 
 #define REPEATS    4
 #define INNER      2

@@ -4,7 +4,7 @@
 #define FACET_BENCH_FABIEN2019_H
 
 #include "bench/bench.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 /* mu = 1 in both. */
 struct fabien2019_problem {

@@ -9,7 +9,7 @@
 #include "bench/subject.h"
 #include "hdg/batch.h"
 #include "hdg/there.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 #include "trace/half_precision.h"
 #include "trace/levels.h"
 

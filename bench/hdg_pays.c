@@ -14,7 +14,7 @@
 #include "bench/papers/box_plain.h"
 #include "bench/plot.h"
 #include "bench/rival.h"
-#include "boxhdg/cells.h"
+#include "boxhdg/hdg_cells.h"
 
 #define MAX_DEGREE 12
 #define PASSES     5

@@ -9,7 +9,7 @@
 #include "bench/papers/box_plain.h"
 #include "bench/papers/points.h"
 #include "bench/targets.h"
-#include "boxhdg/cells.h"
+#include "boxhdg/hdg_cells.h"
 #include "boxhdg/lanes.h"
 
 #define REPEATS 4

@@ -19,7 +19,7 @@
 #include "bench/ceiling.h"
 #include "bench/king2014.h"
 #include "bench/plot.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 #define N_MESHES 3 /* of the paper */
 #define N_ALL    6

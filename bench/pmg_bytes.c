@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "bench/trial.h"
-#include "trace/coarse.h"
 #include "trace/half_precision.h"
 #include "trace/levels.h"
+#include "trace/pmg_parts.h"
 
 #define STEPS 4 /* of the polynomial, before and after the coarse correction */
 

@@ -8,9 +8,9 @@
 #include "bench/papers/stars.h"
 #include "bench/papers/straight.h"
 #include "bench/rival.h"
-#include "boxhdg/cells.h"
 #include "boxhdg/direct.h"
-#include "boxhdg/solver.h"
+#include "boxhdg/hdg_cells.h"
+#include "boxhdg/lane_solver.h"
 #include "solve/spectrum.h"
 
 #define MAX_ITERATIONS 5000

@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/ceiling.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 struct subject_shape {
     const char *name;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "solve/amg.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 #define RTOL           1e-10
 #define MAX_ITERATIONS 500

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "bench/bench.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 #include "solve/multigrid.h"
 #include "trace/pmg.h"
 

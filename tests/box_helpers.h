@@ -6,7 +6,7 @@
 
 #include <lapacke.h>
 
-#include "boxhdg/cells.h"
+#include "boxhdg/hdg_cells.h"
 #include "hdg_helpers.h"
 #include "poly/jacobi.h"
 #include "poly/rule.h"

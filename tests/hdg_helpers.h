@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "hdg/there.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 static inline void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("status %d: %s", (int)status, base_message());

@@ -3,7 +3,7 @@
 #define FACET_TESTS_MULTIGRID_HELPERS_H
 
 #include "solid_helpers.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 static inline const struct device *find(const char *name) {
     const struct device *device;

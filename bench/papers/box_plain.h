@@ -4,8 +4,8 @@
 #ifndef FACET_BENCH_PAPERS_BOX_PLAIN_H
 #define FACET_BENCH_PAPERS_BOX_PLAIN_H
 
-#include "boxhdg/cells.h"
-#include "boxhdg/solver.h"
+#include "boxhdg/hdg_cells.h"
+#include "boxhdg/lane_solver.h"
 
 /* Coefficients of modes to Gauss values (to_points) or back, cell by cell; n_volume numbers, in place if the
  * two are one. */

@@ -16,7 +16,7 @@
 #ifndef FACET_BENCH_PAPERS_VOLUME_H
 #define FACET_BENCH_PAPERS_VOLUME_H
 
-#include "box/cells.h"
+#include "box/cell_loop.h"
 #include "box/contract.h"
 #include "box/diagonalize.h"
 #include "boxhdg/axis.h"

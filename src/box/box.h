@@ -1,7 +1,7 @@
 /* What all boxes share. This file: a box of Cartesian cells and the data that are constant on each of them.
  * The room besides: 1D problems (line.h: a cell of HDG; element.h: a continuous element; modes.h:
  * eigenvectors by parity), tensor contractions (contract.h), fast diagonalization (diagonalize.h), loops over
- * cells with data, values and errors (cells.h), and the memory that would fit (memory.h).
+ * cells with data, values and errors (cell_loop.h), and the memory that would fit (needed_memory.h).
  *
  *     lambda u - div(k grad u) = f,   lambda >= 0 and k > 0 constant on every cell
  *
@@ -98,7 +98,7 @@ static inline double box_conductivity(const struct box_grid *g, int64_t cell) {
 static inline double box_reaction(const struct box_grid *g, int64_t cell) {
     return g->reaction != NULL ? g->reaction[cell] : 0.0;
 }
-/* jumps.c: the largest solve_star_jump of k (solve/jumps.h), of all blocks. */
+/* cell_jumps.c: the largest solve_star_jump of k (solve/jumps.h), of all blocks. */
 facet_status box_jump(const struct box_grid *grid, double *jump);
 /* contrast.c: whether k jumps so much that cycles do not see all errors; and the root mean square of those
  * that a residual, n_cells numbers tested with the function 1 on every cell, makes of the means of cells,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "box/cells.h"
+#include "box/cell_loop.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 

@@ -4,7 +4,7 @@
 #ifndef FACET_BOX_TILES_H
 #define FACET_BOX_TILES_H
 
-#include "box/cells.h"
+#include "box/cell_loop.h"
 #include "device/device.h"
 
 struct box_tiles;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "boxhdg/cells.h"
+#include "boxhdg/hdg_cells.h"
 
 /* Values of theta_3 in a slab, and of theta_2 in a tile of it: a tile stays in the second cache. */
 #define SLAB 8

@@ -1,10 +1,10 @@
 /* The cells of a box on the device of the lanes: from loads (or f at the Gauss points) to the right-hand side
- * of the trace system, from the trace to u, balance and single cells. What boxhdg/cells.h does on the host.
+ * of the trace system, from the trace to u, balance and single cells. What boxhdg/hdg_cells.h does on the host.
  */
 #ifndef FACET_BOXHDG_POINTS_H
 #define FACET_BOXHDG_POINTS_H
 
-#include "boxhdg/solver.h"
+#include "boxhdg/lane_solver.h"
 
 struct boxhdg_lanes_points {
     const struct boxhdg_lanes *lanes; /* borrowed */

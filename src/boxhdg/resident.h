@@ -5,8 +5,8 @@
 #ifndef FACET_BOXHDG_RESIDENT_H
 #define FACET_BOXHDG_RESIDENT_H
 
-#include "boxhdg/cells.h"
-#include "boxhdg/solver.h"
+#include "boxhdg/hdg_cells.h"
+#include "boxhdg/lane_solver.h"
 
 struct boxhdg_resident;
 /* The solver must outlive it. */

@@ -3,7 +3,7 @@
 #ifndef FACET_BOXHDG_WORK_H
 #define FACET_BOXHDG_WORK_H
 
-#include "boxhdg/cells.h"
+#include "boxhdg/hdg_cells.h"
 
 /* A cell. Directions from dim on have one mode with b = Lambda = 0, so that loops need not know dim. */
 struct boxhdg_at {

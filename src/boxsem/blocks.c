@@ -1,5 +1,5 @@
-/* Where blocks lie, and the nodes that they share. See blocks.h. */
-#include "boxsem/blocks.h"
+/* Where blocks lie, and the nodes that they share. See shared_nodes.h. */
+#include "boxsem/shared_nodes.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "box/tiles.h"
-#include "boxsem/cells.h"
-#include "boxsem/levels.h"
+#include "boxsem/element_nodes.h"
+#include "boxsem/halved_boxes.h"
 
 void boxsem_options_default(struct boxsem_options *options) {
     *options = (struct boxsem_options){

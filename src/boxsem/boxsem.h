@@ -15,7 +15,7 @@
  * by one patch, by fast diagonalization of the whole box (one k, one lambda), or by a Cholesky factor. Where
  * k jumps there is one level instead, with the vertices of its cells below (vertices.c).
  *
- * A box may be a block (box/box.h): blocks.h says what its nodes, patches and levels are then.
+ * A box may be a block (box/box.h): shared_nodes.h says what its nodes, patches and levels are then.
  *
  *     boxsem_create(...);                once
  *     boxsem_load(c, &data);             as often as data change
@@ -25,7 +25,7 @@
 #ifndef FACET_BOXSEM_BOXSEM_H
 #define FACET_BOXSEM_BOXSEM_H
 
-#include "box/cells.h"
+#include "box/cell_loop.h"
 #include "boxsem/patches.h"
 #include "solve/multigrid.h"
 
@@ -82,7 +82,7 @@ struct boxsem_held {
     double *nodes;     /* all of them; or NULL */
 };
 
-/* Fluxes through sides by the equations (consistent.c). */
+/* Fluxes through sides by the equations (nodal_fluxes.c). */
 struct boxsem_fluxes {
     int known;               /* of the last solution */
     double *sides[3][2];     /* through the faces of a side; NULL where it has no condition */

@@ -1,11 +1,11 @@
-/* From a level of blocks to one that every process has whole. See blocks.h.
+/* From a level of blocks to one that every process has whole. See shared_nodes.h.
  *
  * A block is widened to cells of the coarser box, with zeros; what it restricts are parts of sums, which are
  * taken over all processes. The way back needs no message. */
 #include <math.h>
 
 #include "base/memory.h"
-#include "boxsem/blocks.h"
+#include "boxsem/shared_nodes.h"
 
 struct boxsem_gather {
     const struct device *device;

@@ -1,9 +1,9 @@
-/* Steps over vertex patches that reach into other blocks. See blocks.h. */
+/* Steps over vertex patches that reach into other blocks. See shared_nodes.h. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "boxsem/blocks.h"
+#include "boxsem/shared_nodes.h"
 
 /* Products of places along the directions: a part of a lattice. */
 struct places {

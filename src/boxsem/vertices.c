@@ -4,7 +4,7 @@
  * values there and by the energies of single cells, whatever k is in the others. What is left is smooth in no
  * cell, and a polynomial in the diagonally scaled matrix, which does not see k, takes it. */
 #include "base/memory.h"
-#include "boxsem/levels.h"
+#include "boxsem/halved_boxes.h"
 #include "solve/coarse.h"
 
 facet_status boxsem_levels_reach_vertices(struct boxsem_levels *all) {

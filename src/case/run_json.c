@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "case/schema.h"
 
 static void write_norm(struct json *json, const char *name, double L2, double Linf) {

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "case/places.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "mesh/part.h"
 
 /* Adds the message of a failed check to the list. */

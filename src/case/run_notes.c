@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "case/run.h"
+#include "case/run_case.h"
 
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]) {
     if (mismatch->part == NULL) return NULL;

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "case/places.h"
-#include "case/run.h"
+#include "case/run_case.h"
 
 static facet_status set_conductivity(const struct case_file *file, facet_problem *problem) {
     for (int i = 0; i < file->n_conductivity; i++) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "mesh/part.h"
 
 /* Numbers of all ranks at once: the least, the sum and the largest. */

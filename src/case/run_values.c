@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "case/run.h"
+#include "case/run_case.h"
 
 void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]) {
     double t = n > 1 ? (double)i / (double)(n - 1) : 0.0;

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "dist/file.h"
+#include "dist/team_file.h"
 
 /* Looks for what is rare (notices, interrupts) once in so many looks for what is waited for. */
 #define RARE 64

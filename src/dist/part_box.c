@@ -1,11 +1,11 @@
-/* Parts of boxes, made in place by every rank: the block of bricks that blocks.h gives it, on the box itself
+/* Parts of boxes, made in place by every rank: the block of bricks that cut_box.h gives it, on the box itself
  * and on all coarser ones whose bricks are cut alike. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/blocks.h"
-#include "dist/part.h"
+#include "dist/cut_box.h"
+#include "dist/parts.h"
 #include "mesh/nesting.h"
 
 /* So much larger may the largest block become for one more coarse mesh. */

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "dist/part.h"
+#include "dist/parts.h"
 #include "mesh/gmsh.h"
 
 #define CORNERS SHAPE_MAX_FACE_VERTICES

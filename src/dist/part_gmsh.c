@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/part.h"
+#include "dist/parts.h"
 
 /* What a cell costs: its local matrix couples all unknowns of its faces, of which a triangle has about half
  * as many as a quad; and what a cut through a face costs. */

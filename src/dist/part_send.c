@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
-#include "dist/part.h"
+#include "dist/parts.h"
 
 /* ------------------------------------------------------------------------------------------ parcels */
 

@@ -32,7 +32,7 @@ facet_status dist_petsc_check(PetscErrorCode code, const char *call);
 /* A number of an unknown as PETSc counts. */
 facet_status dist_petsc_number(int64_t number, PetscInt *to);
 
-/* coarse.c, inverse.c: the members of struct solve_external. */
+/* petsc_last_level.c, inverse.c: the members of struct solve_external. */
 facet_status dist_create_coarse(const struct device *device, const struct coarse_matrix *matrix,
                                 struct linear_operator *M);
 facet_status dist_create_inverse(const struct linear_operator *A, struct linear_operator *M,

@@ -1,6 +1,6 @@
 /* Whether the exact solution is one of the problem inside of the mesh: through a face its flux must not jump,
  * and u must be continuous, or jump as a contact or joined sides have it. What boundary data say about it is
- * compared in check.c. */
+ * compared in check_data.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -93,7 +93,7 @@ int local_constant_conductivity(const struct hdg_data *data, int32_t region, dou
  * totals: by blocks, for each cell
  * the integrals of f and of |f|. */
 facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double sums[2]);
-/* check.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
+/* check_data.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
 facet_status local_exact_sizes(const struct hdg *h, double sizes[2]);
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* Distances below this multiple of the size of a face, or of the thickness of its cell, count as none. */
 #define TOUCHING       1e-6

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "poly/basis.h"
 
 /* det J below this multiple of (cell size)^dim is degenerate: the aspect ratio of such a cell exceeds 1e12.

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "poly/basis.h"
 
 /* How the nodes of an element type become the lattice nodes of a cell. */

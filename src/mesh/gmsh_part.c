@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "mesh/gmsh.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* ---------------------------------------------------------------------------------------- the entities */
 

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "mesh/gmsh.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* Of the size of the mesh: how far the nodes of a pair may be from fitting, and how far a map, written with
  * few digits, from being rigid. */

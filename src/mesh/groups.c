@@ -6,7 +6,7 @@
 #include "base/guess.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* "(0, 0), (1, 0)": where the vertices of a group's face lie, as far as cells have them. */
 static void vertices_text(const struct mesh_builder *builder, const int32_t *vertices, char *text,

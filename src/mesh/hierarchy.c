@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "mesh/part.h"
 
 /* "15 x 16" */

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/sort.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "mesh/part.h"
 
 /* A point may lie outside its cell by this in reference coordinates. */

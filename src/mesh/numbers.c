@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "poly/basis.h"
 
 enum { MOST_CORNERS = SHAPE_MAX_FACE_VERTICES, STRIDE = 2 * MOST_CORNERS };

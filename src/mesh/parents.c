@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "poly/basis.h"
 
 /* Reference coordinates this near to a multiple of 1/2 are meant to be one. */

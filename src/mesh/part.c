@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 void mesh_part_destroy(struct mesh_part **part) {
     struct mesh_part *p = *part;

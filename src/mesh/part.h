@@ -124,7 +124,7 @@ facet_status mesh_merge_joined_vertices(const struct facet_mesh *mesh, int width
  * compared. */
 facet_status mesh_merge_edges(const struct facet_mesh *mesh, const struct mesh_skeleton *skeleton, int width,
                               int directed, int64_t *values);
-/* joints.c: of every face whether it lies at a seam and this part has its second side, that of the larger
+/* seam_joints.c: of every face whether it lies at a seam and this part has its second side, that of the larger
  * cell. Of a whole mesh there is none. */
 facet_status mesh_find_second_sides(const struct facet_mesh *mesh, uint8_t *second);
 /* Faces at seams that are joined sides, ascending, in both parts: where the second side lies, seen from the

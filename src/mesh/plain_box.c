@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* ------------------------------------------------------------------------------------------ create */
 

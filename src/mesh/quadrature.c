@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 

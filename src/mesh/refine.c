@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "mesh/part.h"
 #include "poly/basis.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* What is alive at the worst moment of mesh_create: the input (nodes, vertices, offsets), the mesh, the table
  * of faces with three slots for a key at most, and behind a refinement the table of the coarse mesh's middles

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* Sets of vertices or edges; the lowest member leads. */
 struct sets {

@@ -16,7 +16,7 @@
 #ifndef FACET_MESH_SURFACE_H
 #define FACET_MESH_SURFACE_H
 
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 struct surface_face {
     int64_t cell;                              /* in the whole mesh */

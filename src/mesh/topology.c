@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 #define NAME_BYTES 64
 

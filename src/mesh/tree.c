@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 #define LEAF MESH_TREE_LEAF
 

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* Parts of a table that threads fill, each by one of them; tables of few slots are one part. */
 #define REGIONS 64

@@ -1,7 +1,7 @@
 /* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
  *
- * There are three: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c, over src/boxhdg) and
- * with continuous elements (boxsem.c, over src/boxsem). Cells and faces are those of the mesh, reference
+ * There are three: mapped cells (mapped_backend.c, over src/hdg), and boxes with HDG (box_backend.c, over src/boxhdg) and
+ * with continuous elements (boxsem_backend.c, over src/boxsem). Cells and faces are those of the mesh, reference
  * coordinates those of poly/shape.h, and errors and fields are named as in src/hdg/hdg.h, whichever it is.
  */
 #ifndef FACET_PROBLEM_BACKEND_H

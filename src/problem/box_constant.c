@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "problem/box.h"
+#include "problem/box_backend.h"
 
 /* Of lambda / (k / length^2), k being the largest of all cells; of NEGLIGIBLE the smallest. One that is
  * INVISIBLE beside the largest k is left out too, and counted as an error. */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "boxhdg/lane_solver.h"
 #include "boxhdg/lanes.h"
-#include "boxhdg/solver.h"
-#include "problem/box.h"
+#include "problem/box_backend.h"
 #include "problem/choice.h"
 #include "solve/jumps.h"
 

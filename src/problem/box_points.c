@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "problem/box.h"
+#include "problem/box_backend.h"
 
 /* Coordinates of the reference cell that differ by less are one. */
 #define SAME 1e-13

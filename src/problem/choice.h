@@ -1,11 +1,11 @@
 /* Which method solves the system, with which preconditioner: rows of tables, the first one that applies being
  * taken, and the sentence that says why. The tables of mapped cells stand in choice.c, those of boxes in
- * box_method.c and boxsem.c. What `auto` cannot know before matrices are there (whether a factor is cheaper,
+ * box_method.c and boxsem_backend.c. What `auto` cannot know before matrices are there (whether a factor is cheaper,
  * whether rows of quads matter) is asked of these. */
 #ifndef FACET_PROBLEM_CHOICE_H
 #define FACET_PROBLEM_CHOICE_H
 
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 /* Products with the matrix that a whole iterative solve is expected to take. */
 #define CHOICE_PRODUCTS 120.0

@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 /* The correction is to know what is missing to one digit, in so many steps. */
 #define DIGIT 0.1

@@ -33,7 +33,7 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 #define MOST_STEPS 5
 /* Totals balance where no more is missing, relative to the largest. */

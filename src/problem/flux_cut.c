@@ -8,7 +8,7 @@
  * sides whose condition says what goes through. It is looked for among those that begin at the part and end
  * at the faces below a threshold, decade by decade of the weights. In elasticity forces balance. */
 #include "problem/flux_cut.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 #include <float.h>
 #include <math.h>

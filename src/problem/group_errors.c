@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "hdg/contact.h"
 #include "mesh/part.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 /* A group is told when its own error, which one draw of signs may make a few times too small, is above this,
  * and so many times that of the whole. */

@@ -174,7 +174,7 @@ void problem_add_error(struct text *errors, const char *line);
         problem_add_error(errors, line_);                                                                    \
     } while (0)
 facet_status problem_fill(int32_t n, int32_t value, int32_t **array);
-/* axis.c: the faces of a body of revolution that lie on its axis, and what is wrong with the mesh of it. */
+/* revolution.c: the faces of a body of revolution that lie on its axis, and what is wrong with the mesh of it. */
 facet_status problem_resolve_axis(const struct problem *problem, struct problem_resolved *resolved,
                                   struct text *errors);
 /* Of a mesh whose lists are there: the largest distance from the axis (of all its parts, by all of them), and
@@ -208,7 +208,7 @@ void problem_clear_contacts(struct problem *problem);
 facet_status problem_copy_contacts(const struct problem *from, struct problem *copy); /* without fields */
 facet_status problem_resolve_contacts(const struct problem *problem, struct problem_resolved *resolved,
                                       struct text *errors);
-/* joints.c: whether face i of a part is one of a periodic pair; the sentence about parts that are, where
+/* joined_sides.c: whether face i of a part is one of a periodic pair; the sentence about parts that are, where
  * `rest` could be meant for them, "" for none (collective); what is given across joined sides; the turns of
  * rotated ones, after those of symmetry. */
 int problem_is_joined(const struct facet_mesh *mesh, const struct mesh_group *part, int32_t i);
@@ -322,7 +322,8 @@ struct solver_readers {
 #define SOLVER_DRAWS 3
 struct facet_solver {
     const struct backend *backend;
-    void *self; /* of the backend: struct mapped (mapped.h), struct box (box.h), or that of boxsem.c */
+    void *
+        self; /* of the backend: struct mapped (mapped_backend.h), struct box (box_backend.h), or that of boxsem_backend.c */
     enum option_operator_kind operator_used;       /* mapped or tensor */
     char notes[SOLVER_N_NOTES][PROBLEM_WHY_BYTES]; /* those that are not made when asked for; "": none */
     double energy;       /* e'K e of the error e of the last estimate, where there are electrodes */
@@ -430,7 +431,7 @@ struct problem_findings {
     char conflict[PROBLEM_WHY_BYTES], unresolved[PROBLEM_WHY_BYTES];
     char solver[2 * PROBLEM_WHY_BYTES]; /* what would solve the system, and why; "": not known */
 };
-/* check.c: everything solver_create would refuse in options and data, without solving. */
+/* look.c: everything solver_create would refuse in options and data, without solving. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct problem_findings *findings);
 /* The comparison of a solver's data with the exact solution alone, if there is one: mismatch and broken. */
@@ -459,7 +460,7 @@ struct sample_field {
     struct sample_outside *outside;
     int is_whole; /* all cells are here: nothing is to be fetched */
 };
-/* points.c */
+/* point_values.c */
 facet_status sample_field_create(const struct facet_solver *from, const char *name, int64_t n_points,
                                  struct sample_field *f); /* n_points: about as many will be asked for */
 void sample_field_destroy(struct sample_field *f);        /* safe on a zeroed struct, and twice */

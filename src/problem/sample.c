@@ -1,4 +1,4 @@
-/* Numbers from a solution over cells and parts: integrals and means. points.c has values at points,
+/* Numbers from a solution over cells and parts: integrals and means. point_values.c has values at points,
  * extremes.c extremes. */
 #include <float.h>
 #include <math.h>

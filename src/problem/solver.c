@@ -1,5 +1,5 @@
 /* A solver: what the options say, which discretization takes the problem (problem/backend.h), its solves, and
- * its notes. The calls of facet.h over it stand in src/api/solver.c. */
+ * its notes. The calls of facet.h over it stand in src/api/api_solver.c. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "boxsem/boxsem.h"
 #include "mesh/part.h"
-#include "problem/box.h"
+#include "problem/box_backend.h"
 #include "problem/choice.h"
 #include "solve/external.h"
 #include "solve/multigrid.h"

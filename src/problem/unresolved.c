@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "box/cells.h"
+#include "box/cell_loop.h"
 #include "mesh/part.h"
 #include "problem/problem.h"
 

@@ -16,8 +16,8 @@
 
 #include "base/memory.h"
 #include "device/seam.h"
-#include "solve/internal.h"
 #include "solve/multigrid.h"
+#include "solve/solve_internal.h"
 
 /* In single precision the true residual is computed when the recursive one has fallen by a factor that the
  * error of the products leaves room for, and after so many steps anyway. */

@@ -7,8 +7,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "solve/internal.h"
 #include "solve/multigrid.h"
+#include "solve/solve_internal.h"
 
 /* What is said to be within rtol may be so many times it, and in any case as much as LEAST_LIMIT. */
 #define ROOM        10.0

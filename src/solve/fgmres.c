@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 #define DEFAULT_RESTART 50
 

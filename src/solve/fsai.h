@@ -29,7 +29,7 @@ facet_status operator_create_fsai(const struct device *device, const struct csr 
  * of A, 3 for fill 1.5, 2.5 for fill 2.5. A smaller one leaves too much where
  * tau h is small, a larger one makes the polynomial the bound of the rate. `facet bench
  * fabien2017-multigrid` measures the rates. Where tau h is small, p = 1 is the hardest, since modes along
- * rows of cells (trace/coarse.h) are slow and only a pattern that grows finds them. */
+ * rows of cells (trace/pmg_parts.h) are slow and only a pattern that grows finds them. */
 double fsai_ratio(const struct fsai_options *options);
 
 #endif

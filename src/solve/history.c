@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 /* What is left of a product beside newer ones has their rounding, and all that it had before: where y differs
  * from A x by this part of its length it has nothing to say. */

@@ -2,8 +2,8 @@
 #ifndef FACET_SOLVE_MULTIGRID_LEVELS_H
 #define FACET_SOLVE_MULTIGRID_LEVELS_H
 
-#include "solve/internal.h"
 #include "solve/multigrid.h"
+#include "solve/solve_internal.h"
 
 struct mg_level {
     char name[32];

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "device/seam.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 void csr_destroy(struct csr *csr) {
     base_free(&csr->offsets);

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "solve/external.h"
-#include "solve/internal.h"
+#include "solve/solve_internal.h"
 
 void solve_report_clear(struct solve_report *report) {
     base_free(&report->history);

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "solve/internal.h"
 #include "solve/multigrid.h"
+#include "solve/solve_internal.h"
 
 #define LANCZOS_STEPS 10
 

@@ -1,11 +1,11 @@
 /* The functions of the vertices of simplices as a device that is not the host wants them: the vertices of
  * every face, from and to its functions of degree 1 by kernels, and P'KP from a few numbers of every cell.
- * The same space as nodes.c has, with the same numbers. See coarse.h. */
+ * The same space as nodes.c has, with the same numbers. See pmg_parts.h. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/sort.h"
-#include "trace/coarse.h"
+#include "trace/pmg_parts.h"
 #include "trace/sides.h"
 
 int trace_has_corners(const struct trace_space *space, const struct trace_matrices *matrices,

@@ -16,8 +16,8 @@
 #include "base/memory.h"
 #include "mesh/part.h"
 #include "poly/basis.h"
-#include "trace/coarse.h"
 #include "trace/pmg.h"
+#include "trace/pmg_parts.h"
 #include "trace/sides.h"
 
 #define SAMPLES      24

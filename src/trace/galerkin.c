@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "trace/coarse.h"
+#include "trace/pmg_parts.h"
 #include "trace/sides.h"
 
 /* Coarse unknowns that a cell can meet. */

@@ -8,9 +8,9 @@
 #include "device/seam.h"
 #include "mesh/part.h"
 #include "solve/fsai.h"
-#include "trace/coarse.h"
 #include "trace/levels.h"
 #include "trace/nested.h"
+#include "trace/pmg_parts.h"
 #include "trace/rows.h"
 #include "trace/sides.h"
 

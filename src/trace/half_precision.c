@@ -15,7 +15,7 @@
 
 #include "base/memory.h"
 #include "poly/basis.h"
-#include "trace/coarse.h"
+#include "trace/pmg_parts.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
 

@@ -7,8 +7,8 @@
 #include "base/run.h"
 #include "base/sort.h"
 #include "mesh/part.h"
-#include "trace/coarse.h"
 #include "trace/levels.h"
+#include "trace/pmg_parts.h"
 
 /* A row mode couples strongly from this part of the strongest coupling of its node. */
 #define STRONG_ROW 0.25

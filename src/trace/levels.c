@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "mesh/part.h"
-#include "trace/coarse.h"
 #include "trace/half_precision.h"
+#include "trace/pmg_parts.h"
 
 /* Single precision is worth its copies from so many unknowns on, or from matrices of so many bytes, and safe
  * up to such a spread. */

@@ -3,8 +3,8 @@
 #define FACET_TRACE_LEVELS_H
 
 #include "solve/coarse.h"
-#include "trace/coarse.h"
 #include "trace/pmg.h"
+#include "trace/pmg_parts.h"
 
 /* ------------------------------------------------------------------------------ levels of traces */
 
@@ -69,7 +69,7 @@ facet_status trace_last_level_continuous(const struct trace_space *space,
                                          const struct trace_pieces *pieces, int n_modes, const double *modes,
                                          struct mg_transfer *P, struct mg_link *link,
                                          struct coarse_matrix *last);
-/* numbers.c: numbers over all parts of a mesh that is shared; else nothing happens. starts: the unknowns of
+/* last_numbers.c: numbers over all parts of a mesh that is shared; else nothing happens. starts: the unknowns of
  * every free face, n_free_faces + 1. */
 facet_status trace_number_faces(const struct trace_space *space, const int64_t *starts,
                                 struct coarse_matrix *last);
@@ -78,7 +78,7 @@ facet_status trace_number_nodes(const struct trace_space *space, const struct tr
 /* Row modes, each +1 or -1 within its set, which is known by one of it: sets that parts share become one. */
 facet_status trace_merge_signs(const struct trace_space *space, const struct trace_nodes *nodes,
                                const struct coarse_matrix *last, const int64_t *sets, double *signs);
-/* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
+/* face_motions.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_level_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
                                     int n_modes, const double *modes, struct mg_transfer *P,
                                     struct coarse_matrix *last);

@@ -1,5 +1,5 @@
 /* Prolongations to the trace: from a lower degree, and from the continuous functions of vertices with the row
- * modes of quads and hexes or the normals of faces. See coarse.h. */
+ * modes of quads and hexes or the normals of faces. See pmg_parts.h. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "mesh/part.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
-#include "trace/coarse.h"
+#include "trace/pmg_parts.h"
 
 /* A face has a normal displacement of its own where at least this part of its normal is not given. */
 #define LEAST_NORMAL 0.1

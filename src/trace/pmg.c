@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "mesh/part.h"
 #include "solve/jumps.h"
-#include "trace/coarse.h"
 #include "trace/levels.h"
+#include "trace/pmg_parts.h"
 
 /* Chebyshev steps before and after the coarse correction: more on stretched cells, and on quads and hexes in
  * proportion to the root of trace_smoothing_constant. Iterations fall as the degree rises, so that the work

@@ -14,7 +14,7 @@
 /* What stands below the finest level. CONSTANT: k = 0 (as in the paper), with a level k = 1 between that is
  * visited twice and classical multigrid below for one component: it follows any K; CONTINUOUS: continuous
  * linear functions, with a level k = 1 between where it helps; PIECES: the same where those of vertices round
- * which K jumps are cut into those of its pieces (src/trace/coarse.h), of one component; ROWS: with the row
+ * which K jumps are cut into those of its pieces (src/trace/pmg_parts.h), of one component; ROWS: with the row
  * modes of quads and hexes (there too); FLUXES: with the normal displacement of every face, and a level k = 1
  * between that is visited twice, NORMALS: with those of degree 1, without such a level; these two do not
  * lock; RIGID: the rigid motions of every face, which needs modes and follows moduli that jump. */

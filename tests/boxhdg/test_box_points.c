@@ -2,7 +2,7 @@
  * right-hand sides, recovery, and whole solves. */
 #include "bench/papers/box_plain.h"
 #include "bench/papers/points.h"
-#include "boxhdg/cells.h"
+#include "boxhdg/hdg_cells.h"
 #include "boxhdg_lanes_helpers.h"
 #include "device/device.h"
 

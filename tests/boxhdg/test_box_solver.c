@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "bench/papers/box_plain.h"
-#include "boxhdg/levels.h"
-#include "boxhdg/solver.h"
+#include "boxhdg/lane_solver.h"
+#include "boxhdg/two_levels.h"
 #include "boxhdg_lanes_helpers.h"
 
 #define PI 3.14159265358979323846

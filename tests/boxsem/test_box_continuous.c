@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "boxsem/levels.h"
+#include "boxsem/halved_boxes.h"
 
 struct setting {
     int dim, cells[3], degree;

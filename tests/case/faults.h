@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "files.h"
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh

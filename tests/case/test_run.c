@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "case/run.h"
+#include "case/run_case.h"
 
 static char directory[] = "/tmp/facet-test-run-XXXXXX", case_path[64], vtu_path[64], csv_path[64];
 

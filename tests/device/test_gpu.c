@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "boxsem/levels.h"
+#include "boxsem/halved_boxes.h"
 
 struct run {
     int degree, cells;

@@ -1,6 +1,6 @@
-/* A file that ranks write together (dist/file.h): with room that was reserved, by MPI-IO, and without it, by
+/* A file that ranks write together (dist/team_file.h): with room that was reserved, by MPI-IO, and without it, by
  * each rank itself; and what one rank cannot do is the failure of all. */
-#include "dist/file.h"
+#include "dist/team_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/part.h"
+#include "dist/parts.h"
 #include "mesh/nesting.h"
 #include "mpi_helpers.h"
 

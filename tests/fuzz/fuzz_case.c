@@ -2,7 +2,7 @@
  * it describes. What follows a NUL byte is the text of a --set. */
 #include "fuzz.h"
 
-#include "case/run.h"
+#include "case/run_case.h"
 
 #define MOST_CELLS 256
 

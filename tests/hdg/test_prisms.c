@@ -7,7 +7,7 @@
 #include "base/run.h"
 #include "elastic_helpers.h"
 #include "long.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 /* ------------------------------------------------------------------------------------------ a mixed mesh */
 

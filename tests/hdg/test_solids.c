@@ -6,7 +6,7 @@
 
 #include "base/run.h"
 #include "bench/papers/products.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "solid_helpers.h"
 
 enum { N_SHAPES = 5 };

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 

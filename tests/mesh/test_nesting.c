@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 static void must(facet_status status) {
     if (status != FACET_OK) fail_msg("%s", base_message());

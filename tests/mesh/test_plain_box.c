@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "base/run.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 
 static const double graded[4] = {0, 0.4, 1, 1.3};
 

@@ -5,7 +5,7 @@
 
 #include "base/run.h"
 #include "mesh/gmsh.h"
-#include "mesh/internal.h"
+#include "mesh/mesh_internal.h"
 #include "solid_helpers.h"
 
 /* ------------------------------------------------------------------------------------------ boxes */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "long.h"
 
 /* ------------------------------------------------------------------------------------------ the pairs */

@@ -8,7 +8,7 @@
 
 #include "base/run.h"
 #include "long.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 
 struct made {
     facet_context *context;

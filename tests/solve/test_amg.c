@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "problem/mapped.h"
+#include "problem/mapped_backend.h"
 #include "solve/amg.h"
 
 #define OK(call) assert_int_equal(call, FACET_OK)

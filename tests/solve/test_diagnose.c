@@ -3,8 +3,8 @@
  * allocation faults.
  */
 #include "hdg_helpers.h"
-#include "solve/internal.h"
 #include "solve/multigrid.h"
+#include "solve/solve_internal.h"
 
 enum fault { NONE, SMOOTHER, COARSE_SIGN, COARSE_ZERO, COARSE_NAN, SINGULAR };
 

@@ -3,8 +3,8 @@
  * precisions, refusals, allocation faults. */
 #include "hdg_helpers.h"
 #include "solve/fsai.h"
-#include "solve/internal.h"
-#include "trace/coarse.h"
+#include "solve/solve_internal.h"
+#include "trace/pmg_parts.h"
 
 static const struct device *find(const char *name) {
     const struct device *device;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "multigrid_helpers.h"
-#include "trace/coarse.h"
 #include "trace/gmg.h"
 #include "trace/nested.h"
+#include "trace/pmg_parts.h"
 
 /* A dense factor is for fewer unknowns than this: levels then go on below the mesh that knows the jumps, and
  * nearly incompressible bodies lose the factor that they want. */

@@ -3,7 +3,7 @@
 #include "elastic_helpers.h"
 #include "half_helpers.h"
 #include "poly/basis.h"
-#include "trace/coarse.h"
+#include "trace/pmg_parts.h"
 
 /* Bent, so that no two cells are alike; quads and hexes stay multilinear. */
 static void bend(const double *x, double *y) {

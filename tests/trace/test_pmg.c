@@ -4,8 +4,8 @@
 #include "long.h"
 #include "multigrid_helpers.h"
 #include "solve/jumps.h"
-#include "trace/coarse.h"
 #include "trace/pmg.h"
+#include "trace/pmg_parts.h"
 
 /* A condensed problem on a box with shaken vertices. */
 static void condensed(struct setup *setup, struct solved *s, int k, int n, int degree, const char *tau) {

@@ -4,8 +4,8 @@
 
 #include "elastic_helpers.h"
 #include "half_helpers.h"
-#include "trace/coarse.h"
 #include "trace/pmg.h"
+#include "trace/pmg_parts.h"
 
 static void bend(const double *x, double *y) {
     y[0] = x[0] + 0.05 * sin(6.1 * x[1] + 1.0);

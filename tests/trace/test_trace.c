@@ -5,7 +5,7 @@
 
 #include "base/run.h"
 #include "bench/papers/products.h"
-#include "case/run.h"
+#include "case/run_case.h"
 #include "hdg_helpers.h"
 #include "poly/basis.h"
 #include "trace/trace.h"

@@ -140,7 +140,7 @@ static void dense_apply(const struct boxhdg *h, const struct box_straight *s, en
 static const enum box_basis bases[3] = {BOX_LOBATTO, BOX_COLLOCATED, BOX_GAUSS};
 
 /* TP is the dense matrix; TPT is TP between the transformations, and with exact mass the operator of
- * boxhdg/cells.h. */
+ * boxhdg/hdg_cells.h. */
 static void check_operators(const struct box_kind *kind) {
     struct boxhdg *h = make_box(kind);
     size_t bytes = (size_t)h->n_trace * sizeof(double);
