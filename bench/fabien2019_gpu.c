@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "bench/fabien2019.h"
 #include "hdg/batch.h"
+#include "hdg/device_cells.h"
 #include "hdg/elastic.h"
-#include "hdg/there.h"
 
 #define REPEATS 5
 #define INNER   4
@@ -62,12 +62,12 @@ static facet_status bodies_create(const struct bench_options *options, int cells
     h->data.equation->condenser(h, 0, &b->condenser);
     hdg_local_sizes(h, 0, &N, &n);
     const size_t n_coefficients = lanes * (size_t)b->condenser.n_coefficients;
-    TRY(device_duplicate(h->device, &b->coefficients, h->there[0]->coefficients, n_coefficients,
+    TRY(device_duplicate(h->device, &b->coefficients, h->cells[0]->coefficients, n_coefficients,
                          sizeof(double)));
     TRY(device_alloc(h->device, &b->K, lanes * (size_t)(n * (n + 1) / 2), sizeof(double)));
     TRY(device_alloc(h->device, &b->u, lanes * (size_t)N, sizeof(double)));
     TRY(device_alloc(h->device, &b->uhat, lanes * (size_t)n, sizeof(double)));
-    TRY(device_alloc(h->device, &b->q, lanes * (size_t)h->there[0]->n_flux, sizeof(double)));
+    TRY(device_alloc(h->device, &b->q, lanes * (size_t)h->cells[0]->n_flux, sizeof(double)));
     TRY(device_alloc(h->device, &b->scratch, (size_t)fmax(b->condenser.n_scratch, b->condenser.n_inner),
                      sizeof(double)));
     device_fill(h->device, F64, (int64_t)lanes * N, 1.0, b->u);

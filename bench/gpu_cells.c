@@ -8,7 +8,7 @@
 #include "bench/batched.h"
 #include "bench/subject.h"
 #include "hdg/batch.h"
-#include "hdg/there.h"
+#include "hdg/device_cells.h"
 #include "solve/solve_internal.h"
 #include "trace/half_precision.h"
 #include "trace/levels.h"
@@ -52,12 +52,12 @@ static facet_status make_local(struct bench_cells *c) {
     h->data.equation->condenser(h, 0, &c->condenser);
     c->n_batches = count;
     int64_t n_coefficients = count * c->condenser.n_coefficients * lanes;
-    TRY(device_duplicate(h->device, &c->coefficients, h->there[0]->coefficients, (size_t)n_coefficients,
+    TRY(device_duplicate(h->device, &c->coefficients, h->cells[0]->coefficients, (size_t)n_coefficients,
                          sizeof(double)));
     TRY(device_alloc(h->device, &c->K, (size_t)(count * (n * (n + 1) / 2) * lanes), sizeof(double)));
     TRY(device_alloc(h->device, &c->u, (size_t)(count * N * lanes), sizeof(double)));
     TRY(device_alloc(h->device, &c->uhat, (size_t)(count * n * lanes), sizeof(double)));
-    TRY(device_alloc(h->device, &c->q, (size_t)(count * h->there[0]->n_flux * lanes), sizeof(double)));
+    TRY(device_alloc(h->device, &c->q, (size_t)(count * h->cells[0]->n_flux * lanes), sizeof(double)));
     TRY(device_alloc(h->device, &c->scratch, (size_t)fmax(c->condenser.n_scratch, c->condenser.n_inner),
                      sizeof(double)));
     device_fill(h->device, F64, count * N * lanes, 1.0, c->u);

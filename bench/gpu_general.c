@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "bench/subject.h"
+#include "hdg/device_cells.h"
 #include "hdg/general.h"
-#include "hdg/there.h"
 
 #define REPEATS 3
 
@@ -133,7 +133,7 @@ static facet_status condense(struct hdg *h) {
     }
     h->data.equation->condenser(h, 0, &c);
     TRY(device_alloc(h->device, &scratch, (size_t)c.n_scratch, sizeof *scratch));
-    c.fast(h, 0, h->matrices.n_batches[0], h->there[0]->coefficients, h->matrices.values[0], scratch);
+    c.fast(h, 0, h->matrices.n_batches[0], h->cells[0]->coefficients, h->matrices.values[0], scratch);
     TRY(device_check(h->device));
 done:
     device_free(h->device, &scratch);

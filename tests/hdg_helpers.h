@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "hdg/there.h"
+#include "hdg/device_cells.h"
 #include "problem/mapped_backend.h"
 
 static inline void ok(facet_status status) {
@@ -58,7 +58,7 @@ static inline facet_status recover_from(const struct hdg *h, const double *free,
     TRY(hdg_set_trace(h, &x, s));
     TRY(hdg_recover(h, s));
     s->wants_q = 1;
-    TRY(there_fetch(h, s));
+    TRY(cells_fetch(h, s));
 done:
     vector_destroy(&x);
     return status;

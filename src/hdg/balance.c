@@ -178,7 +178,7 @@ static facet_status place_straight(struct general_work *w, const struct inner_jo
                                    int64_t n, struct cell_balance *b) {
     facet_status status = FACET_OK;
     const int64_t lanes = w->hdg->lanes, row = job->condenser.n_coefficients;
-    const double *c = w->hdg->there[w->block]->coefficients + begin * row * lanes;
+    const double *c = w->hdg->cells[w->block]->coefficients + begin * row * lanes;
     b->normals_row = b->tau_row = b->orientations_row = b->moduli_row = b->reaction_row = row;
     if (w->hdg->elastic != NULL) {
         const struct elastic_layout at = elastic_layout(b->dim, b->n_faces);
@@ -235,7 +235,7 @@ static facet_status balance_run(struct general_work *w, const struct inner_job *
                                 int64_t n) {
     facet_status status = FACET_OK;
     const struct balance_walk *walk = job->user;
-    const struct hdg_stored *there = &job->solution->there[w->block];
+    const struct hdg_stored *there = &job->solution->cells[w->block];
     const int64_t first = begin * w->hdg->lanes;
     struct cell_balance b = walk->cells;
     TRY((job->way == BATCH_FAST ? place_straight : place_varied)(w, job, begin, n, &b));

@@ -28,7 +28,7 @@ void hdg_destroy(struct hdg **hdg) {
     if (h == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&h->ways[b]);
-        there_forget_cells(h, b);
+        cells_forget(h, b);
         local_functions_destroy(&h->functions[b]);
     }
     contact_destroy(h);
@@ -322,7 +322,7 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     facet_status status = FACET_OK;
     int64_t n_coefficients = c->n_coefficients * lanes, failed;
     if (t->scratch == NULL) TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
-    failed = c->fast(h, block, end - begin, h->there[block]->coefficients + begin * n_coefficients,
+    failed = c->fast(h, block, end - begin, h->cells[block]->coefficients + begin * n_coefficients,
                      h->matrices.values[block] + begin * t->n_K, t->scratch);
     if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
 done:
@@ -550,12 +550,12 @@ static facet_status condense(struct hdg *h, int only) {
     h->volume = h->largest_robin = 0.0;
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
-        TRY(there_check_memory(h));
+        TRY(cells_check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
     if (h->unheld == NULL && is_held(h)) TRY(CALLOC(h->unheld, mesh->n_cells));
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
-    if (!only) TRY(there_put_coefficients(h));
+    if (!only) TRY(cells_put_coefficients(h));
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     TRY(hdg_compare_samples(h, &samples));
@@ -565,7 +565,7 @@ static facet_status condense(struct hdg *h, int only) {
         h->data.equation->floats && held == 0.0 && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(contact_check(h));
     TRY(hdg_weak_constants_find(h, &h->weak));
-    if (!only) there_decide(h);
+    if (!only) cells_decide(h);
     TRY(mark_loose(h));
     TRY(make_lift(h));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));

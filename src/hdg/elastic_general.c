@@ -47,7 +47,7 @@ void elastic_general_destroy(struct hdg *h, int block) {
     device_free(h->device, &g->coordinates);
     device_free(h->device, &g->middle);
     base_free(&h->elastic->general[block]);
-    there_forget_cells(h, block);
+    cells_forget(h, block);
     general_destroy(h, block);
 }
 
@@ -147,7 +147,7 @@ static facet_status make_tables(struct hdg *h, int block) {
                                                 .psi = from->psi};
     TRY(put_coordinates(h, block, g));
     TRY(put_middle(h, block, g));
-    TRY(there_put_cells(h, block, sizes.rotations));
+    TRY(cells_place(h, block, sizes.rotations));
 done:
     return status;
 }
@@ -215,7 +215,7 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
                                  .n_seen = A_POINTS,
                                  .n_scratch = device_elastic_general_scratch(h->device, t),
                                  .whole = 1,
-                                 .kept = &h->there[block]->work,
+                                 .kept = &h->cells[block]->work,
                                  .number = number_of,
                                  .n_numbers = 2,
                                  .n_points = (int)(n > n_face ? n : n_face),

@@ -14,7 +14,7 @@ static void work_destroy(struct general_work *w) {
     const struct device *device = w->hdg->device;
     for (int i = 0; i < w->n_arrays; i++) {
         if (w->host[i] != w->device[i]) base_free(&w->host[i]);
-        if (w->size[i] > 0) device_free(device, &w->device[i]); /* else they are of hdg.there */
+        if (w->size[i] > 0) device_free(device, &w->device[i]); /* else they are of hdg.cells */
     }
     for (int i = 0; w->numbers != NULL && i < w->hdg->data.n_regions * w->plan.n_numbers; i++)
         expr_program_destroy(&w->numbers[i].program);
@@ -149,7 +149,7 @@ facet_status general_send(const struct general_work *w, int array, int64_t n_bat
 /* ------------------------------------------------------------------------------------------ cells */
 
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane) {
-    return (int32_t)there_cell(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
+    return (int32_t)cells_of_lane(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
 }
 
 facet_status general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
@@ -165,7 +165,7 @@ facet_status general_put_numbers(const struct general_work *w, int array, int64_
 }
 
 void general_nodes(struct general_work *w, int array, int64_t begin) {
-    const struct hdg_there *there = w->hdg->there[w->block];
+    const struct hdg_cells *there = w->hdg->cells[w->block];
     const int64_t first = begin * w->hdg->lanes;
     w->device[array] =
         there->nodes + first * w->hdg->data.mesh->blocks[w->block].n_nodes * w->hdg->data.mesh->dim;
@@ -174,7 +174,7 @@ void general_nodes(struct general_work *w, int array, int64_t begin) {
 
 void general_place(struct general_work *w, int64_t begin) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    const struct hdg_there *there = w->hdg->there[w->block];
+    const struct hdg_cells *there = w->hdg->cells[w->block];
     const int64_t first = begin * w->hdg->lanes;
     general_nodes(w, A_NODES, begin);
     if (there->offsets != NULL)

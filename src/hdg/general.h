@@ -10,7 +10,7 @@
 #define FACET_HDG_GENERAL_H
 
 #include "hdg/batch.h"
-#include "hdg/there.h"
+#include "hdg/device_cells.h"
 
 /* The points of a table as the kernels want them, on the device. In straight cells one Jacobian serves all of
  * them. */

@@ -67,7 +67,7 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
         .n_seen = A_POINTS,
         .n_scratch = device_condense_general_scratch(h->device, t, full),
         .whole = 1,
-        .kept = &h->there[block]->work,
+        .kept = &h->cells[block]->work,
         .number = number_of,
         .n_numbers = form.n_components + 2,
         .n_points = (int)(n > n_face ? n : n_face),

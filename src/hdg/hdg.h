@@ -162,8 +162,8 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *ways[MESH_MAX_BLOCKS];               /* per batch: how it is worked on (batch.h) */
     struct hdg_general *general[MESH_MAX_BLOCKS]; /* NULL: no batch is BATCH_GENERAL */
-    struct hdg_there *there[MESH_MAX_BLOCKS];     /* cells on the device (there.h); NULL: there are none */
-    int stays; /* solutions stay on the device until the host asks for them (there.h); after hdg_condense */
+    struct hdg_cells *cells[MESH_MAX_BLOCKS]; /* cells on the device (device_cells.h); NULL: there are none */
+    int stays; /* solutions stay on the device until the host asks (device_cells.h); after hdg_condense */
     double *eliminated;                     /* n_all: Dirichlet values, 0 elsewhere */
     double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
                                                what they contribute; after hdg_condense */
@@ -211,8 +211,8 @@ struct hdg_stored {
 };
 struct hdg_solution {
     const struct device *device; /* NULL: nothing of it is there */
-    struct hdg_stored there[MESH_MAX_BLOCKS];
-    double *trace_there; /* where the solution stays: the free unknowns, then those that are eliminated, by
+    struct hdg_stored cells[MESH_MAX_BLOCKS];
+    double *device_trace; /* where the solution stays: the free unknowns, then those that are eliminated, by
                             faces; else as `trace` */
     /* What the host has of it: the trace, u with the loads, and q, of all cells; whether u* is made; and q is
      * wanted when all cells are fetched. */

@@ -1,6 +1,7 @@
 /* Solves inside the cells, a tile of batches at a time: from loads to the trace, and from the trace back to u
  * and q. Nothing is kept of the cells: to make S again is cheaper than to write and to read S^-1 R. Loads, u
- * and q are where kernels see them (there.h); cells that no kernel takes come to the host and go back. */
+ * and q are where kernels see them (device_cells.h); cells that no kernel takes come to the host and go
+ * back. */
 #include <cblas.h>
 #include <string.h>
 
@@ -77,13 +78,13 @@ facet_status inner_put_trace(struct general_work *w, const struct inner_job *job
     facet_status status = FACET_OK;
     const int lanes = h->lanes;
     const int64_t count = h->data.mesh->blocks[w->block].count;
-    const struct hdg_there *there = h->there[w->block];
+    const struct hdg_cells *there = h->cells[w->block];
     const int gathers = there->maps != NULL && job->way != BATCH_SINGLE;
     double *host = w->host[W_UHAT];
     if (gathers) {
         const int n_faces = h->space.blocks[w->block].n_faces;
         device_cell_gather(h->device, lanes, n, n_faces, there->face, there->maps + begin * lanes * n_faces,
-                           job->solution->trace_there, w->device[W_UHAT]);
+                           job->solution->device_trace, w->device[W_UHAT]);
         if (h->stays || !job->recovers) return FACET_OK;
         TRY(general_fetch(w, W_UHAT, n));
     } else if ((begin + n) * lanes > count) {
@@ -145,7 +146,7 @@ static facet_status single_run(struct general_work *w, const struct inner_job *j
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     const struct equation *e = h->data.equation;
-    const struct hdg_stored *there = &job->solution->there[w->block];
+    const struct hdg_stored *there = &job->solution->cells[w->block];
     const int64_t lanes = h->lanes, count = h->data.mesh->blocks[w->block].count, first = begin * lanes;
     const int64_t n_p = job->solution->p[w->block] != NULL ? h->functions[w->block].N : 0;
     double *v = w->host[W_OWN], *q = v + job->N + job->n;
@@ -172,7 +173,7 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     const struct condenser *c = &job->condenser;
-    const struct hdg_stored *there = &job->solution->there[w->block];
+    const struct hdg_stored *there = &job->solution->cells[w->block];
     const int64_t first = begin * h->lanes;
     double *u = there->u + first * job->N, *q = job->Q > 0 ? there->q + first * job->Q : NULL, *uhat = NULL,
            *load = NULL;
@@ -189,7 +190,7 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
         TRY(general_solve(w, c->general, begin, n, uhat, u, q, load, &failed));
     else
         failed =
-            c->solve(h, w->block, n, h->there[w->block]->coefficients + begin * c->n_coefficients * h->lanes,
+            c->solve(h, w->block, n, h->cells[w->block]->coefficients + begin * c->n_coefficients * h->lanes,
                      uhat, u, q, load, w->scratch);
     if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
     if (!job->recovers || h->stays) goto done;
@@ -225,7 +226,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     plan.sizes[W_UHAT] = job->n;
     if (!h->stays) {
         plan.kept = NULL;
-        plan.sizes[W_U] = device_seen(h->device, job->solution->there[block].u) == NULL ? job->N : 0;
+        plan.sizes[W_U] = device_seen(h->device, job->solution->cells[block].u) == NULL ? job->N : 0;
     }
     plan.beside = 2 * job->N + job->n + job->Q + job->condenser.n_coefficients;
     if (job->way != BATCH_SINGLE) return plan;
@@ -242,7 +243,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
 facet_status inner_walk(const struct hdg *h, int block, struct inner_job *job) {
     facet_status status = FACET_OK;
     int64_t n_batches = h->matrices.n_batches[block], found[N_BATCH_WAYS] = {0};
-    if (h->there[block] == NULL) return FACET_OK;
+    if (h->cells[block] == NULL) return FACET_OK;
     h->data.equation->condenser(h, block, &job->condenser);
     hdg_local_sizes(h, block, &job->N, &job->n);
     find_ones(h, block, job);
@@ -250,7 +251,7 @@ facet_status inner_walk(const struct hdg *h, int block, struct inner_job *job) {
     for (int way = 0; way < N_BATCH_WAYS; way++) {
         if (found[way] == 0 || !(job->ways >> way & 1)) continue;
         job->way = (enum batch_way)way;
-        job->Q = job->recovers || job->run != solve_run ? h->there[block]->n_flux : 0;
+        job->Q = job->recovers || job->run != solve_run ? h->cells[block]->n_flux : 0;
         struct general_plan plan = plan_of(h, block, job);
         if (job->prepare != NULL) TRY(job->prepare(h, job, block, &plan));
         TRY(general_for_pieces(h, block, 0, n_batches, &plan, run_piece, job, NULL));
@@ -277,7 +278,7 @@ static facet_status join_run(struct general_work *w, const struct inner_job *job
     const struct hdg_solution *s = job->solution;
     const int64_t lanes = h->lanes, count = h->data.mesh->blocks[w->block].count, first = begin * lanes,
                   Nu = h->functions[w->block].Nu * h->trace.n_components;
-    if (job->N > 0) TRY(copy_in(w, W_U, s->there[w->block].u + first * job->N, n));
+    if (job->N > 0) TRY(copy_in(w, W_U, s->cells[w->block].u + first * job->N, n));
     TRY(inner_put_trace(w, job, begin, n));
     for (int64_t cell = first; cell < first + n * lanes && cell < count; cell++) {
         const double *u = w->host[W_U] + (job->N > 0 ? local_lane((int)lanes, cell - first, job->N) : 0);

@@ -110,7 +110,7 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
 /* Whether the host sees the loads that are there. */
 static int sees(const struct hdg *h, const struct hdg_solution *s) {
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (s->there[b].loads != NULL && device_seen(h->device, s->there[b].loads) == NULL) return 0;
+        if (s->cells[b].loads != NULL && device_seen(h->device, s->cells[b].loads) == NULL) return 0;
     return 1;
 }
 
@@ -129,13 +129,13 @@ static int one_by_one(const struct hdg *h, const struct load_job *job) {
 static facet_status load_one_by_one(const struct hdg *h, struct load_job *job) {
     facet_status status = FACET_OK;
     struct hdg_solution *s = job->solution;
-    TRY(there_need_host(h, s));
+    TRY(cells_need_host(h, s));
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         if (s->loads[b] != NULL)
             memset(s->loads[b], 0,
                    (size_t)(h->matrices.n_batches[b] * h->lanes * h->n_eliminated[b]) * sizeof *s->loads[b]);
     TRY(local_for_all_cells(h, load_work, job));
-    TRY(there_send_loads(h, s));
+    TRY(cells_send_loads(h, s));
 done:
     return status;
 }
@@ -143,7 +143,7 @@ done:
 /* The loads of all cells. */
 static facet_status load_cells(const struct hdg *h, struct load_job *job) {
     facet_status status = FACET_OK;
-    const struct hdg_stored *there = job->solution->there;
+    const struct hdg_stored *there = job->solution->cells;
     int finite = 1;
     if (one_by_one(h, job)) return load_one_by_one(h, job);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
@@ -156,7 +156,7 @@ static facet_status load_cells(const struct hdg *h, struct load_job *job) {
         finite &= isfinite(device_dot(h->device, F64, n, there[b].loads, there[b].loads)) != 0;
     }
     if (!finite) TRY(load_one_by_one(h, job)); /* which says where f is not */
-    if (!h->stays) TRY(there_fetch_loads(h, job->solution));
+    if (!h->stays) TRY(cells_fetch_loads(h, job->solution));
 done:
     return status;
 }
@@ -236,7 +236,7 @@ static facet_status sum_there(const struct hdg *h, struct load_job *job, struct 
         TRY(vector_upload(F, sum));
     }
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct hdg_there *there = h->there[b];
+        const struct hdg_cells *there = h->cells[b];
         if (there == NULL) continue;
         device_free(h->device, &locals);
         TRY(device_alloc(h->device, &locals, (size_t)(h->matrices.n_batches[b] * there->n * h->lanes),
@@ -313,8 +313,8 @@ static facet_status take_offset(const struct hdg *h, struct load_job *job) {
     job->nothing = sum_of_moduli(h, job->totals) <= NOTHING * before; /* u is that constant */
     for (int b = 0; b < h->data.mesh->n_blocks && job->nothing; b++)
         device_fill(h->device, F64, h->matrices.n_batches[b] * h->n_eliminated[b] * h->lanes, 0.0,
-                    s->there[b].loads);
-    if (job->nothing) TRY(there_fetch_loads(h, s));
+                    s->cells[b].loads);
+    if (job->nothing) TRY(cells_fetch_loads(h, s));
 done:
     return status;
 }
@@ -322,9 +322,9 @@ done:
 facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, struct vector *F) {
     facet_status status = FACET_OK;
     struct load_job job = {.source = source, .solution = s};
-    TRY(there_need(h, s));
-    if (!h->stays) TRY(there_need_host(h, s));
-    there_forget(s);
+    TRY(cells_need(h, s));
+    if (!h->stays) TRY(cells_need_host(h, s));
+    cells_forget_fetched(s);
     s->shift = s->imbalance[0] = s->imbalance[1] = s->offset = s->offset_source = s->uncertainty = 0.0;
     TRY(job_create(h, &job));
     if (h->free_pieces != NULL) TRY(free_motions_balance(h, source, job.motions, s->imbalance));
@@ -337,7 +337,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     TRY(hdg_weak_constants_supply(h, source, job.totals, s));
     if (h->condensed != NULL) TRY(condensed_keep_loads(h, job.direct, s));
     if (s->offset_source != 0.0) TRY(take_offset(h, &job));
-    TRY(there_sums(h) && !job.nothing ? sum_there(h, &job, F) : sum_by_host(h, &job, F));
+    TRY(cells_add_up(h) && !job.nothing ? sum_there(h, &job, F) : sum_by_host(h, &job, F));
     seam_add(h->trace.seam, F);
     TRY(device_check(h->device));
 done:

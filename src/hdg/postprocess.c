@@ -178,7 +178,7 @@ static facet_status fast_piece(struct general_work *w, int64_t begin, int64_t n,
                         at[F_FLOW], at[F_WEIGHTS]); /* weights are not looked at */
     device_table_apply(h->device, lanes, n, s->M, dim * N, 1, s->D, at[F_FLOW], at[F_X]);
     device_table_apply(h->device, lanes, n, n_terms, (int)row, 1, s->pick,
-                       h->there[w->block]->coefficients + begin * row * lanes, at[F_TERMS]);
+                       h->cells[w->block]->coefficients + begin * row * lanes, at[F_TERMS]);
     const int64_t failed =
         device_sum_solve(h->device, &s->tables, n, at[F_TERMS], NULL, at[F_X], NULL, w->scratch);
     if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the post-processing system"));

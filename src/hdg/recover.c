@@ -14,7 +14,7 @@ static facet_status take_free(const struct hdg *h, const struct vector *x, struc
     const struct trace_space *t = &h->trace;
     const int64_t n_eliminated = t->n_all - t->n_free;
     double *host = NULL, *to;
-    if (t->n_free > 0) device_move(h->device, s->trace_there, x->data, (size_t)t->n_free * sizeof(double));
+    if (t->n_free > 0) device_move(h->device, s->device_trace, x->data, (size_t)t->n_free * sizeof(double));
     if (n_eliminated == 0) goto done;
     TRY(ALLOC(host, n_eliminated));
     to = host;
@@ -25,7 +25,7 @@ static facet_status take_free(const struct hdg *h, const struct vector *x, struc
         to += size;
         f = end;
     }
-    TRY(device_upload(h->device, s->trace_there + t->n_free, host, (size_t)n_eliminated * sizeof *host));
+    TRY(device_upload(h->device, s->device_trace + t->n_free, host, (size_t)n_eliminated * sizeof *host));
 done:
     base_free(&host);
     return status;
@@ -36,9 +36,9 @@ facet_status hdg_set_trace(const struct hdg *h, const struct vector *x, struct h
     const struct trace_space *t = &h->trace;
     const void *view = NULL;
     const double *free;
-    there_forget(s);
+    cells_forget_fetched(s);
     if (h->stays) return take_free(h, x, s);
-    TRY(there_need_host(h, s));
+    TRY(cells_need_host(h, s));
     TRY(device_view(h->device, x->data, (size_t)t->n_free, sizeof(double), &view));
     free = view;
     trace_scatter(t, free, h->eliminated, s->trace);
@@ -141,13 +141,13 @@ static facet_status solve_inside(const struct hdg *h, int jump, struct hdg_solut
     facet_status status = FACET_OK;
     if (!h->stays) {
         contact_recover(h, jump, s);
-        TRY(there_send_trace(h, s));
+        TRY(cells_send_trace(h, s));
     }
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
     TRY(device_check(h->device));
     s->has_u = s->has_q = 0;
     s->wants_q = !h->stays;
-    if (!h->stays) TRY(there_fetch(h, s));
+    if (!h->stays) TRY(cells_fetch(h, s));
 done:
     return status;
 }
@@ -165,8 +165,8 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     if (h->singular) TRY(fix_mean(h, s));
     TRY(hdg_weak_constants_fix(h, s));
     if (h->data.expansion == NULL && !h->singular && h->weak.n == 0) goto done;
-    TRY(there_send_trace(h, s));
-    TRY(there_send_cells(h, s));
+    TRY(cells_send_trace(h, s));
+    TRY(cells_send_fields(h, s));
 done:
     return status;
 }
@@ -195,9 +195,9 @@ facet_status hdg_recover_error(const struct hdg *h, const double *error, struct 
     trace_scatter(&h->trace, error, zero, d->trace);
     d->has_trace = 1;
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->there[b] != NULL)
-            device_fill(h->device, F64, h->matrices.n_batches[b] * h->lanes * h->there[b]->N, 0.0,
-                        d->there[b].loads);
+        if (h->cells[b] != NULL)
+            device_fill(h->device, F64, h->matrices.n_batches[b] * h->lanes * h->cells[b]->N, 0.0,
+                        d->cells[b].loads);
     TRY(solve_inside(h, 0, d));
 done:
     base_free(&zero);

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "device/seam.h"
-#include "hdg/there.h"
+#include "hdg/device_cells.h"
 #include "mesh/part.h"
 #include "problem/mapped_backend.h"
 #include "solve/external.h"
@@ -363,7 +363,7 @@ static facet_status bring(const struct facet_solver *s) {
     if (!m->hdg->stays) return FACET_OK;
     solver_lock(s);
     m->solution.wants_q = 1;
-    facet_status status = there_fetch(m->hdg, &m->solution);
+    facet_status status = cells_fetch(m->hdg, &m->solution);
     solver_unlock(s);
     return status;
 }
@@ -410,7 +410,7 @@ static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
     double inside, weak = 0.0, largest = INFINITY;
     TRY(hdg_recover(m->hdg, &m->solution));
-    if (m->hdg->stays) largest = there_size(m->hdg, &m->solution);
+    if (m->hdg->stays) largest = cells_size(m->hdg, &m->solution);
     if (!isfinite(largest)) {
         TRY(bring(s));
         TRY(largest_value(s, &largest));
@@ -460,7 +460,7 @@ static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     facet_status status = FACET_OK;
     if (!m->hdg->stays || field == HDG_U) return FACET_OK;
     m->solution.wants_q = 1;
-    if (hdg_fields[field].star) status = there_fetch_star(m->hdg, &m->solution);
+    if (hdg_fields[field].star) status = cells_fetch_star(m->hdg, &m->solution);
     return status;
 }
 
@@ -468,7 +468,7 @@ static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t
     struct mapped *m = mapped_of(s);
     struct hdg_solution *solution = &m->solution;
     if (!m->hdg->stays) return FACET_OK;
-    return cells != NULL ? there_fetch_some(m->hdg, n, cells, solution) : there_fetch(m->hdg, solution);
+    return cells != NULL ? cells_fetch_some(m->hdg, n, cells, solution) : cells_fetch(m->hdg, solution);
 }
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
@@ -476,17 +476,17 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
     struct mapped *m = mapped_of(s);
     (void)x;
     *n_pairs = 0;
-    if (field != HDG_U || !there_in_batches(m->hdg)) return FACET_OK;
+    if (field != HDG_U || !cells_in_batches(m->hdg)) return FACET_OK;
     switch (take) {
     case BACKEND_INTEGRALS:
         *n_pairs = s->problem->mesh->n_cells;
-        return there_integrals(m->hdg, &m->solution, values);
+        return cells_integrals(m->hdg, &m->solution, values);
     case BACKEND_TOTAL:
         *n_pairs = 1;
-        return there_total(m->hdg, &m->solution, values);
+        return cells_total(m->hdg, &m->solution, values);
     case BACKEND_RANGE:
         *n_pairs = s->problem->mesh->n_cells;
-        return there_range(m->hdg, &m->solution, n - 1, values);
+        return cells_range(m->hdg, &m->solution, n - 1, values);
     default:
         return FACET_OK;
     }

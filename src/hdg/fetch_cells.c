@@ -1,4 +1,4 @@
-/* What the host has of a solution on a device, and back: see there.h. */
+/* What the host has of a solution on a device, and back: see device_cells.h. */
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ static double *place_of(const struct pair *to, int64_t size, int64_t cell, int64
                            : to->second + cell * (size - to->n_first) + i - to->n_first;
 }
 static struct pair pair_of(const struct hdg *h, int block, int q, const struct hdg_solution *s) {
-    const int64_t all = h->there[block]->n_flux, N = h->functions[block].N;
-    if (!q) return (struct pair){s->u[block], NULL, h->there[block]->N};
+    const int64_t all = h->cells[block]->n_flux, N = h->functions[block].N;
+    if (!q) return (struct pair){s->u[block], NULL, h->cells[block]->N};
     return (struct pair){s->q[block], s->p[block], s->p[block] != NULL ? all - N : all};
 }
 
@@ -30,7 +30,7 @@ static facet_status exchange(const struct hdg *h, int block, int64_t size, struc
     const int lanes = h->lanes;
     const int64_t n = h->matrices.n_batches[block], count = h->data.mesh->blocks[block].count;
     const int sees = device_seen(h->device, there) != NULL;
-    int64_t most = sees ? n : THERE_NUMBERS / (size * lanes);
+    int64_t most = sees ? n : CELLS_NUMBERS / (size * lanes);
     double *room = NULL;
     most = most < 1 ? 1 : most < n ? most : n;
     if (!sees) TRY(CALLOC(room, most * size * lanes));
@@ -62,7 +62,7 @@ static facet_status fetch_u(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     if (h->data.equation->join != NULL) return inner_join(h, s);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->there[b] != NULL) TRY(exchange(h, b, h->there[b]->N, pair_of(h, b, 0, s), s->there[b].u, 0));
+        if (h->cells[b] != NULL) TRY(exchange(h, b, h->cells[b]->N, pair_of(h, b, 0, s), s->cells[b].u, 0));
 done:
     return status;
 }
@@ -70,16 +70,16 @@ done:
 static facet_status exchange_q(const struct hdg *h, struct hdg_solution *s, int back) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->there[b] != NULL && h->there[b]->n_flux > 0)
-            TRY(exchange(h, b, h->there[b]->n_flux, pair_of(h, b, 1, s), s->there[b].q, back));
+        if (h->cells[b] != NULL && h->cells[b]->n_flux > 0)
+            TRY(exchange(h, b, h->cells[b]->n_flux, pair_of(h, b, 1, s), s->cells[b].q, back));
 done:
     return status;
 }
 
-facet_status there_send_cells(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_send_fields(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks && h->data.equation->join == NULL; b++)
-        if (h->there[b] != NULL) TRY(exchange(h, b, h->there[b]->N, pair_of(h, b, 0, s), s->there[b].u, 1));
+        if (h->cells[b] != NULL) TRY(exchange(h, b, h->cells[b]->N, pair_of(h, b, 0, s), s->cells[b].u, 1));
     TRY(exchange_q(h, s, 1));
 done:
     return status;
@@ -89,26 +89,26 @@ done:
 static facet_status copy_loads(const struct hdg *h, struct hdg_solution *s, int back) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        if (h->there[b] == NULL || s->loads[b] == s->there[b].loads) continue;
-        const size_t bytes = (size_t)(h->matrices.n_batches[b] * h->lanes * h->there[b]->N) * sizeof(double);
-        TRY(back ? device_upload(h->device, s->there[b].loads, s->loads[b], bytes)
-                 : device_download(h->device, s->loads[b], s->there[b].loads, bytes));
+        if (h->cells[b] == NULL || s->loads[b] == s->cells[b].loads) continue;
+        const size_t bytes = (size_t)(h->matrices.n_batches[b] * h->lanes * h->cells[b]->N) * sizeof(double);
+        TRY(back ? device_upload(h->device, s->cells[b].loads, s->loads[b], bytes)
+                 : device_download(h->device, s->loads[b], s->cells[b].loads, bytes));
     }
 done:
     return status;
 }
 
-facet_status there_send_loads(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_send_loads(const struct hdg *h, struct hdg_solution *s) {
     return copy_loads(h, s, 1);
 }
 
-facet_status there_fetch_loads(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_fetch_loads(const struct hdg *h, struct hdg_solution *s) {
     return copy_loads(h, s, 0);
 }
 
-facet_status there_send_trace(const struct hdg *h, struct hdg_solution *s) {
-    if (s->trace == s->trace_there) return FACET_OK;
-    return device_upload(h->device, s->trace_there, s->trace,
+facet_status cells_send_trace(const struct hdg *h, struct hdg_solution *s) {
+    if (s->trace == s->device_trace) return FACET_OK;
+    return device_upload(h->device, s->device_trace, s->trace,
                          (size_t)contact_seen(h)->n_all * sizeof *s->trace);
 }
 
@@ -116,11 +116,11 @@ static facet_status fetch_trace(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const void *free = NULL;
     if (s->has_trace) return FACET_OK;
-    TRY(device_view(h->device, s->trace_there, (size_t)h->trace.n_free, sizeof(double), &free));
+    TRY(device_view(h->device, s->device_trace, (size_t)h->trace.n_free, sizeof(double), &free));
     trace_scatter(&h->trace, free, h->eliminated, s->trace);
     s->has_trace = 1;
 done:
-    device_unview(h->device, s->trace_there, &free);
+    device_unview(h->device, s->device_trace, &free);
     return status;
 }
 
@@ -129,7 +129,7 @@ static facet_status fetch_faces(const struct hdg *h, int block, int64_t n, const
                                 struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct trace_space *t = &h->trace;
-    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->there[block]->face;
+    const int lanes = h->lanes, n_faces = t->n_slots[block], m = h->cells[block]->face;
     const int64_t n_batches = (n + lanes - 1) / lanes, size = n_batches * n_faces * lanes;
     int64_t *maps = NULL, *there = NULL;
     double *picked = NULL, *host = NULL;
@@ -141,7 +141,7 @@ static facet_status fetch_faces(const struct hdg *h, int block, int64_t n, const
                 i < n ? t->face_free[t->faces[block][cells[i] * n_faces + f]] : -1;
     TRY(device_copy(h->device, &there, maps, (size_t)size, sizeof *maps));
     TRY(device_alloc(h->device, &picked, (size_t)(size * m), sizeof *picked));
-    device_cell_gather(h->device, lanes, n_batches, n_faces, m, there, s->trace_there, picked);
+    device_cell_gather(h->device, lanes, n_batches, n_faces, m, there, s->device_trace, picked);
     TRY(device_download(h->device, host, picked, (size_t)(size * m) * sizeof *host));
     for (int64_t i = 0; i < n; i++)
         for (int64_t f = 0; f < n_faces; f++) {
@@ -177,19 +177,19 @@ done:
     return status;
 }
 
-facet_status there_fetch_some(const struct hdg *h, int64_t n, const int32_t *cells, struct hdg_solution *s) {
+facet_status cells_fetch_some(const struct hdg *h, int64_t n, const int32_t *cells, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     int64_t *mine = NULL, *there = NULL;
     int32_t *sorted = NULL;
     if (s->has_u && s->has_q) return FACET_OK; /* and the trace with them */
-    TRY(there_need_host(h, s));
+    TRY(cells_need_host(h, s));
     TRY(ALLOC(mine, n));
     TRY(ALLOC(sorted, n));
     memcpy(sorted, cells, (size_t)n * sizeof *sorted);
     base_sort(n, sorted);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const struct hdg_there *of = h->there[b];
+        const struct hdg_cells *of = h->cells[b];
         int64_t count = 0;
         for (int64_t i = 0; i < n; i++) /* each once */
             if (sorted[i] >= block->first && sorted[i] < block->first + block->count &&
@@ -199,8 +199,8 @@ facet_status there_fetch_some(const struct hdg *h, int64_t n, const int32_t *cel
         device_free(h->device, &there);
         TRY(device_copy(h->device, &there, mine, (size_t)count, sizeof *mine));
         if (!s->has_trace) TRY(fetch_faces(h, b, count, mine, s));
-        if (!s->has_u) TRY(fetch_few(h, count, mine, there, of->N, s->there[b].u, pair_of(h, b, 0, s)));
-        if (!s->has_q) TRY(fetch_few(h, count, mine, there, of->n_flux, s->there[b].q, pair_of(h, b, 1, s)));
+        if (!s->has_u) TRY(fetch_few(h, count, mine, there, of->N, s->cells[b].u, pair_of(h, b, 0, s)));
+        if (!s->has_q) TRY(fetch_few(h, count, mine, there, of->n_flux, s->cells[b].q, pair_of(h, b, 1, s)));
     }
 done:
     device_free(h->device, &there);
@@ -209,12 +209,12 @@ done:
     return status;
 }
 
-facet_status there_fetch(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_fetch(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    TRY(there_need_host(h, s));
+    TRY(cells_need_host(h, s));
     TRY(fetch_trace(h, s));
     if (!s->has_u) {
-        TRY(there_fetch_loads(h, s));
+        TRY(cells_fetch_loads(h, s));
         TRY(fetch_u(h, s));
     }
     s->has_u = 1;
@@ -225,27 +225,27 @@ done:
     return status;
 }
 
-facet_status there_fetch_star(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_fetch_star(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     if (s->has_star) return FACET_OK;
     s->wants_q = 1;
-    TRY(there_fetch(h, s));
+    TRY(cells_fetch(h, s));
     TRY(hdg_postprocess(h, s));
     s->has_star = 1;
 done:
     return status;
 }
 
-void there_forget(struct hdg_solution *s) {
+void cells_forget_fetched(struct hdg_solution *s) {
     s->has_trace = s->has_u = s->has_q = s->has_star = 0;
 }
 
-double there_size(const struct hdg *h, const struct hdg_solution *s) {
-    double sum = device_dot(h->device, F64, h->trace.n_all, s->trace_there, s->trace_there);
+double cells_size(const struct hdg *h, const struct hdg_solution *s) {
+    double sum = device_dot(h->device, F64, h->trace.n_all, s->device_trace, s->device_trace);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        if (h->there[b] == NULL) continue;
-        const int64_t n = h->matrices.n_batches[b] * h->lanes * h->there[b]->N;
-        sum += device_dot(h->device, F64, n, s->there[b].u, s->there[b].u);
+        if (h->cells[b] == NULL) continue;
+        const int64_t n = h->matrices.n_batches[b] * h->lanes * h->cells[b]->N;
+        sum += device_dot(h->device, F64, n, s->cells[b].u, s->cells[b].u);
     }
     return sum > 1e-200 && sum < 1e200 ? sqrt(sum) : INFINITY;
 }

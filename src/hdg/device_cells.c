@@ -1,5 +1,5 @@
-/* See there.h. */
-#include "hdg/there.h"
+/* See device_cells.h. */
+#include "hdg/device_cells.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-static void size_block(const struct hdg *h, int block, struct hdg_there *to) {
+static void size_block(const struct hdg *h, int block, struct hdg_cells *to) {
     const int dim = h->data.mesh->dim, N = h->functions[block].N;
     const struct equation *e = h->data.equation;
     hdg_local_sizes(h, block, &to->N, &to->n);
@@ -31,7 +31,7 @@ static facet_status put_nodes(const struct hdg *h, int block, int less, double *
     TRY(ALLOC(nodes, n * size));
 #pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        const double *from = b->nodes + there_cell(b, i) * size;
+        const double *from = b->nodes + cells_of_lane(b, i) * size;
         for (int k = 0; k < size; k++)
             nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
     }
@@ -41,17 +41,17 @@ done:
     return status;
 }
 
-facet_status there_put_cells(struct hdg *h, int block, int offsets) {
+facet_status cells_place(struct hdg *h, int block, int offsets) {
     facet_status status = FACET_OK;
-    struct hdg_there *to;
+    struct hdg_cells *to;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     const int lanes = h->lanes, n_faces = shape_n_faces(b->shape);
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
     double *orientations = NULL;
     int32_t *regions = NULL;
-    if (h->there[block] != NULL || n == 0) return FACET_OK;
-    TRY(CALLOC(h->there[block], 1));
-    to = h->there[block];
+    if (h->cells[block] != NULL || n == 0) return FACET_OK;
+    TRY(CALLOC(h->cells[block], 1));
+    to = h->cells[block];
     TRY(put_nodes(h, block, 0, &to->nodes));
     if (offsets) TRY(put_nodes(h, block, 1, &to->offsets));
     TRY(ALLOC(orientations, n * n_faces));
@@ -59,12 +59,12 @@ facet_status there_put_cells(struct hdg *h, int block, int offsets) {
     for (int64_t i = 0; i < n; i++)
         for (int f = 0; f < n_faces; f++)
             orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                b->orientations[there_cell(b, i) * n_faces + f];
+                b->orientations[cells_of_lane(b, i) * n_faces + f];
     TRY(device_adopt(h->device, &to->orientations, &orientations, (size_t)(n * n_faces),
                      sizeof *orientations));
     if (h->data.n_regions == 1) goto done;
     TRY(ALLOC(regions, n));
-    for (int64_t i = 0; i < n; i++) regions[i] = local_region(&h->data, block, (int32_t)there_cell(b, i));
+    for (int64_t i = 0; i < n; i++) regions[i] = local_region(&h->data, block, (int32_t)cells_of_lane(b, i));
     TRY(device_adopt(h->device, &to->regions, &regions, (size_t)n, sizeof *regions));
 done:
     base_free(&orientations);
@@ -72,20 +72,20 @@ done:
     return status;
 }
 
-static void forget_maps(const struct hdg *h, struct hdg_there *there) {
+static void forget_maps(const struct hdg *h, struct hdg_cells *there) {
     device_free(h->device, &there->maps);
     device_free(h->device, &there->sides);
 }
 
-void there_forget_cells(struct hdg *h, int block) {
-    struct hdg_there *there = h->there[block];
+void cells_forget(struct hdg *h, int block) {
+    struct hdg_cells *there = h->cells[block];
     if (there == NULL) return;
     general_forget(&there->work);
     double **arrays[] = {&there->nodes, &there->orientations, &there->offsets, &there->coefficients};
     for (int i = 0; i < 4; i++) device_free(h->device, arrays[i]);
     device_free(h->device, &there->regions);
     forget_maps(h, there);
-    base_free(&h->there[block]);
+    base_free(&h->cells[block]);
 }
 
 /* What all of it takes. */
@@ -94,7 +94,7 @@ static double bytes_of(const struct hdg *h) {
     const int dim = h->data.mesh->dim;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         struct condenser c;
-        struct hdg_there sizes = {0};
+        struct hdg_cells sizes = {0};
         h->data.equation->condenser(h, b, &c);
         size_block(h, b, &sizes);
         double numbers = h->data.mesh->blocks[b].n_nodes * dim + (double)c.n_coefficients + 2.0 * c.N +
@@ -104,7 +104,7 @@ static double bytes_of(const struct hdg *h) {
     return bytes;
 }
 
-facet_status there_check_memory(const struct hdg *h) {
+facet_status cells_check_memory(const struct hdg *h) {
     double bytes = bytes_of(h), available = device_free_bytes(h->device);
     char fits[64];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
@@ -164,7 +164,7 @@ static facet_status straight_piece(struct general_work *w, int64_t begin, int64_
     facet_status status = FACET_OK;
     const struct straight_job *job = user;
     const struct hdg *h = w->hdg;
-    const struct hdg_there *there = h->there[w->block];
+    const struct hdg_cells *there = h->cells[w->block];
     const int64_t first = begin * h->lanes, count = h->data.mesh->blocks[w->block].count,
                   row = affine_layout(h->data.mesh->dim, job->cells.n_faces).count;
     struct straight_cells cells = job->cells;
@@ -217,7 +217,7 @@ done:
 static facet_status fill_coefficients(struct hdg *h, int block, const struct condenser *c) {
     facet_status status = FACET_OK;
     const int64_t n = h->matrices.n_batches[block], size = c->n_coefficients * h->lanes;
-    double *to = h->there[block]->coefficients, *room = NULL, *volumes = NULL, reaction;
+    double *to = h->cells[block]->coefficients, *room = NULL, *volumes = NULL, reaction;
     const int sees = device_seen(h->device, to) != NULL;
     const int64_t most = sees || n < FILL_BATCHES ? n : FILL_BATCHES;
     TRY(device_alloc_room(h->device, &room, (size_t)(most * size), sizeof *room));
@@ -246,19 +246,19 @@ static int has_fast(const struct hdg *h, int block) {
     return 0;
 }
 
-facet_status there_put_coefficients(struct hdg *h) {
+facet_status cells_put_coefficients(struct hdg *h) {
     facet_status status = FACET_OK;
     struct straight_job job = {0};
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         struct condenser c;
-        TRY(there_put_cells(h, b, 0));
-        if (h->there[b] == NULL) continue;
-        general_forget(&h->there[b]->work); /* which has data of before */
-        size_block(h, b, h->there[b]);
-        device_free(h->device, &h->there[b]->coefficients);
+        TRY(cells_place(h, b, 0));
+        if (h->cells[b] == NULL) continue;
+        general_forget(&h->cells[b]->work); /* which has data of before */
+        size_block(h, b, h->cells[b]);
+        device_free(h->device, &h->cells[b]->coefficients);
         h->data.equation->condenser(h, b, &c);
         if (c.fast == NULL || !has_fast(h, b)) continue;
-        TRY(device_alloc(h->device, &h->there[b]->coefficients,
+        TRY(device_alloc(h->device, &h->cells[b]->coefficients,
                          (size_t)(h->matrices.n_batches[b] * c.n_coefficients * h->lanes), sizeof(double)));
         if (c.fill != NULL) {
             TRY(fill_coefficients(h, b, &c));
@@ -284,7 +284,7 @@ static int faces_are_alike(const struct hdg *h) {
     return 1;
 }
 
-int there_sums(const struct hdg *h) {
+int cells_add_up(const struct hdg *h) {
     return h->data.equation->by_faces && h->contacts == NULL && h->trace.fixed == NULL &&
            h->data.expansion == NULL && (h->elastic == NULL || h->elastic->n_tractions == 0) &&
            faces_are_alike(h);
@@ -292,14 +292,14 @@ int there_sums(const struct hdg *h) {
 
 /* Heat and pieces that nothing holds load every cell in ways of their own; of weak constants, and where tau
  * is light, the host looks at cells. */
-void there_decide(struct hdg *h) {
+void cells_decide(struct hdg *h) {
     const int before = h->stays;
-    h->stays = !device_is_host(h->device) && there_sums(h) && h->trace.turns == NULL &&
+    h->stays = !device_is_host(h->device) && cells_add_up(h) && h->trace.turns == NULL &&
                !trace_is_shared(&h->trace) && h->trace.n_faces == h->data.mesh->n_faces &&
                h->free_pieces == NULL && !h->space.revolved && hdg_n_single(h) == 0 && !h->singular &&
                h->weak.n == 0 && !h->weak.nearly_singular && !h->weak.negligible && !hdg_is_light(h);
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        if (h->there[b] != NULL && h->stays != before) forget_maps(h, h->there[b]);
+        if (h->cells[b] != NULL && h->stays != before) forget_maps(h, h->cells[b]);
 }
 
 /* Where the unknowns of every face begin in the trace that is there, those of second sides included. */
@@ -316,7 +316,7 @@ static void number_faces(const struct hdg *h, int64_t *first) {
 
 static facet_status put_maps(const struct hdg *h, int block, const int64_t *first) {
     facet_status status = FACET_OK;
-    struct hdg_there *to = h->there[block];
+    struct hdg_cells *to = h->cells[block];
     const int n_faces = h->trace.n_slots[block], lanes = h->lanes;
     const int64_t n = h->matrices.n_batches[block] * lanes, count = h->data.mesh->blocks[block].count;
     int64_t *host = NULL;
@@ -324,7 +324,7 @@ static facet_status put_maps(const struct hdg *h, int block, const int64_t *firs
     TRY(ALLOC(host, n * n_faces));
     trace_fill_maps(lanes, count, n_faces, contact_seen(h)->faces[block], first, host);
     TRY(device_copy(h->device, &to->maps, host, (size_t)(n * n_faces), sizeof *host));
-    if (there_sums(h)) TRY(trace_sides_create(&h->trace, &h->matrices, block, &to->sides, &simple));
+    if (cells_add_up(h)) TRY(trace_sides_create(&h->trace, &h->matrices, block, &to->sides, &simple));
 done:
     base_free(&host);
     return status;
@@ -334,7 +334,7 @@ static facet_status need_maps(const struct hdg *h) {
     facet_status status = FACET_OK;
     int64_t *first = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        if (h->there[b] == NULL || h->there[b]->maps != NULL || h->ways[b] == NULL ||
+        if (h->cells[b] == NULL || h->cells[b]->maps != NULL || h->ways[b] == NULL ||
             !h->data.equation->by_faces)
             continue;
         if (first == NULL) {
@@ -348,20 +348,20 @@ done:
     return status;
 }
 
-facet_status there_need(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_need(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     TRY(need_maps(h));
     if (s->device != NULL) return FACET_OK;
     s->device = h->device;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct hdg_there *of = h->there[b];
+        const struct hdg_cells *of = h->cells[b];
         const size_t n = (size_t)(h->matrices.n_batches[b] * h->lanes);
         if (of == NULL) continue;
-        TRY(device_alloc(h->device, &s->there[b].loads, n * (size_t)of->N, sizeof(double)));
-        TRY(device_alloc(h->device, &s->there[b].u, n * (size_t)of->N, sizeof(double)));
-        TRY(device_alloc(h->device, &s->there[b].q, n * (size_t)of->n_flux, sizeof(double)));
+        TRY(device_alloc(h->device, &s->cells[b].loads, n * (size_t)of->N, sizeof(double)));
+        TRY(device_alloc(h->device, &s->cells[b].u, n * (size_t)of->N, sizeof(double)));
+        TRY(device_alloc(h->device, &s->cells[b].q, n * (size_t)of->n_flux, sizeof(double)));
     }
-    TRY(device_alloc(h->device, &s->trace_there, (size_t)contact_seen(h)->n_all + 1, sizeof(double)));
+    TRY(device_alloc(h->device, &s->device_trace, (size_t)contact_seen(h)->n_all + 1, sizeof(double)));
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;
@@ -375,7 +375,7 @@ static facet_status see(const struct hdg *h, int64_t n, double *there, double **
     return *array != NULL ? FACET_OK : base_alloc_sparse(array, (size_t)n, sizeof **array);
 }
 
-facet_status there_need_host(const struct hdg *h, struct hdg_solution *s) {
+facet_status cells_need_host(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     const int64_t n_seconds = contact_seen(h)->n_all - h->trace.n_all;
@@ -388,10 +388,10 @@ facet_status there_need_host(const struct hdg *h, struct hdg_solution *s) {
         if (h->data.equation->flux != NULL)
             TRY(base_alloc_sparse(&s->q[b], (size_t)(flux * nc * mesh->dim), sizeof(double)));
         if (equation_has_field(h->data.equation, HDG_P) || hdg_has_hoop(h)) TRY(CALLOC(s->p[b], flux));
-        TRY(see(h, h->matrices.n_batches[b] * h->there[b]->N * h->lanes, s->there[b].loads, &s->loads[b]));
+        TRY(see(h, h->matrices.n_batches[b] * h->cells[b]->N * h->lanes, s->cells[b].loads, &s->loads[b]));
     }
     if (n_seconds > 0) TRY(CALLOC(s->kept, n_seconds));
-    TRY(see(h, contact_seen(h)->n_all + 1, s->trace_there, &s->trace));
+    TRY(see(h, contact_seen(h)->n_all + 1, s->device_trace, &s->trace));
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;
@@ -400,24 +400,24 @@ done:
 facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     *s = (struct hdg_solution){0};
-    TRY(there_need(h, s));
-    TRY(there_need_host(h, s));
+    TRY(cells_need(h, s));
+    TRY(cells_need_host(h, s));
 done:
     return status;
 }
 
 void hdg_solution_destroy(struct hdg_solution *s) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        if (s->loads[b] != s->there[b].loads) base_free(&s->loads[b]);
+        if (s->loads[b] != s->cells[b].loads) base_free(&s->loads[b]);
         s->loads[b] = NULL;
         double **arrays[] = {&s->u[b], &s->q[b], &s->p[b], &s->star[b]};
         for (int i = 0; i < 4; i++) base_free(arrays[i]);
-        double **there[] = {&s->there[b].loads, &s->there[b].u, &s->there[b].q};
+        double **there[] = {&s->cells[b].loads, &s->cells[b].u, &s->cells[b].q};
         for (int i = 0; i < 3 && s->device != NULL; i++) device_free(s->device, there[i]);
     }
-    if (s->trace != s->trace_there) base_free(&s->trace);
+    if (s->trace != s->device_trace) base_free(&s->trace);
     s->trace = NULL;
-    if (s->device != NULL) device_free(s->device, &s->trace_there);
+    if (s->device != NULL) device_free(s->device, &s->device_trace);
     s->device = NULL;
     base_free(&s->kept);
     base_free(&s->supply);

@@ -1,4 +1,4 @@
-/* Integrals of u and its range, by kernels over a solution that is on the device: see there.h. */
+/* Integrals of u and its range, by kernels over a solution that is on the device: see device_cells.h. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static facet_status integrate_block(const struct hdg *h, const struct hdg_solution *s, int block,
                                     double *there[2]) {
     facet_status status = FACET_OK;
-    const int lanes = h->lanes, N = h->there[block]->N;
+    const int lanes = h->lanes, N = h->cells[block]->N;
     const int64_t n = h->matrices.n_batches[block], size = n * N * lanes;
     double *tables[2] = {NULL, NULL}, *host = NULL, *moments = NULL;
     TRY(ALLOC(host, 2 * N));
@@ -21,7 +21,7 @@ static facet_status integrate_block(const struct hdg *h, const struct hdg_soluti
     for (int i = 1; i >= 0; i--) {
         TRY(device_copy(h->device, &tables[i], host + (int64_t)i * N, (size_t)N, sizeof *host));
         TRY(device_alloc(h->device, &there[i], (size_t)(n * lanes), sizeof(double)));
-        if (i == 0) device_multiply(h->device, F64, size, s->there[block].u, moments, moments);
+        if (i == 0) device_multiply(h->device, F64, size, s->cells[block].u, moments, moments);
         device_table_apply(h->device, lanes, n, 1, N, 1, tables[i], moments, there[i]);
     }
     TRY(device_check(h->device)); /* before the moments go */
@@ -33,7 +33,7 @@ done:
     return status;
 }
 
-facet_status there_integrals(const struct hdg *h, const struct hdg_solution *s, double *values) {
+facet_status cells_integrals(const struct hdg *h, const struct hdg_solution *s, double *values) {
     facet_status status = FACET_OK;
     double *there[2] = {NULL, NULL}, *host = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
@@ -55,7 +55,7 @@ done:
     return status;
 }
 
-facet_status there_total(const struct hdg *h, const struct hdg_solution *s, double values[2]) {
+facet_status cells_total(const struct hdg *h, const struct hdg_solution *s, double values[2]) {
     facet_status status = FACET_OK;
     double *there[2] = {NULL, NULL}, *ones = NULL;
     values[0] = values[1] = 0.0;
@@ -108,7 +108,7 @@ static facet_status range_of_last(const struct hdg *h, const struct hdg_solution
     const int64_t count = h->data.mesh->blocks[block].count, batch = count / lanes;
     double *u = NULL;
     TRY(ALLOC(u, N * lanes));
-    TRY(device_download(h->device, u, s->there[block].u + batch * N * lanes,
+    TRY(device_download(h->device, u, s->cells[block].u + batch * N * lanes,
                         (size_t)(N * lanes) * sizeof *u));
     range[0] = INFINITY;
     range[1] = -INFINITY;
@@ -133,7 +133,7 @@ static facet_status range_of_block(const struct hdg *h, const struct hdg_solutio
     double *table = NULL, *there = NULL, *values = NULL, *extremes = NULL, last[2];
     int n_points;
     TRY(lattice_table(h, block, order, &n_points, &table));
-    int64_t most = THERE_NUMBERS / (n_points * lanes);
+    int64_t most = CELLS_NUMBERS / (n_points * lanes);
     most = most < 1 ? 1 : most < n_full ? most : n_full;
     TRY(device_copy(h->device, &there, table, (size_t)N * (size_t)n_points, sizeof *table));
     TRY(device_alloc(h->device, &values, (size_t)(most * n_points * lanes), sizeof *values));
@@ -141,7 +141,7 @@ static facet_status range_of_block(const struct hdg *h, const struct hdg_solutio
     for (int64_t first = 0; first < n_full; first += most) {
         const int64_t many = n_full - first < most ? n_full - first : most;
         device_table_apply(h->device, lanes, many, n_points, N, 1, there,
-                           s->there[block].u + first * N * lanes, values);
+                           s->cells[block].u + first * N * lanes, values);
         device_tile_extremes(h->device, many, (int64_t)n_points * lanes, 1, 0, values, extremes + 2 * first);
     }
     TRY(device_download(h->device, pairs, extremes, (size_t)(2 * n_full) * sizeof *pairs));
@@ -156,7 +156,7 @@ done:
     return status;
 }
 
-facet_status there_range(const struct hdg *h, const struct hdg_solution *s, int order, double *values) {
+facet_status cells_range(const struct hdg *h, const struct hdg_solution *s, int order, double *values) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++)
         if (h->data.mesh->blocks[b].count > 0)
