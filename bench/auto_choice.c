@@ -105,7 +105,7 @@ done:
     return status;
 }
 
-static facet_status try_choice(const facet_problem *problem, const struct kind *k, const struct choice *c,
+static facet_status try_choice(facet_problem *problem, const struct kind *k, const struct choice *c,
                                struct outcome *o) {
     facet_status status = FACET_OK;
     facet_solver *solver = NULL;
@@ -121,7 +121,7 @@ static facet_status try_choice(const facet_problem *problem, const struct kind *
     options.smoother_degree = c->smoother_degree;
     options.precision = c->precision;
     options.max_iterations = MAX_ITERATIONS;
-    TRY(facet_solver_create((facet_problem *)problem, &options, &solver));
+    TRY(facet_solver_create(problem, &options, &solver));
     status = facet_solver_solve(solver, NULL, NULL);
     if (status == FACET_NOT_CONVERGED) {
         status = FACET_OK;

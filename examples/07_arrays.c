@@ -76,8 +76,8 @@ static double integrate(const facet_mesh *mesh, const facet_field *field) {
 }
 
 /* -div grad u = f with u = inner and outer on the arcs, nothing through the other sides. */
-static facet_solver *solve(facet_context *context, const facet_mesh *mesh, const facet_field *f,
-                           const char *number, const char *inner, const char *outer) {
+static facet_solver *solve(facet_context *context, const facet_mesh *mesh, facet_field *f, const char *number,
+                           const char *inner, const char *outer) {
     facet_problem *problem;
     facet_solver *solver;
     facet_options options;
@@ -85,7 +85,7 @@ static facet_solver *solve(facet_context *context, const facet_mesh *mesh, const
     options.degree = 3;
     options.method = "direct";
     check(facet_problem_create(context, mesh, FACET_DIFFUSION, &problem));
-    check(f != NULL ? facet_problem_set_source_function(problem, facet_field_function, (void *)f)
+    check(f != NULL ? facet_problem_set_source_function(problem, facet_field_function, f)
                     : facet_problem_set_source(problem, number));
     check(facet_problem_set_dirichlet(problem, "inner", inner));
     check(facet_problem_set_dirichlet(problem, "outer", outer));

@@ -51,6 +51,7 @@ EVERYWHERE int64_t cell_balance_size(int n_faces, int components) {
 #define ZERO                           0.0
 #define MODULUS(x)                     fabs(x)
 #define AT(array, i)                   (array)[(int64_t)(i)*b->lanes + at]
+#define PUT                            AT
 #define OF_ORIENTATION(table, o, step) (table)[(int64_t)(o) * (step)]
 #include "kernels/balance_cell.h"
 #undef CELL_BALANCE
@@ -59,6 +60,7 @@ EVERYWHERE int64_t cell_balance_size(int n_faces, int components) {
 #undef ZERO
 #undef MODULUS
 #undef AT
+#undef PUT
 #undef OF_ORIENTATION
 
 #endif

@@ -1,7 +1,8 @@
 /* The kernel cell_balance (kernels/balance.h) for one NUMBER, which is of one cell or of as many as a
  * register has. The includer defines it, its ZERO, MODULUS(x) and NAMED(what), the name of a function;
- * AT(array, i), number i of these cells in an array in lanes, of which `at` says which cells they are; and
- * OF_ORIENTATION(table, o, step), number o step of a table, where o is of every cell its own. */
+ * AT(array, i), number i of these cells in an array in lanes, of which `at` says which cells they are;
+ * PUT(array, i), the same to be written; and OF_ORIENTATION(table, o, step), number o step of a table, where o
+ * is of every cell its own. */
 
 /* The sum over the points of a face of weights, `step` apart, times function i; row: of the functions at a
  * point. */
@@ -89,9 +90,9 @@ CELL_BALANCE void NAMED(all)(const struct cell_balance *b, int64_t batch, int at
         moduli += NAMED(face)(b, batch, at, f, mu, flux);
         for (int d = 0; d < nc; d++) {
             left[d] -= flux[d];
-            AT(balance, 1 + nc + f * nc + d) = flux[d];
+            PUT(balance, 1 + nc + f * nc + d) = flux[d];
         }
     }
-    for (int d = 0; d < nc; d++) AT(balance, 1 + d) = left[d];
-    AT(balance, 0) = moduli;
+    for (int d = 0; d < nc; d++) PUT(balance, 1 + d) = left[d];
+    PUT(balance, 0) = moduli;
 }

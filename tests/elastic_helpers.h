@@ -15,7 +15,7 @@ struct body_condition {
     const char *g[3], *t[3];
 };
 struct body {
-    const struct facet_mesh *mesh;
+    struct facet_mesh *mesh;
     int degree;
     int gradient; /* formulation */
     enum hdg_plane plane;

@@ -251,7 +251,7 @@ struct condition {
     const char *part, *kind, *g, *a; /* kind: dirichlet, neumann, robin */
 };
 struct setup {
-    const struct facet_mesh *mesh;
+    struct facet_mesh *mesh;
     int degree, n_K;
     const char *K[9], *reaction, *source, *exact, *tau;
     double tau_hat, rtol; /* rtol 0: 1e-12 */

@@ -195,10 +195,9 @@ static facet_status recover_work(const struct boxhdg_at *at, double *scratch, vo
     return FACET_OK;
 }
 
-facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
-                            double *q) {
+facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, double *uhat, double *u, double *q) {
     struct recover_job job = {.loads = loads, .trace = uhat, .u = u};
-    struct boxhdg_solution s = {.n_cells = h->grid.n_cells, .trace = (double *)uhat, .u = u, .q = q};
+    struct boxhdg_solution s = {.n_cells = h->grid.n_cells, .trace = uhat, .u = u, .q = q};
     const facet_status status = boxhdg_for_cells(h, 0, boxhdg_pairs_size(h), recover_work, &job);
     return status == FACET_OK && q != NULL ? boxhdg_solution_find_q(h, &s) : status;
 }

@@ -30,8 +30,7 @@ facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, 
                                    const double *neumann, double *F);
 /* u (n_volume, modes) and q (dim x n_volume: all cells of q_0, then of q_1, ..; or NULL) from the trace, with
  * Dirichlet values in place. */
-facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
-                            double *q);
+facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, double *uhat, double *u, double *q);
 
 /* loads = (f, mode), f = the source or lambda u - k div grad u of the exact solution. */
 facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *data, double *loads);

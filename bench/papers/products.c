@@ -18,12 +18,9 @@ struct paper_product {
 static void product_free(struct linear_operator *A) {
     struct paper_product *p = A->data;
     if (p == NULL) return;
-    const void *plan[] = {p->facets.first, p->facets.panel_first, p->facets.columns,
-                          p->facets.sizes, p->facets.starts,      p->facets.values};
-    for (int i = 0; i < 6; i++) {
-        void *pointer = (void *)plan[i];
-        device_free(A->device, &pointer);
-    }
+    void *plan[] = {&p->facets.first, &p->facets.panel_first, &p->facets.columns,
+                    &p->facets.sizes, &p->facets.starts,      &p->facets.values};
+    for (int i = 0; i < 6; i++) device_free(A->device, plan[i]);
     device_free(A->device, &p->columns);
     device_free(A->device, &p->values);
     operator_destroy(&p->csr);

@@ -84,19 +84,23 @@ static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
 /* Numbers of a lane. */
 struct motions {
     int L, lane, dim, n, size; /* n: unknowns; size: functions of a component of a face */
-    uint16_t *s, *A;           /* of the lane, L apart */
-    uint16_t *X, *G, *h;       /* of all lanes */
+    const uint16_t *s, *A;     /* of the lane, L apart */
+    const uint16_t *X, *G, *h; /* of all lanes */
 };
 
 static struct motions motions_of(const struct cell_plan *plan, const uint16_t *cell, int lane) {
     const int L = plan->lanes, n = cell_plan_start(plan, plan->n_faces), dim = plan->n_components;
-    uint16_t *numbers = (uint16_t *)cell;
-    struct motions m = {.L = L, .lane = lane, .dim = dim, .n = n, .size = plan->m / dim, .s = numbers + lane};
-    m.X = numbers + n * L;
+    struct motions m = {.L = L, .lane = lane, .dim = dim, .n = n, .size = plan->m / dim, .s = cell + lane};
+    m.X = cell + n * L;
     m.G = m.X + 2 * cell_plan_near(plan) * L;
     m.h = m.G + cell_plan_motions(plan) * (cell_plan_motions(plan) + 1) * L;
     m.A = m.X + 2 * cell_plan_floats(plan) * L + lane;
     return m;
+}
+
+/* Where that is written, in a cell whose numbers are made. */
+static uint16_t *place_of(uint16_t *cell, const uint16_t *number) {
+    return cell + (number - cell);
 }
 
 static float of_lane(const struct motions *m, const uint16_t *floats, int64_t i) {
@@ -131,9 +135,9 @@ static void invert(int n, double (*G)[6]) {
     }
 }
 
-/* h of a lane, as floats have it, by the unknowns of a cell; X: L apart. */
+/* h of a lane, as floats have it, by the unknowns of a cell, and in its halves; X: L apart. */
 static void find_flux(const struct cell_plan *plan, const struct motions *m, const double *K, const double *X,
-                      double *h) {
+                      uint16_t *halves, double *h) {
     const int n_near = cell_plan_near(plan);
     double energy = 0.0;
     for (int i = 0; i < m->n; i++) h[i] = 0.0;
@@ -146,7 +150,7 @@ static void find_flux(const struct cell_plan *plan, const struct motions *m, con
     for (int k = 0; k < n_near; k++) {
         double *to = &h[cell_plan_near_row(plan, k)];
         float rounded = energy > 0.0 ? (float)(*to / sqrt(energy)) : 0.0f;
-        half_put(m->h, k * m->L + m->lane, rounded);
+        half_put(place_of(halves, m->h), k * m->L + m->lane, rounded);
         *to = (double)rounded;
     }
 }
@@ -158,9 +162,10 @@ static int halve_motions(const struct cell_plan *plan, int64_t batch, int lane, 
     const double *X = plan->motions + batch * n_X * m.L + lane;
     int loose = plan->loose[batch * m.L + lane];
     double G[6][6] = {{0}}, h[KERNEL_CELL_UNKNOWNS];
-    if (plan->apart) find_flux(plan, &m, K, X, h);
-    int good = round_matrix(m.n, m.L, K, plan->apart ? h : NULL, m.s, m.A);
-    for (int k = 0; k < n_X; k++) half_put(m.X, k * m.L + lane, (float)X[k * m.L]);
+    if (plan->apart) find_flux(plan, &m, K, X, halves, h);
+    int good =
+        round_matrix(m.n, m.L, K, plan->apart ? h : NULL, place_of(halves, m.s), place_of(halves, m.A));
+    for (int k = 0; k < n_X; k++) half_put(place_of(halves, m.X), k * m.L + lane, (float)X[k * m.L]);
     for (int k = 0; k < n_X; k++) {
         float u[6];
         motion_row(plan, &m, k / (plan->n_near * dim), k / dim % plan->n_near, k % dim, u);
@@ -172,7 +177,7 @@ static int halve_motions(const struct cell_plan *plan, int64_t batch, int lane, 
             if (!(loose >> (i < dim ? i : dim) & 1) || !(loose >> (j < dim ? j : dim) & 1)) G[i][j] = 0.0;
     invert(n_motions, G);
     for (int i = 0; i < n_motions; i++)
-        for (int j = 0; j <= i; j++) half_put(m.G, at(i, j) * m.L + lane, (float)-G[i][j]);
+        for (int j = 0; j <= i; j++) half_put(place_of(halves, m.G), at(i, j) * m.L + lane, (float)-G[i][j]);
     return good;
 }
 

@@ -138,7 +138,8 @@ INLINE packet of_orientation(const double *table, packet o, int step) {
 #define NUMBER                         packet
 #define ZERO                           ((packet){0})
 #define MODULUS(x)                     modulus(x)
-#define AT(array, i)                   ((packet *)(array))[(int64_t)(i)*PARTS + at]
+#define AT(array, i)                   ((const packet *)(array))[(int64_t)(i)*PARTS + at]
+#define PUT(array, i)                  ((packet *)(array))[(int64_t)(i)*PARTS + at]
 #define OF_ORIENTATION(table, o, step) of_orientation(table, o, step)
 #include "kernels/balance_cell.h"
 

@@ -146,32 +146,32 @@ static void find_nodes(const struct tile_plan *t, int k, const int *nodes, const
     }
 }
 
-/* The nodes of one cell from x, or to x. */
-static void move_nodes(const struct tile_plan *t, int k, const int *nodes, int64_t c, int add, double *x,
-                       double *cell) {
+/* The nodes of one cell from x, or added to x. */
+static void move_nodes(const struct tile_plan *t, int k, const int *nodes, int64_t c, int add,
+                       const double *from, double *to) {
     const int n[3] = {k + 1, t->dim > 1 ? k + 1 : 1, t->dim > 2 ? k + 1 : 1};
-    int64_t places[3][KERNEL_LINE];
+    int64_t places[3][KERNEL_LINE], cell = 0;
     int at[3];
     tile_at(t, t->first + c, at);
     find_nodes(t, k, nodes, at, places);
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++, cell += n[0]) {
-            double *row = x + places[1][y] + places[2][z];
+            const int64_t row = places[1][y] + places[2][z];
             if (add)
-                for (int i = 0; i < n[0]; i++) row[places[0][i]] += cell[i];
+                for (int i = 0; i < n[0]; i++) to[row + places[0][i]] += from[cell + i];
             else
-                for (int i = 0; i < n[0]; i++) cell[i] = row[places[0][i]];
+                for (int i = 0; i < n[0]; i++) to[cell + i] = from[row + places[0][i]];
         }
 }
 
 void OF(tile_gather)(const struct tile_plan *t, int k, const int *nodes, const double *x, double *cells) {
     const int64_t size = tile_power(k + 1, t->dim);
-    for (int64_t c = 0; c < t->count; c++) move_nodes(t, k, nodes, c, 0, (double *)x, cells + c * size);
+    for (int64_t c = 0; c < t->count; c++) move_nodes(t, k, nodes, c, 0, x, cells + c * size);
 }
 
 void OF(tile_add)(const struct tile_plan *t, int k, const int *nodes, const double *cells, double *x) {
     const int64_t size = tile_power(k + 1, t->dim);
-    for (int64_t c = 0; c < t->count; c++) move_nodes(t, k, nodes, c, 1, x, (double *)cells + c * size);
+    for (int64_t c = 0; c < t->count; c++) move_nodes(t, k, nodes, c, 1, cells + c * size, x);
 }
 
 /* ------------------------------------------------------------------------------------- fluxes, errors */

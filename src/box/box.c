@@ -66,27 +66,45 @@ done:
     return status;
 }
 
+facet_status box_find_range(const struct box_grid_data *data, struct box_range *r) {
+    facet_status status = FACET_OK;
+    int64_t n_cells = 1;
+    *r = (struct box_range){.softest = INFINITY, .least_reaction = INFINITY};
+    for (int d = 0; d < data->dim; d++) {
+        if (data->sides[d][0] == BOX_DIRICHLET || data->sides[d][1] == BOX_DIRICHLET) r->closed = 1.0;
+        r->lower[d] = data->coordinates[d][0];
+        r->upper[d] = data->coordinates[d][data->cells[d]];
+        n_cells *= data->cells[d];
+    }
+    for (int64_t c = 0; c < n_cells; c++) {
+        const double k = data->conductivity != NULL ? data->conductivity[c] : 1.0,
+                     lambda = data->reaction != NULL ? data->reaction[c] : 0.0;
+        r->stiffest = fmax(r->stiffest, k);
+        r->softest = fmin(r->softest, k);
+        r->reaction = fmax(r->reaction, lambda);
+        r->least_reaction = fmin(r->least_reaction, lambda);
+    }
+    if (data->part == NULL) return FACET_OK;
+    TRY(team_reduce(data->part->team, TEAM_MAX, 6, &r->closed));
+    TRY(team_reduce(data->part->team, TEAM_MIN, 5, &r->softest));
+done:
+    return status;
+}
+
 facet_status box_grid_judge(struct box_grid *g) {
     facet_status status = FACET_OK;
-    double closed = 0.0, most[2] = {0.0, 0.0}, least[2] = {INFINITY, INFINITY};
-    for (int d = 0; d < g->dim; d++)
-        if (g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET) closed = 1.0;
-    for (int64_t c = 0; c < g->n_cells; c++) {
-        const double values[2] = {box_conductivity(g, c), box_reaction(g, c)};
-        for (int i = 0; i < 2; i++) {
-            most[i] = fmax(most[i], values[i]);
-            least[i] = fmin(least[i], values[i]);
-        }
+    const struct box_range *r = &g->range;
+    struct box_grid_data data = {
+        .dim = g->dim, .conductivity = g->conductivity, .reaction = g->reaction, .part = g->part};
+    for (int d = 0; d < 3; d++) {
+        data.cells[d] = g->cells[d];
+        data.coordinates[d] = g->coordinates[d];
+        for (int i = 0; i < 2; i++) data.sides[d][i] = g->sides[d][i];
     }
-    if (g->part != NULL) {
-        double all[3] = {closed, most[0], most[1]};
-        TRY(team_reduce(g->part->team, TEAM_MAX, 3, all));
-        TRY(team_reduce(g->part->team, TEAM_MIN, 2, least));
-        closed = all[0], most[0] = all[1], most[1] = all[2];
-    }
-    g->closed = closed > 0.0;
-    g->separable = most[0] == least[0] && most[1] == least[1];
-    g->singular = !g->closed && most[1] == 0.0;
+    TRY(box_find_range(&data, &g->range));
+    g->closed = r->closed > 0.0;
+    g->separable = r->stiffest == r->softest && r->reaction == r->least_reaction;
+    g->singular = !g->closed && r->reaction == 0.0;
 done:
     return status;
 }

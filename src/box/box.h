@@ -34,6 +34,12 @@ struct box_part {
     struct base_team *team;
 };
 
+/* Of all blocks; closed: 1 where there is a Dirichlet side. */
+struct box_range {
+    double closed, stiffest, reaction, upper[3]; /* the largest, */
+    double softest, least_reaction, lower[3];    /* the least */
+};
+
 struct box_grid {
     int dim; /* 1, 2 or 3 */
     int cells[3];
@@ -46,6 +52,7 @@ struct box_grid {
     double *conductivity, *reaction; /* n_cells each; NULL: 1 and 0 everywhere */
     int uniform[3];                  /* all widths of the direction are equal (to rounding) */
     const struct box_part *part;     /* borrowed; NULL: the box is whole. Of the whole: */
+    struct box_range range;
     int separable; /* conductivity and reaction are the same in all cells: products of 1D problems */
     int closed;    /* there is a Dirichlet side */
     int singular;  /* there is none, and no reaction: constants are a kernel */
@@ -64,7 +71,8 @@ struct box_grid_data {
  * lambda < 0, numbers that are not finite. */
 facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *grid);
 void box_grid_destroy(struct box_grid *grid); /* safe on a zeroed struct, and twice */
-/* Sets `separable`, `closed` and `singular` to what conductivity, reaction and sides say now. */
+facet_status box_find_range(const struct box_grid_data *data, struct box_range *range);
+/* Sets `range`, `separable`, `closed` and `singular` to what conductivity, reaction and sides say now. */
 facet_status box_grid_judge(struct box_grid *grid);
 /* Of all blocks; NaN where another process has failed, who says why. */
 static inline double box_all(const struct box_grid *g, enum team_reduction reduction, double value) {

@@ -145,16 +145,6 @@ int box_given_is_exact(const struct box_given *given) {
     return given->exact != NULL && !own;
 }
 
-facet_status box_check_balance(double sum, double scale) {
-    if (fabs(sum) <= 1e-4 * scale) return FACET_OK;
-    return base_fail(
-        FACET_ERROR_INPUT,
-        "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary fluxes "
-        "must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a part "
-        "of the boundary another condition",
-        sum, scale);
-}
-
 /* ------------------------------------------------------------------------------------- integrals */
 
 void box_samples_destroy(struct box_samples *s) {

@@ -66,8 +66,6 @@ struct box_given {
 };
 /* Everything is derived from the exact solution. */
 int box_given_is_exact(const struct box_given *given);
-/* Refuses the data of a singular problem that do not sum to (nearly) zero. */
-facet_status box_check_balance(double sum, double scale);
 
 /* ------------------------------------------------------------------------------------- functions */
 

@@ -175,15 +175,19 @@ static int is_folded(const struct box_direction *x) {
 }
 
 /* A row of points, in pieces of so many numbers every `step`, to its folded ones or back. work: one row. */
-static void fold_row(const struct box_direction *x, int back, int piece, int64_t step, double *row,
+static void fold_row(const struct box_direction *x, int piece, int64_t step, const double *in, double *out,
                      double *folded, double *work) {
     const int n = x->fold.n, whole = piece == n;
-    double *points = whole ? row : is_folded(x) ? work : folded;
-    for (int c = 0; !back && !whole && c * piece < n; c++)
-        memcpy(points + c * piece, row + c * step, (size_t)piece * sizeof *row);
-    if (points != folded) box_fold_row(&x->fold, back, back ? folded : points, back ? points : folded);
-    for (int c = 0; back && !whole && c * piece < n; c++)
-        memcpy(row + c * step, points + c * piece, (size_t)piece * sizeof *row);
+    double *room = is_folded(x) ? work : folded, *to = whole ? out : room;
+    if (in != NULL) {
+        for (int c = 0; !whole && c * piece < n; c++)
+            memcpy(room + c * piece, in + c * step, (size_t)piece * sizeof *room);
+        if (whole || room != folded) box_fold_row(&x->fold, 0, whole ? in : room, folded);
+        return;
+    }
+    if (to != folded) box_fold_row(&x->fold, 1, folded, to);
+    for (int c = 0; !whole && c * piece < n; c++)
+        memcpy(out + c * step, to + c * piece, (size_t)piece * sizeof *out);
 }
 
 /* `count` planes, points of y x folded points of x, to modes, and back. The argument of the former is
@@ -220,21 +224,23 @@ void box_planes_prepare(struct box_planes *p) {
     p->room = p->group * size;
 }
 
-void box_planes_transform(const struct box_planes *p, int back, double *points, double *modes, double *work) {
+void box_planes_transform(const struct box_planes *p, const double *in, double *out, double *modes,
+                          double *work) {
     const int *piece = p->piece, nx = p->x->fold.n, ny = p->y->fold.n;
     double *one = work, *two = work + p->room;
 #pragma omp for schedule(dynamic) nowait
     for (int begin = 0; begin < p->n; begin += p->group) {
         double *to = modes + (int64_t)begin * p->x->n_modes * p->y->n_modes;
         int count = p->n - begin < p->group ? p->n - begin : p->group;
-        if (back) planes_back(p, count, to, two, one);
+        if (in == NULL) planes_back(p, count, to, two, one);
         for (int r = 0; r < count * ny; r++) {
             int i = r % ny, j = begin + r / ny;
-            double *row = points + j / piece[2] * p->step[2] + i / piece[1] * p->step[1] +
-                          ((int64_t)(j % piece[2]) * piece[1] + i % piece[1]) * piece[0];
-            fold_row(p->x, back, piece[0], p->step[0], row, one + (int64_t)r * nx, two);
+            const int64_t row = j / piece[2] * p->step[2] + i / piece[1] * p->step[1] +
+                                ((int64_t)(j % piece[2]) * piece[1] + i % piece[1]) * piece[0];
+            fold_row(p->x, piece[0], p->step[0], in != NULL ? in + row : NULL, out != NULL ? out + row : NULL,
+                     one + (int64_t)r * nx, two);
         }
-        if (!back) planes_forward(p, count, one, two, to);
+        if (in != NULL) planes_forward(p, count, one, two, to);
     }
 }
 
@@ -266,9 +272,8 @@ void box_transform_destroy(struct box_transform *t) {
 }
 
 void box_transform_planes(const struct box_transform *t, int back, const double *in, double *out) {
-    double *points = back ? out : (double *)in;
 #pragma omp parallel num_threads(t->n_work)
-    box_planes_transform(&t->layers, back, points, t->planes,
+    box_planes_transform(&t->layers, back ? NULL : in, back ? out : NULL, t->planes,
                          t->scratch + 2 * omp_get_thread_num() * t->room);
 }
 

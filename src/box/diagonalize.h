@@ -63,9 +63,9 @@ struct box_planes {
     int64_t room; /* of each of two work arrays */
 };
 void box_planes_prepare(struct box_planes *planes); /* sets group and room */
-/* Points to modes, planes of modes of y x modes of x, or back. For all threads of a team to call, each with
+/* Points `in` to modes, planes of modes of y x modes of x, or (NULL) modes to points `out`. For all threads of a team to call, each with
  * work arrays of its own; nobody waits at the end. */
-void box_planes_transform(const struct box_planes *planes, int back, double *points, double *modes,
+void box_planes_transform(const struct box_planes *planes, const double *in, double *out, double *modes,
                           double *work);
 
 /* ------------------------------------------------------------------------------------- three of them */

@@ -20,6 +20,17 @@ void box_element_destroy(struct box_element *element) {
 
 /* With k + 1 Gauss points both integrals are exact. Degree 0: the element of a direction that is not there.
  */
+/* A constant has no slope: the diagonal is minus the sum of the rest. What rounding leaves of such sums is the
+ * same in all cells, and would be a source for a u that is far above its differences. */
+static void forget_constants(int n, double *stiffness) {
+    for (int i = 0; i < n; i++) {
+        long double sum = 0.0L;
+        for (int j = 0; j < n; j++)
+            if (j != i) sum += stiffness[i * n + j];
+        stiffness[i * n + i] = (double)-sum;
+    }
+}
+
 facet_status box_element_create(int k, struct box_element *e) {
     facet_status status = FACET_OK;
     int n = k + 1;
@@ -42,6 +53,7 @@ facet_status box_element_create(int k, struct box_element *e) {
                 e->mass[i * n + j] += w[q] * values[q * n + i] * values[q * n + j];
                 e->stiffness[i * n + j] += w[q] * slopes[q * n + i] * slopes[q * n + j];
             }
+    forget_constants(n, e->stiffness);
 done:
     base_free(&x);
     if (status != FACET_OK) box_element_destroy(e);

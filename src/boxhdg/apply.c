@@ -39,9 +39,10 @@ static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_
         }
 }
 
-/* One face-pack to lanes, or back from them. */
+/* One face-pack to lanes, or (from NULL) back from them. */
 static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum boxhdg_scaling scaling,
-                         int back, double *plain, double *packed, double *scales) {
+                         const double *from, double *plain, double *packed, double *scales) {
+    const int back = from == NULL;
     const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     struct box_face_pack face = box_face_pack(p, number, L);
@@ -56,14 +57,14 @@ static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum 
         else if (back)
             for (int64_t t = 0; t < n; t++) plain[first + order[t]] = to[t * L] * scales[t * L + lane];
         else
-            for (int64_t t = 0; t < n; t++) to[t * L] = plain[first + order[t]] * scales[t * L + lane];
+            for (int64_t t = 0; t < n; t++) to[t * L] = from[first + order[t]] * scales[t * L + lane];
     }
 }
 
 /* By way of the host where the vector is not there, or not of double precision. */
-static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, int back,
+static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, const double *from,
                             double *plain, struct vector *v) {
-    const int L = lanes->plan.lanes;
+    const int L = lanes->plan.lanes, back = from == NULL;
     facet_status status = FACET_OK;
     int64_t n = lanes->plan.n_faces;
     double *staged = NULL, *packed = v->precision == F64 ? device_seen(v->device, v->data) : NULL;
@@ -77,7 +78,7 @@ static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scalin
     if (packed == NULL) packed = staged;
 #pragma omp parallel for num_threads(base_threads_for(lanes->plan.size)) schedule(static)
     for (int64_t number = 0; number < n; number++)
-        convert_face(lanes, number, scaling, back, plain, packed, scales + n_scales * omp_get_thread_num());
+        convert_face(lanes, number, scaling, from, plain, packed, scales + n_scales * omp_get_thread_num());
     if (staged != NULL && !back) TRY(vector_upload(v, staged));
 done:
     base_free(&staged);
@@ -87,13 +88,13 @@ done:
 
 facet_status boxhdg_lanes_pack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                                const double *plain, struct vector *to) {
-    return convert(lanes, scaling, 0, (double *)plain, to);
+    return convert(lanes, scaling, plain, NULL, to);
 }
 
 facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                                  const struct vector *from, double *plain) {
     struct vector v = *from;
-    return convert(lanes, scaling, 1, plain, &v);
+    return convert(lanes, scaling, NULL, plain, &v);
 }
 
 /* ------------------------------------------------------------------------------------------ kernels */
@@ -104,7 +105,7 @@ static void *numbers(const struct vector *v) {
 
 /* What this block makes of a step. */
 static double take_step(const struct boxhdg_lanes *lanes, const struct box_step *step, const struct vector *f,
-                        struct vector *r, const struct vector *e, struct vector *d, struct vector *x,
+                        const struct vector *r, const struct vector *e, struct vector *d, struct vector *x,
                         struct vector *y) {
     return device_box_step(lanes->device, lanes->precision, &lanes->plan, step, numbers(f), numbers(r),
                            numbers(e), d->numbers, numbers(x), numbers(y));
@@ -128,7 +129,7 @@ void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const
 
 static void box_apply(const struct linear_operator *A, const struct vector *x, struct vector *y) {
     struct vector d = *x;
-    boxhdg_lanes_step(A->data, &(struct box_step){.product = 1}, NULL, NULL, NULL, &d, NULL, y);
+    boxhdg_lanes_step(A->of, &(struct box_step){.product = 1}, NULL, NULL, NULL, &d, NULL, y);
 }
 
 static void free_lanes(struct linear_operator *A) {
@@ -138,11 +139,12 @@ static void free_lanes(struct linear_operator *A) {
 }
 
 static facet_status box_to_single(const struct linear_operator *A, struct linear_operator *S) {
-    const struct boxhdg_lanes *lanes = A->data;
+    const struct boxhdg_lanes *lanes = A->of;
     struct boxhdg_lanes *rounded = NULL;
     facet_status status = boxhdg_lanes_create(lanes->device, lanes->hdg, 1, &rounded);
     if (status != FACET_OK) return status;
     operator_create_box(rounded, S);
+    S->data = rounded;
     S->free = free_lanes;
     return FACET_OK;
 }
@@ -159,22 +161,22 @@ static double add_parts(const struct boxhdg_lanes *lanes, double dot, struct vec
 
 static double box_advance(const struct linear_operator *A, double alpha, double beta, const struct vector *r,
                           const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
-    const struct boxhdg_lanes *lanes = A->data;
+    const struct boxhdg_lanes *lanes = A->of;
     struct box_step step = {
         .direction = r != NULL, .product = q != NULL, .x_old = alpha, .a = 1.0, .b = beta};
-    double dot = take_step(lanes, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
+    double dot = take_step(lanes, &step, NULL, r, e, p, alpha != 0.0 ? x : NULL, q);
     return q != NULL ? add_parts(lanes, dot, q) : dot;
 }
 
 static void box_reduce(const struct linear_operator *A, double alpha, const struct vector *q,
                        struct vector *r, struct vector *moments, double sums[2]) {
-    boxhdg_lanes_residual(A->data, alpha, q, r, moments, sums);
-    boxhdg_lanes_join_sums(A->data, BOXHDG_RESIDUAL, r, sums);
+    boxhdg_lanes_residual(A->of, alpha, q, r, moments, sums);
+    boxhdg_lanes_join_sums(A->of, BOXHDG_RESIDUAL, r, sums);
 }
 
 static double box_form(const struct linear_operator *A, const struct vector *r, const struct vector *e,
                        struct vector *q) {
-    const struct boxhdg_lanes *lanes = A->data;
+    const struct boxhdg_lanes *lanes = A->of;
     double dot =
         device_box_form(lanes->device, lanes->precision, &lanes->plan, r->numbers, numbers(e), q->numbers);
     return add_parts(lanes, dot, q);
@@ -184,7 +186,7 @@ static void box_recur(const struct linear_operator *A, const struct operator_rec
                       const struct vector *q, const struct vector *r, const struct vector *e_r,
                       struct vector *s, const struct vector *e_s, struct vector *p, struct vector *x,
                       struct vector *moments, double sums[2]) {
-    const struct boxhdg_lanes *lanes = A->data;
+    const struct boxhdg_lanes *lanes = A->of;
     const struct box_recurrence step = {
         .a = {by->a[0], by->a[1]}, .b = {by->b[0], by->b[1]}, .alpha = by->alpha, .c = by->c};
     device_box_recur(lanes->device, lanes->precision, &lanes->plan, &step, q->numbers, r->numbers,
@@ -194,7 +196,7 @@ static void box_recur(const struct linear_operator *A, const struct operator_rec
 
 /* As residuals are measured, which are multiplied by b b where unknowns are divided by it. */
 static double box_size(const struct linear_operator *A, const struct vector *x) {
-    const struct boxhdg_lanes *lanes = A->data;
+    const struct boxhdg_lanes *lanes = A->of;
     struct box_plan plan = lanes->plan;
     double sums[2];
     for (int axis = 0; axis < 3; axis++) {
@@ -218,7 +220,7 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct linear_operato
     *A = (struct linear_operator){.n = lanes->plan.size,
                                   .device = lanes->device,
                                   .apply = box_apply,
-                                  .data = (void *)lanes,
+                                  .of = lanes,
                                   .name = "HDG on a box",
                                   .precision = lanes->precision,
                                   .seam = seam_hold(lanes->seam),
@@ -228,7 +230,7 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct linear_operato
 
 static void diagonal_apply(const struct linear_operator *D, const struct vector *x, struct vector *y) {
     struct vector r = *x;
-    boxhdg_lanes_step(D->data, &(struct box_step){.direction = 1, .a = 1.0}, NULL, &r, NULL, y, NULL, NULL);
+    boxhdg_lanes_step(D->of, &(struct box_step){.direction = 1, .a = 1.0}, NULL, &r, NULL, y, NULL, NULL);
 }
 
 void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct linear_operator *D) {

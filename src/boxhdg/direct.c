@@ -27,7 +27,6 @@ struct boxhdg_direct {
     int n_work;                     /* threads that have scratch */
     int64_t scratch_size;
     double *scratch; /* n_work x scratch_size */
-    double *kernel;  /* the constant in plain modes, normalised; NULL: there is a Dirichlet side */
 };
 
 void boxhdg_direct_destroy(struct boxhdg_direct **direct) {
@@ -40,7 +39,6 @@ void boxhdg_direct_destroy(struct boxhdg_direct **direct) {
     }
     base_free(&s->slab);
     base_free(&s->scratch);
-    base_free(&s->kernel);
     base_free(direct);
 }
 
@@ -66,7 +64,8 @@ static void describe_planes(struct boxhdg_direct *s, int d) {
 static void transform_all(struct boxhdg_direct *s, int back, double *plain) {
 #pragma omp parallel num_threads(s->n_work)
     for (int d = 0; d < s->h->grid.dim; d++)
-        box_planes_transform(&s->planes[d], back, plain + s->begin[d], back ? s->result[d] : s->hat[d],
+        box_planes_transform(&s->planes[d], back ? NULL : plain + s->begin[d], plain + s->begin[d],
+                             back ? s->result[d] : s->hat[d],
                              s->scratch + omp_get_thread_num() * s->scratch_size);
 }
 
@@ -208,17 +207,10 @@ static void pass_slabs(struct boxhdg_direct *s, double k, double lambda, int sin
 
 /* --------------------------------------------------------------------------------------- solve */
 
-static void remove_kernel(const struct boxhdg_direct *s, double *x) {
-    double dot = 0.0;
-    for (int64_t i = 0; i < s->h->n_trace; i++) dot += s->kernel[i] * x[i];
-    for (int64_t i = 0; i < s->h->n_trace; i++) x[i] -= dot * s->kernel[i];
-}
-
 void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const double *F, double *uhat) {
     const struct boxhdg *h = s->h;
-    int singular = s->kernel != NULL && lambda == 0.0;
+    int singular = !h->grid.closed && lambda == 0.0;
     if (F != uhat) memcpy(uhat, F, (size_t)h->n_trace * sizeof *uhat);
-    if (singular) remove_kernel(s, uhat);
     transform_all(s, 0, uhat);
     for (int d = 0; d < h->grid.dim; d++) {
         fold_planes(s, d, 0, s->hat[d]);
@@ -228,20 +220,6 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
     for (int d = 0; d < h->grid.dim; d++) fold_planes(s, d, 1, s->result[d]);
     memset(uhat, 0, (size_t)h->n_trace * sizeof *uhat);
     transform_all(s, 1, uhat);
-    if (singular) remove_kernel(s, uhat);
-}
-
-/* The function 1 on every face, normalised. */
-static facet_status make_kernel(struct boxhdg_direct *s) {
-    facet_status status = FACET_OK;
-    double square = 0.0;
-    if (s->h->grid.closed) goto done;
-    TRY(ALLOC(s->kernel, s->h->n_trace));
-    boxhdg_constant(s->h, s->kernel);
-    for (int64_t i = 0; i < s->h->n_trace; i++) square += s->kernel[i] * s->kernel[i];
-    for (int64_t i = 0; i < s->h->n_trace; i++) s->kernel[i] /= sqrt(square);
-done:
-    return status;
 }
 
 facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct **direct) {
@@ -273,7 +251,6 @@ facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct *
     TRY(ALLOC(s->slab, (int64_t)SLAB * s->axes[0]->modes.n_modes * s->axes[1]->modes.n_modes));
     s->n_work = base_threads_for(h->n_volume);
     TRY(ALLOC(s->scratch, s->n_work * s->scratch_size));
-    TRY(make_kernel(s));
 done:
     if (status != FACET_OK) boxhdg_direct_destroy(direct);
     return status;
@@ -291,7 +268,7 @@ static facet_status solve_lanes(void *data, const double *F, double *uhat) {
     facet_status status = FACET_OK;
     const struct in_lanes *s = data;
     const struct box_grid *g = &s->direct->h->grid;
-    struct vector v = {.device = device_host(), .n = s->lanes->plan.size, .data = (double *)F};
+    struct vector v = {.device = device_host(), .n = s->lanes->plan.size, .seen = F};
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &v, s->plain));
     boxhdg_direct_solve(s->direct, box_conductivity(g, 0), box_reaction(g, 0), s->plain, s->plain);
     v.data = uhat;

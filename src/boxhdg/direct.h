@@ -26,8 +26,8 @@ struct boxhdg_direct;
 facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct **direct);
 void boxhdg_direct_destroy(struct boxhdg_direct **direct);
 /* uhat from F, plain modes (n_trace); F is not read on Dirichlet faces, uhat is zero there. k > 0,
- * lambda >= 0. In the singular case (no Dirichlet side, lambda = 0) what F has along the constant is taken
- * out, and uhat has none of it. */
+ * lambda >= 0. In the singular case (no Dirichlet side, lambda = 0) F has no part along the constant, and
+ * uhat is one of the solutions. */
 void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const double *F, double *uhat);
 /* The same in lanes of double precision, from a residual to an unknown, on any device (operator_create_host),
  * with k and lambda of the first cell. */

@@ -77,7 +77,7 @@ double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s
 /* As hdg_totals: psi are vectors of the trace with their values on Dirichlet sides, neumann the data there
  * (or NULL). */
 facet_status boxhdg_totals(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                           const double *neumann, int whole, int n, const double *const *psi, double *totals,
+                           const double *neumann, int whole, int n, double *const *psi, double *totals,
                            double *roundings, double *squares);
 
 #endif

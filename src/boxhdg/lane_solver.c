@@ -22,11 +22,11 @@ struct boxhdg_solver {
     struct solve_fast fast;              /* of mixed */
     struct solve_work *work;
     struct vector F, solution;
-    struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
-    struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
-    double kernel_square;              /* what the kernel was divided by */
-    struct solve_history history;      /* of remembered solutions */
-    double uncertainty;                /* of the last solve */
+    struct vector ratio;          /* of the scales of the two lanes, where they differ; else empty */
+    struct null_space constants;  /* as unknowns and as residuals; or empty */
+    double constant_square;       /* what the function was divided by */
+    struct solve_history history; /* of remembered solutions */
+    double uncertainty;           /* of the last solve */
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
@@ -95,14 +95,15 @@ done:
     return status;
 }
 
-static facet_status make_kernel(struct boxhdg_solver *s) {
+static facet_status make_constants(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
-    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel));
-    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel_dual));
-    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_UNKNOWN, &s->kernel));
-    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, &s->kernel_dual));
-    s->kernel_square = vector_dot(&s->kernel, &s->kernel_dual);
-    vector_axpby(0.0, &s->kernel_dual, 1.0 / s->kernel_square, &s->kernel);
+    struct vector *function = &s->constants.function, *dual = &s->constants.dual;
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, function));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, dual));
+    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_UNKNOWN, function));
+    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, dual));
+    s->constant_square = vector_dot(function, dual);
+    vector_axpby(0.0, dual, 1.0 / s->constant_square, function);
 done:
     return status;
 }
@@ -178,7 +179,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     operator_create_box(s->lanes, &s->A);
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->F));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->solution));
-    if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
+    if (hdg->grid.singular || s->options.loose) TRY(make_constants(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->options.preconditioner == BOXHDG_DIRECT)
         TRY(boxhdg_lattice_refusal(device, hdg) == NULL
@@ -200,8 +201,7 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver) {
     operator_destroy(&s->A);
     vector_destroy(&s->F);
     vector_destroy(&s->solution);
-    vector_destroy(&s->kernel);
-    vector_destroy(&s->kernel_dual);
+    null_space_destroy(&s->constants);
     solve_history_destroy(&s->history);
     boxhdg_lanes_destroy(&s->lanes);
     base_free(solver);
@@ -227,16 +227,14 @@ static int is_light(const struct boxhdg *h) {
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_guess guess,
                                        const struct solve_control *given, struct solve_report *report) {
     facet_status status = FACET_OK;
-    struct solve_control control = *given, constant = {.kernel = &s->kernel, .kernel_dual = &s->kernel_dual};
-    int singular = s->kernel.n > 0 && !s->options.loose;
-    control.kernel = singular ? &s->kernel : NULL;
-    control.kernel_dual = singular ? &s->kernel_dual : NULL;
-    control.forget = s->options.loose ? solve_forget_kernel : NULL;
-    control.forget_data = &constant;
+    struct solve_control control = *given;
+    control.null_space = null_space_is_empty(&s->constants) || s->options.loose ? NULL : &s->constants;
+    control.forget = s->options.loose ? null_space_forget : NULL;
+    control.forget_data = &s->constants;
     control.fast = s->single != NULL ? &s->fast : NULL;
     control.work = &s->work;
     control.light = is_light(s->lanes->hdg) && guess == BOXHDG_FROM_ZERO;
-    solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
+    null_space_remove(control.null_space, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
         control.rough = s->rough.apply != NULL ? &s->rough : NULL;
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
@@ -388,7 +386,7 @@ done:
 }
 
 void boxhdg_solver_shift(struct boxhdg_solver *s, double by) {
-    vector_axpby(by * s->kernel_square, &s->kernel, 1.0, &s->solution);
+    vector_axpby(by * s->constant_square, &s->constants.function, 1.0, &s->solution);
 }
 
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {

@@ -40,7 +40,7 @@ static void square_scales(const struct boxhdg_lanes *lanes, const struct boxhdg_
 /* Blocks are the faces at the seam: numbers of the plain seam become places among them. */
 facet_status boxhdg_lanes_make_seam(struct boxhdg_lanes *lanes) {
     facet_status status = FACET_OK;
-    const struct seam *plain = lanes->hdg->seam;
+    struct seam *plain = lanes->hdg->seam;
     const int64_t size = lanes->hdg->face_size;
     struct team_neighbour *neighbours = NULL;
     struct boxhdg_place at;
@@ -77,7 +77,7 @@ done:
 }
 
 /* 1 / x of every number at the seam. */
-static void invert(const struct seam *s, double *values) {
+static void invert(struct seam *s, double *values) {
     for (int64_t b = 0; b < s->n_blocks; b++)
         for (int64_t i = 0; i < s->offsets[b + 1] - s->offsets[b]; i++) {
             double *value = values + s->places[b] + i * s->stride;
@@ -88,7 +88,7 @@ static void invert(const struct seam *s, double *values) {
 /* By the host, also for another device: that happens once. */
 facet_status boxhdg_lanes_join_diagonal(struct boxhdg_lanes *lanes, double *diagonal) {
     facet_status status = FACET_OK;
-    const struct seam *s = lanes->seam;
+    struct seam *s = lanes->seam;
     const size_t bytes = (size_t)lanes->plan.size * sizeof *diagonal;
     double *staged = NULL;
     struct vector v = {.device = device_host(), .n = lanes->plan.size};
@@ -109,7 +109,7 @@ done:
 
 void boxhdg_lanes_join_sums(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                             const struct vector *x, double sums[2]) {
-    const struct seam *s = lanes->seam;
+    struct seam *s = lanes->seam;
     if (s == NULL) return;
     facet_status status = seam_take_foreign(s, x, lanes->foreign_values);
     for (int64_t i = 0; status == FACET_OK && i < lanes->n_foreign * lanes->hdg->face_size; i++) {

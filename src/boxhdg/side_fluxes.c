@@ -117,7 +117,7 @@ static double flux_through(const struct boxhdg_at *at, const double *trace, int 
 struct total_job {
     const struct boxhdg_solution *solution;
     int whole, n;
-    const double *const *psi;
+    double *const *psi;
     double *cells; /* n_cells x (1 + 3 n): square of u; and for each psi the total, its moduli, its square */
 };
 
@@ -164,7 +164,7 @@ static facet_status total_work(const struct boxhdg_at *at, double *scratch, void
     if (job->whole) supply = box_weigh(at->extent, at->moments, s->loads + at->cell * size);
     if (at->reaction != 0.0) taken = at->reaction * box_weigh(at->extent, at->moments, u);
     for (int k = 0; k < job->n; k++) {
-        const struct boxhdg_solution trace = {.trace = (double *)job->psi[k]};
+        const struct boxhdg_solution trace = {.trace = job->psi[k]};
         means[k] = boxhdg_mean_trace(h, &trace, at->cell);
         to[1 + 3 * k] = means[k] * (taken - supply);
         to[2 + 3 * k] = fabs(means[k]) * (fabs(taken) + fabs(supply));
@@ -199,7 +199,7 @@ static void take_data(const struct boxhdg *h, const double *neumann, const doubl
 }
 
 facet_status boxhdg_totals(const struct boxhdg *h, const struct boxhdg_solution *s, const double *neumann,
-                           int whole, int n, const double *const *psi, double *totals, double *roundings,
+                           int whole, int n, double *const *psi, double *totals, double *roundings,
                            double *squares) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &h->grid;

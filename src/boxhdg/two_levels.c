@@ -38,8 +38,9 @@ static void spread(const struct mg_link *link, const struct vector *coarse) {
 
 static void restrict_faces(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {
     struct faces *f = link->data;
+    struct vector same = *fine;
     double sums[2];
-    boxhdg_lanes_residual(f->lanes, 0.0, fine, (struct vector *)fine, &f->moments, sums);
+    boxhdg_lanes_residual(f->lanes, 0.0, fine, &same, &f->moments, sums);
     gather(link, coarse);
 }
 

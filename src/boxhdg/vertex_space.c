@@ -468,7 +468,7 @@ static facet_status share_faces(const struct boxhdg_coarse *c, int *n_neighbours
                                 struct team_neighbour **neighbours) {
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = c->lanes;
-    const struct seam *seam = lanes->hdg->seam;
+    struct seam *seam = lanes->hdg->seam;
     const int L = lanes->plan.lanes;
     int32_t *numbers = NULL; /* of all faces */
     TRY(ALLOC(numbers, lanes->hdg->grid.n_faces));
@@ -486,7 +486,7 @@ done:
 }
 
 static facet_status list_foreign(struct boxhdg_coarse *c) {
-    const struct seam *seam = c->lanes->hdg->seam;
+    struct seam *seam = c->lanes->hdg->seam;
     int64_t n = 0;
     facet_status status = ALLOC(c->foreign, c->lanes->n_foreign);
     for (int k = 0; status == FACET_OK && k < seam->n_neighbours; k++)

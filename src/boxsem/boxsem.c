@@ -67,7 +67,7 @@ static facet_status make_solver(struct boxsem *c) {
     M = old_M;
     levels = old_levels;
     diagonal = old_direct;
-    c->b.seam = c->u.seam = c->kernel.seam = c->levels->levels[0].seam;
+    c->b.seam = c->u.seam = c->constants.function.seam = c->levels->levels[0].seam;
 done:
     operator_destroy(&M);
     boxsem_levels_destroy(&levels);
@@ -137,26 +137,12 @@ done:
  * adds up over the box, and the reaction alone stands against it. */
 #define LOOSE 0.1
 
-static facet_status find_loose(const struct box_grid *g, int *loose) {
-    facet_status status = FACET_OK;
+static int is_loose(const struct box_grid *g) {
+    const struct box_range *r = &g->range;
     double square = 0.0;
-    *loose = 0;
-    if (g->singular || g->closed) return FACET_OK;
-    double most[9] = {0.0, 0.0, -INFINITY}; /* k, lambda, -lambda, ends */
-    for (int64_t i = 0; i < g->n_cells; i++) {
-        most[0] = fmax(most[0], box_conductivity(g, i));
-        most[1] = fmax(most[1], box_reaction(g, i));
-        most[2] = fmax(most[2], -box_reaction(g, i));
-    }
-    for (int d = 0; d < g->dim; d++) {
-        most[3 + d] = g->coordinates[d][g->cells[d]];
-        most[6 + d] = -g->coordinates[d][0];
-    }
-    if (g->part != NULL) TRY(team_reduce(g->part->team, TEAM_MAX, 9, most));
-    for (int d = 0; d < g->dim; d++) square += pow(most[3 + d] + most[6 + d], 2);
-    *loose = most[1] == -most[2] && most[1] * square < LOOSE * most[0];
-done:
-    return status;
+    for (int d = 0; d < g->dim; d++) square += pow(r->upper[d] - r->lower[d], 2);
+    return !g->singular && !g->closed && r->reaction == r->least_reaction &&
+           r->reaction * square < LOOSE * r->stiffest;
 }
 
 /* Without a Dirichlet side the reaction alone holds the constant, against the rounding of products with the
@@ -186,14 +172,14 @@ done:
     return status;
 }
 
-/* The kernel of a singular or nearly singular problem: the constant of length 1. */
-static facet_status make_kernel(struct boxsem *c, struct vector *kernel) {
+/* The constant of length 1, where the problem is singular or nearly so. */
+static facet_status make_constants(struct boxsem *c, struct null_space *constants) {
     facet_status status = FACET_OK;
-    TRY(find_loose(&c->grid, &c->loose));
+    c->loose = is_loose(&c->grid);
     TRY(find_constant_error(c, &c->rounding));
     if (!c->grid.singular && !c->loose) return FACET_OK;
-    TRY(vector_create(c->device, c->n_all, kernel));
-    vector_fill(kernel, 1.0 / sqrt((double)c->n_whole));
+    TRY(vector_create(c->device, c->n_all, &constants->function));
+    vector_fill(&constants->function, 1.0 / sqrt((double)c->n_whole));
 done:
     return status;
 }
@@ -222,7 +208,7 @@ facet_status boxsem_create(const struct device *device, const struct box_grid_da
     vector_fill(&c->u, 0.0);
     c->held.nodes = device_seen(device, c->u.data);
     c->fixed_is_zero = 1;
-    TRY(make_kernel(c, &c->kernel));
+    TRY(make_constants(c, &c->constants));
     TRY(make_solver(c));
     TRY(box_tiles_create(device, &c->grid, NULL, &c->tiles));
     box_tiles_share(c->tiles, degree, c->n_nodes);
@@ -242,7 +228,7 @@ void boxsem_destroy(struct boxsem **continuous) {
     boxsem_forget(c);
     vector_destroy(&c->b);
     vector_destroy(&c->u);
-    vector_destroy(&c->kernel);
+    null_space_destroy(&c->constants);
     for (int d = 0; d < 3; d++) base_free(&c->moments[d]);
     device_unplace(c->device, c->fixed, (const void **)&c->fixed_places);
     base_free(&c->fixed);
@@ -264,7 +250,7 @@ struct multigrid *boxsem_multigrid(const struct boxsem *c) {
 facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
     facet_status status = FACET_OK;
     struct box_grid before = c->grid;
-    struct vector kernel = {0};
+    struct null_space constants = {0};
     double *values = NULL;
     int cheap = boxsem_levels_can_change(c->levels);
     if (!(reaction >= 0.0) || !isfinite(reaction))
@@ -281,18 +267,18 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
         boxsem_levels_set_reaction(c->levels, reaction);
         if (c->direct != NULL) box_diagonal_set_reaction(c->direct, reaction);
     } else {
-        TRY(make_kernel(c, &kernel));
+        TRY(make_constants(c, &constants));
         TRY(make_solver(c));
-        struct vector old = c->kernel;
-        c->kernel = kernel;
-        c->kernel.seam = c->u.seam;
-        kernel = old;
+        struct null_space old = c->constants;
+        c->constants = constants;
+        c->constants.function.seam = c->u.seam;
+        constants = old;
     }
     values = before.reaction; /* the old ones go */
     box_tiles_forget_reaction(c->tiles);
 done:
     if (status != FACET_OK) c->grid = before;
-    vector_destroy(&kernel);
+    null_space_destroy(&constants);
     base_free(&values);
     return status;
 }
@@ -367,7 +353,7 @@ static facet_status shift(struct boxsem *c, const struct solve_control *control,
     if (!c->grid.singular && !c->loose) return FACET_OK;
     TRY(boxsem_mean(c, &mean));
     const double root = sqrt((double)c->n_whole);
-    vector_axpby((c->mean - mean) * root, &c->kernel, 1.0, &c->u);
+    vector_axpby((c->mean - mean) * root, &c->constants.function, 1.0, &c->u);
     if (c->loose && c->uncertainty > 0.0)
         TRY(solve_accept_more(control->rtol, c->uncertainty * root / vector_norm(&c->u), report));
 done:
@@ -377,12 +363,14 @@ done:
 facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
                           struct solve_report *report) {
     facet_status status = FACET_OK, solved;
-    struct solve_control own = *control, constant = {.kernel = &c->kernel};
+    struct solve_control own = *control;
     struct multigrid *mg = operator_multigrid(&c->M);
     double error = 0.0;
-    own.kernel = c->grid.singular ? &c->kernel : NULL;
-    own.forget = c->loose ? solve_forget_kernel : NULL;
-    own.forget_data = &constant;
+    own.null_space = c->grid.singular ? &c->constants : NULL;
+    own.forget = c->loose ? null_space_forget : NULL;
+    own.forget_data = &c->constants;
+    if (boxsem_knows_rounding(c)) own.draw_rounding = boxsem_draw_rounding;
+    own.draw_rounding_data = c;
     own.flexible =
         mg != NULL && (c->options.smoother == BOXSEM_ADDITIVE || c->options.single || !c->options.reversed);
     boxsem_forget(c);

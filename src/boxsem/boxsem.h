@@ -121,7 +121,7 @@ struct boxsem {
     struct linear_operator M;    /* the multigrid, the diagonal (none: empty), or the direct solver, */
     struct box_diagonal *direct; /* which borrows this */
     struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
-    struct vector kernel;        /* of a singular problem: the constant */
+    struct null_space constants; /* of a singular or loose problem; else empty */
     struct box_tiles *tiles;
     struct boxsem_held held;
     int loose;   /* no Dirichlet side, and one reaction so weak that rounding decides about the constant */
@@ -157,7 +157,7 @@ facet_status boxsem_load_there(struct boxsem *c, const struct box_given *given, 
 /* The next solve begins with this u, given at the Gauss points; NULL: with zero. Without a call it begins
  * with the last solution. */
 facet_status boxsem_set_guess(struct boxsem *c, const double *values);
-/* control->kernel and ->flexible are set here. */
+/* control->null_space and ->flexible are set here. */
 facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control, struct solve_report *report);
 
 /* y = A x, or what is made of x by the preconditioner (of the direct solver the inverse), n_all numbers of

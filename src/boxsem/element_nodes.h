@@ -38,6 +38,9 @@ void boxsem_add_up(const struct boxsem *c, const double *nodes, double sums[2]);
 void boxsem_forget(struct boxsem *c);
 /* v on the fixed nodes = values; NULL: zero. */
 facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vector *v);
+/* rounding.c: solve_control.draw_rounding. Where it is known: on the host, of one process. */
+int boxsem_knows_rounding(const struct boxsem *c);
+facet_status boxsem_draw_rounding(void *boxsem, int draw, const struct vector *x, struct vector *r);
 /* What b has on the fixed nodes is kept in fixed_loads, and becomes zero. */
 facet_status boxsem_keep_loads(struct boxsem *c);
 

@@ -352,12 +352,16 @@ static void sum_fluxes(const struct boxsem *c, const double *sizes, double sums[
         }
 }
 
-/* What is left of the equations of nodes without Dirichlet values: the sum, and that of the moduli. A copy of
- * u has zeros on fixed nodes, since others may be reading u. */
+/* So many times the mean square of rounding that has no sign. */
+#define SPREAD 4.0
+
+/* What is left of the equations of nodes without Dirichlet values: the sum, and that of the moduli, with what
+ * rounding may have left there. A copy of u has zeros on fixed nodes, since others may be reading u. */
 static facet_status sum_rest(struct boxsem *c, double left[2]) {
     facet_status status = FACET_OK;
-    struct vector r = {0}, u = {0};
+    struct vector r = {0}, u = {0}, rough = {0};
     double *nodes = NULL;
+    TRY(vector_create_like(&c->b, &rough));
     TRY(boxsem_levels_prepare(c->levels));
     TRY(vector_create_like(&c->b, &r));
     TRY(vector_create_like(&c->u, &u));
@@ -369,8 +373,12 @@ static facet_status sum_rest(struct boxsem *c, double left[2]) {
     if (c->u.seam != NULL) seam_clear_foreign(c->u.seam, nodes);
     boxsem_add_up(c, nodes, left);
     left[0] = -left[0];
+    if (!boxsem_knows_rounding(c)) goto done;
+    TRY(boxsem_draw_rounding(c, 0, &u, &rough));
+    left[1] += SPREAD * vector_norm(&rough);
 done:
     boxsem_nodes_close(&r, 0, &nodes);
+    vector_destroy(&rough);
     vector_destroy(&r);
     vector_destroy(&u);
     return status;

@@ -194,7 +194,7 @@ static facet_status balance(struct boxsem *c, double *nodes) {
     facet_status status = FACET_OK;
     double *sums = c->imbalance;
     TRY(add_up(c, nodes, sums));
-    TRY(box_check_balance(sums[0], sums[1]));
+    TRY(null_space_check_constant(sums[0], sums[1]));
     box_add_products(c->n_nodes, (const double *const *)c->moments, -sums[0] / c->volume, nodes);
 done:
     return status;

@@ -164,19 +164,40 @@ static int is_taken(const struct run_value *value) {
     return value->wanted->take != CASE_AT && value->wanted->take != CASE_ALONG;
 }
 
+/* Whether an error is nothing beside the largest value of the field where this one is taken: means cancel, and
+ * a minimum may be far below the rest. */
+static facet_status is_nothing(const struct run *run, const struct case_value *wanted, double error,
+                               int *nothing) {
+    facet_status status = FACET_OK;
+    enum hdg_field field;
+    double largest = 0.0;
+    int components, n;
+    TRY(sample_find_field(run->solver, wanted->field, &field, &components));
+    for (int least = 0; least <= (components == 1); least++) { /* others by their magnitude */
+        double numbers[SAMPLE_MAX_COMPONENTS];
+        TRY(sample_take_with(run->solver, wanted->field, -1, least ? SAMPLE_MIN : SAMPLE_MAX, wanted->n_on,
+                             wanted->on, numbers, &n, NULL));
+        largest = fmax(largest, fabs(numbers[0]));
+    }
+    *nothing = error <= LITTLE * largest;
+done:
+    return status;
+}
+
 /* A field is told to be off, and never a reason to refuse: its error is that of u, which was accepted. What
  * is as good as the report says of u is not told of in words. */
 static facet_status judge_field(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
     const char *field = value->wanted->field;
     const double error = value->bar / value->measure;
-    int uncertain = 1;
+    int uncertain = 1, nothing = 0;
     if (value->found.scale > 0.0) {
         if (value->bar > fmax(ENOUGH, WORSE * run->report.error) * value->found.scale)
             value->trust = RUN_ROUGH;
         goto done;
     }
-    if (is_taken(value) && error <= LITTLE * run_largest_of(run, field)) value->trust = RUN_EXACT;
+    if (is_taken(value)) TRY(is_nothing(run, value->wanted, error, &nothing));
+    if (nothing) value->trust = RUN_EXACT;
     if (error <= fmax(ENOUGH * value->size, LITTLE * run_largest_of(run, field))) goto done;
     TRY(sample_is_uncertain(run->solver, field, error, &uncertain));
     if (uncertain) value->trust = RUN_ROUGH;

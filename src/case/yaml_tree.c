@@ -453,7 +453,8 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
     TRY(parse(tree, equals + 1, strlen(equals + 1), d.path, issues, &value));
     if (issues->count > before) goto done;
 
-    TRY(tree_copy(tree, setting, key_length, (const char **)&steps));
+    TRY(tree_alloc(tree, key_length + 1, &steps));
+    memcpy(steps, setting, key_length);
     for (char *step = steps, *end; step; step = end ? end + 1 : NULL) {
         int ok;
         end = strchr(step, '.');

@@ -404,8 +404,8 @@ facet_status device_see(const struct device *device, const void *array, size_t b
     return room != NULL ? device_download(device, room, array, bytes) : FACET_OK;
 }
 
-void *device_seen(const struct device *device, const void *array) {
-    return device->place == HOST ? (void *)array : NULL;
+void *device_seen(const struct device *device, void *array) {
+    return device->place == HOST ? array : NULL;
 }
 
 facet_status device_place(const struct device *device, const void *from_host, size_t count, size_t size,
@@ -435,8 +435,7 @@ done:
 
 void device_unview(const struct device *device, const void *array, const void **view) {
     (void)device;
-    void *copy = (void *)*view;
-    if (copy != array) base_free(&copy);
+    if (*view != array) base_free(view);
     *view = NULL;
 }
 

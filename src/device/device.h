@@ -118,7 +118,7 @@ facet_status device_alloc_room(const struct device *device, void *pointer, size_
 facet_status device_see(const struct device *device, const void *array, size_t bytes, void *room,
                         const void **seen);
 /* An array of the device where the host can read and write it; else NULL. */
-void *device_seen(const struct device *device, const void *array);
+void *device_seen(const struct device *device, void *array);
 /* Access of the device to count items of an array of the host: the array itself, where they have one memory,
  * else a copy. Ends with device_unplace. */
 facet_status device_place(const struct device *device, const void *from_host, size_t count, size_t size,
@@ -144,10 +144,11 @@ struct vector {
     const struct device *device;
     int64_t n;
     enum precision precision;
-    const struct seam *seam; /* device/seam.h: whose entries these are; NULL: all of this process */
+    struct seam *seam; /* device/seam.h: whose entries these are; NULL: all of this process */
     union {
         void *numbers;
-        double *data; /* where the precision is F64 */
+        double *data;       /* where the precision is F64, */
+        const double *seen; /* and of a vector that is only read */
     };
 };
 facet_status vector_create(const struct device *device, int64_t n, struct vector *vector); /* in F64 */

@@ -33,10 +33,9 @@ static void seam_free(struct seam *s) {
     base_free(&s);
 }
 
-struct seam *seam_hold(const struct seam *seam) {
-    struct seam *held = (struct seam *)seam;
-    if (held != NULL) held->holders++;
-    return held;
+struct seam *seam_hold(struct seam *seam) {
+    if (seam != NULL) seam->holders++;
+    return seam;
 }
 
 void seam_release(struct seam **seam) {
@@ -154,7 +153,7 @@ struct layout {
     int stride;
 };
 
-static struct layout own_layout(const struct seam *s) {
+static struct layout own_layout(struct seam *s) {
     return (struct layout){s->offsets, s->places, s->stride};
 }
 
@@ -180,7 +179,7 @@ static char *pack(const struct layout *l, int32_t block, size_t size, const void
 }
 
 /* What goes to a neighbour, and comes from it. */
-static void address(const struct seam *s, int k, void *out, void *in, int64_t bytes) {
+static void address(struct seam *s, int k, void *out, void *in, int64_t bytes) {
     s->messages[k] = (struct team_message){.rank = s->neighbours[k].rank,
                                            .send = out,
                                            .send_bytes = bytes,
@@ -189,7 +188,7 @@ static void address(const struct seam *s, int k, void *out, void *in, int64_t by
 }
 
 /* All shared blocks, of numbers of so many bytes, go out and come in. */
-static facet_status begin(const struct seam *s, const struct layout *l, size_t size, const void *values) {
+static facet_status begin(struct seam *s, const struct layout *l, size_t size, const void *values) {
     char *out = s->out, *in = s->in;
     for (int k = 0; k < s->n_neighbours; k++) {
         const struct team_neighbour *neighbour = &s->neighbours[k];
@@ -199,16 +198,16 @@ static facet_status begin(const struct seam *s, const struct layout *l, size_t s
         in += to - out;
         out = to;
     }
-    return team_exchange_begin(s->team, s->n_neighbours, s->messages, (void **)&s->pending);
+    return team_exchange_begin(s->team, s->n_neighbours, s->messages, &s->pending);
 }
 
-static facet_status end(const struct seam *s) {
-    return s->pending != NULL ? team_exchange_end(s->team, (void **)&s->pending) : FACET_OK;
+static facet_status end(struct seam *s) {
+    return s->pending != NULL ? team_exchange_end(s->team, &s->pending) : FACET_OK;
 }
 
 /* What stands in blocks of several neighbours is set aside, so that all sums begin with the lowest rank. */
 #define ADD(type)                                                                                            \
-    static void set_aside_##type(const struct seam *s, const struct layout *l, type *values) {               \
+    static void set_aside_##type(struct seam *s, const struct layout *l, type *values) {                     \
         double *own = s->own;                                                                                \
         for (int64_t i = 0; i < s->n_several; i++) {                                                         \
             type *from = values + first_of(l, s->several[i]);                                                \
@@ -218,14 +217,14 @@ static facet_status end(const struct seam *s) {
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    static void add_own_##type(const struct seam *s, const struct layout *l, type *values) {                 \
+    static void add_own_##type(struct seam *s, const struct layout *l, type *values) {                       \
         const double *own = s->own;                                                                          \
         for (int64_t i = 0; i < s->n_several; i++) {                                                         \
             type *to = values + first_of(l, s->several[i]);                                                  \
             for (int64_t n = size_of(l, s->several[i]); n > 0; n--, to += l->stride) *to += (type)*own++;    \
         }                                                                                                    \
     }                                                                                                        \
-    static void add_##type(const struct seam *s, const struct layout *l, type *values) {                     \
+    static void add_##type(struct seam *s, const struct layout *l, type *values) {                           \
         const type *in = s->in;                                                                              \
         int lower = 0;                                                                                       \
         set_aside_##type(s, l, values);                                                                      \
@@ -245,7 +244,7 @@ ADD(float)
 /* ------------------------------------------------------------------------------ vectors of other devices */
 
 /* Where the entries lie that go to a neighbour; their number. places: NULL, or room. */
-static int64_t list_places(const struct seam *s, int neighbour, int64_t *places) {
+static int64_t list_places(struct seam *s, int neighbour, int64_t *places) {
     const struct layout l = own_layout(s);
     int64_t n = 0;
     for (int64_t i = 0; i < s->neighbours[neighbour].count; i++) {
@@ -257,9 +256,9 @@ static int64_t list_places(const struct seam *s, int neighbour, int64_t *places)
 }
 
 /* The arrays for vectors of this device, made when the first one comes. */
-static facet_status go_there(const struct device *device, const struct seam *s) {
+static facet_status go_there(const struct device *device, struct seam *s) {
     facet_status status = FACET_OK;
-    struct seam_there *t = &((struct seam *)s)->there;
+    struct seam_there *t = &s->there;
     int64_t *places = NULL;
     if (t->device != NULL) return FACET_OK;
     if (s->n_several > 0) /* sums would differ by their order, and dot products count them twice */
@@ -290,7 +289,7 @@ done:
     return team_fail(s->team, status);
 }
 
-static facet_status begin_there(const struct seam *s, const struct vector *x) {
+static facet_status begin_there(struct seam *s, const struct vector *x) {
     const struct seam_there *t = &s->there;
     const size_t size = precision_size(x->precision);
     facet_status status = go_there(x->device, s);
@@ -307,11 +306,11 @@ static facet_status begin_there(const struct seam *s, const struct vector *x) {
         out += bytes;
         in += bytes;
     }
-    return team_exchange_begin(s->team, s->n_neighbours, s->messages, (void **)&s->pending);
+    return team_exchange_begin(s->team, s->n_neighbours, s->messages, &s->pending);
 }
 
 /* The first n numbers that have come, on the device. */
-static facet_status fetch_arrived(const struct seam *s, enum precision precision, int64_t n) {
+static facet_status fetch_arrived(struct seam *s, enum precision precision, int64_t n) {
     const struct seam_there *t = &s->there;
     facet_status status = end(s);
     if (status != FACET_OK || s->team->reaches_devices) return status;
@@ -320,7 +319,7 @@ static facet_status fetch_arrived(const struct seam *s, enum precision precision
 }
 
 /* The dot product of what others own, 0 where there is no room for it: the team has failed then. */
-static double foreign_dot_there(const struct seam *s, const struct vector *x, const struct vector *y) {
+static double foreign_dot_there(struct seam *s, const struct vector *x, const struct vector *y) {
     const struct seam_there *t = &s->there;
     const struct vector *both[2] = {x, y};
     if (go_there(x->device, s) != FACET_OK) return 0.0;
@@ -333,13 +332,13 @@ static double foreign_dot_there(const struct seam *s, const struct vector *x, co
 
 /* ------------------------------------------------------------------------------ of vectors */
 
-facet_status seam_add_begin(const struct seam *s, const struct vector *x) {
+facet_status seam_add_begin(struct seam *s, const struct vector *x) {
     const struct layout own = own_layout(s);
     return device_is_host(x->device) ? begin(s, &own, precision_size(x->precision), x->numbers)
                                      : begin_there(s, x);
 }
 
-void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
+void seam_add_end(struct seam *s, facet_status begun, struct vector *x) {
     const int here = device_is_host(x->device);
     const struct seam_there *t = &s->there;
     facet_status status = begun != FACET_OK ? begun : here ? end(s) : fetch_arrived(s, x->precision, t->n);
@@ -354,13 +353,13 @@ void seam_add_end(const struct seam *s, facet_status begun, struct vector *x) {
         add_float(s, &own, x->numbers);
 }
 
-static facet_status exchange(const struct seam *s, const struct layout *l, const double *values) {
-    facet_status status = team_fail(s->team, make_room((struct seam *)s, l->offsets));
+static facet_status exchange(struct seam *s, const struct layout *l, const double *values) {
+    facet_status status = team_fail(s->team, make_room(s, l->offsets));
     if (status == FACET_OK) status = begin(s, l, sizeof *values, values);
     return status == FACET_OK ? end(s) : status;
 }
 
-facet_status seam_add_blocks(const struct seam *s, const int64_t *offsets, double *values) {
+facet_status seam_add_blocks(struct seam *s, const int64_t *offsets, double *values) {
     if (s == NULL) return FACET_OK;
     const struct layout blocks = {offsets, NULL, 1};
     facet_status status = exchange(s, &blocks, values);
@@ -369,7 +368,7 @@ facet_status seam_add_blocks(const struct seam *s, const int64_t *offsets, doubl
 }
 
 /* What owners have, the lowest ranks, takes the place of the other copies. */
-static facet_status copy(const struct seam *s, const struct layout *l, double *values) {
+static facet_status copy(struct seam *s, const struct layout *l, double *values) {
     facet_status status = exchange(s, l, values);
     for (int k = s->n_neighbours - 1; status == FACET_OK && k >= 0; k--) {
         const double *in = s->messages[k].receive;
@@ -382,7 +381,7 @@ static facet_status copy(const struct seam *s, const struct layout *l, double *v
     return status;
 }
 
-facet_status seam_share(const struct seam *s, struct vector *x) {
+facet_status seam_share(struct seam *s, struct vector *x) {
     if (s == NULL || x->precision != F64) return FACET_OK;
     const struct layout own = own_layout(s);
     if (device_is_host(x->device)) return copy(s, &own, x->data);
@@ -396,7 +395,7 @@ facet_status seam_share(const struct seam *s, struct vector *x) {
 
 /* Places come neighbour by neighbour, the lower ranks first: that is the order of the blocks of a seam whose
  * blocks are apart. */
-static facet_status fetch_foreign(const struct seam *s, const struct vector *x, double *values) {
+static facet_status fetch_foreign(struct seam *s, const struct vector *x, double *values) {
     const struct seam_there *t = &s->there;
     const size_t size = precision_size(x->precision);
     facet_status status = go_there(x->device, s);
@@ -408,7 +407,7 @@ static facet_status fetch_foreign(const struct seam *s, const struct vector *x, 
     return team_fail(s->team, status);
 }
 
-facet_status seam_take_foreign(const struct seam *s, const struct vector *x, double *values) {
+facet_status seam_take_foreign(struct seam *s, const struct vector *x, double *values) {
     if (!device_is_host(x->device)) return fetch_foreign(s, x, values);
     for (int64_t k = 0; k < s->n_foreign; k++)
         for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride)
@@ -416,21 +415,21 @@ facet_status seam_take_foreign(const struct seam *s, const struct vector *x, dou
     return FACET_OK;
 }
 
-void seam_clear_foreign(const struct seam *s, double *values) {
+void seam_clear_foreign(struct seam *s, double *values) {
     for (int64_t k = 0; s != NULL && k < s->n_foreign; k++)
         for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride) values[i] = 0.0;
 }
 
 /* ------------------------------------------------------------------------------ sums */
 
-int64_t seam_n_owned(const struct seam *s) {
+int64_t seam_n_owned(struct seam *s) {
     int64_t n = s->offsets[s->n_blocks];
     for (int64_t k = 0; k < s->n_foreign; k++) n -= s->foreign[2 * k + 1] - s->foreign[2 * k];
     return n;
 }
 
 #define FOREIGN_DOT(type)                                                                                    \
-    static double foreign_dot_##type(const struct seam *s, const type *x, const type *y) {                   \
+    static double foreign_dot_##type(struct seam *s, const type *x, const type *y) {                         \
         double sum = 0.0;                                                                                    \
         for (int64_t k = 0; k < s->n_foreign; k++)                                                           \
             for (int64_t i = s->foreign[2 * k]; i < s->foreign[2 * k + 1]; i += s->stride)                   \
@@ -440,7 +439,7 @@ int64_t seam_n_owned(const struct seam *s) {
 FOREIGN_DOT(double)
 FOREIGN_DOT(float)
 
-double seam_dot(const struct seam *s, const struct vector *x, const struct vector *y, double here) {
+double seam_dot(struct seam *s, const struct vector *x, const struct vector *y, double here) {
     double sum = here - (!device_is_host(x->device) ? foreign_dot_there(s, x, y)
                          : x->precision == F64      ? foreign_dot_double(s, x->data, y->data)
                                                     : foreign_dot_float(s, x->numbers, y->numbers));

@@ -60,8 +60,8 @@ facet_status seam_create(struct base_team *team, int64_t n_blocks, const int64_t
 facet_status seam_create_apart(struct base_team *team, int64_t n_blocks, const int64_t *offsets,
                                const int64_t *places, int stride, int n_neighbours,
                                const struct team_neighbour *neighbours, struct seam **seam);
-struct seam *seam_hold(const struct seam *seam); /* the same, which is to be released once more; NULL too */
-void seam_release(struct seam **seam);           /* safe on NULL, and twice */
+struct seam *seam_hold(struct seam *seam); /* the same, which is to be released once more; NULL too */
+void seam_release(struct seam **seam);     /* safe on NULL, and twice */
 
 /* Shared blocks become the sums of all copies: of a vector (those of one seam lie on the host, or, where no
  * block is of more than two processes, all on one other device, from which messages take their way through
@@ -69,23 +69,23 @@ void seam_release(struct seam **seam);           /* safe on NULL, and twice */
  * and end the rest of the vector may change. Where the exchange fails, which another process has then caused,
  * the vector is NaN, as the dot product below: whoever iterates notices, and the end of the public call says
  * why. */
-facet_status seam_add_begin(const struct seam *seam, const struct vector *x);
-void seam_add_end(const struct seam *seam, facet_status begun, struct vector *x);
-static inline void seam_add(const struct seam *seam, struct vector *x) {
+facet_status seam_add_begin(struct seam *seam, const struct vector *x);
+void seam_add_end(struct seam *seam, facet_status begun, struct vector *x);
+static inline void seam_add(struct seam *seam, struct vector *x) {
     if (seam != NULL) seam_add_end(seam, seam_add_begin(seam, x), x);
 }
-facet_status seam_add_blocks(const struct seam *seam, const int64_t *offsets, double *values);
+facet_status seam_add_blocks(struct seam *seam, const int64_t *offsets, double *values);
 /* Blocks of other owners become what these have; so that copies which rounding has led apart are one again,
  * of a vector in double precision, which is not needed after sums. */
-facet_status seam_share(const struct seam *seam, struct vector *x);
+facet_status seam_share(struct seam *seam, struct vector *x);
 /* The entries of other owners, as many as `foreign` has and in its order, on the host; of a seam whose blocks
  * are apart. */
-facet_status seam_take_foreign(const struct seam *seam, const struct vector *x, double *values);
+facet_status seam_take_foreign(struct seam *seam, const struct vector *x, double *values);
 /* Entries of other owners become zero. */
-void seam_clear_foreign(const struct seam *seam, double *values);
-int64_t seam_n_owned(const struct seam *seam); /* of a seam whose vectors are its blocks */
+void seam_clear_foreign(struct seam *seam, double *values);
+int64_t seam_n_owned(struct seam *seam); /* of a seam whose vectors are its blocks */
 /* The sum over all processes of what is owned, `here` being the dot product of all entries of x and y. */
-double seam_dot(const struct seam *seam, const struct vector *x, const struct vector *y, double here);
+double seam_dot(struct seam *seam, const struct vector *x, const struct vector *y, double here);
 /* names: copied. */
 facet_status seam_set_names(struct seam *seam, const int64_t *names);
 

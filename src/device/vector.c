@@ -107,7 +107,7 @@ facet_status vector_convert(const struct vector *x, struct vector *y) {
 
 /* An array of the host as a vector; what is only read may come from a constant. */
 static facet_status host_vector(int64_t n, const double *data, struct vector *vector) {
-    *vector = (struct vector){.n = n, .data = (double *)data};
+    *vector = (struct vector){.n = n, .seen = data};
     return host_device(&vector->device);
 }
 

@@ -307,13 +307,9 @@ done:
 }
 
 void expr_program_destroy(struct expr_program *p) {
-    void *nodes = (void *)p->plan.nodes;
     if (p->device == NULL) return;
-    for (int l = 0; l < p->lines.n; l++) {
-        void *values = (void *)p->lines.values[l];
-        device_free(p->device, &values);
-    }
-    device_free(p->device, &nodes);
+    for (int l = 0; l < p->lines.n; l++) device_free(p->device, &p->lines.values[l]);
+    device_free(p->device, &p->plan.nodes);
     device_free(p->device, &p->work);
     *p = (struct expr_program){0};
 }

@@ -79,8 +79,9 @@ void stages_free(struct program *program) {
 
 struct evaluation {
     const struct program *program;
-    int counts[3]; /* 1 from dim on */
-    double **at;   /* values of every node on the grid of its own coordinates; NULL: stays in its stage */
+    int counts[3];     /* 1 from dim on */
+    const double **at; /* values of every node on the grid of its own coordinates; NULL: stays in its stage */
+    double **to;       /* the same where a stage makes them; else NULL */
 };
 
 static int size_of(const struct evaluation *e, int set) {
@@ -155,8 +156,8 @@ static void run_stage(const struct evaluation *e, int set, double *work) {
                        work + expression_row(&plan, i, 0));
         device_expression(device_host(), &plan, some * n, NULL, NULL, work);
         for (int i = 0; i < stage->n_nodes; i++) {
-            double *to = e->at[stage->numbers[i]];
-            if (to == NULL || stage->code[i].op == OP_GIVEN || stage->code[i].op == OP_NUMBER) continue;
+            double *to = e->to[stage->numbers[i]];
+            if (to == NULL || stage->code[i].op == OP_GIVEN) continue;
             memcpy(to + line * n, work + expression_row(&plan, i, 0), (size_t)(some * n) * sizeof *to);
         }
     }
@@ -166,23 +167,25 @@ static void run_stage(const struct evaluation *e, int set, double *work) {
  * wanted if it depends on every coordinate. Returns the numbers of the store, which is not there yet if NULL.
  */
 static int64_t place(struct evaluation *e, const struct expr_grid *grid, double *store, double *values) {
-    static double zero[1];
+    static const double zero[1];
     int64_t used = 0;
     int root = e->program->n_nodes - 1;
     for (int i = 0; i <= root; i++) {
         const struct node *node = &e->program->nodes[i];
         int axis = (int)node->constant;
-        e->at[i] = NULL;
-        if (node->op == OP_COORDINATE)
-            e->at[i] = axis < grid->dim ? (double *)grid->lines[axis] : zero;
-        else if (node->op == OP_NUMBER)
-            e->at[i] = (double *)&node->constant;
-        else if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1)
-            e->at[i] = values;
-        else if (node->leaves) {
-            if (store != NULL) e->at[i] = store + used;
+        e->to[i] = NULL;
+        if (node->op == OP_COORDINATE || node->op == OP_NUMBER) {
+            const double *line = axis < grid->dim ? grid->lines[axis] : zero;
+            e->at[i] = node->op == OP_NUMBER ? &node->constant : line;
+            continue;
+        }
+        if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1) {
+            e->to[i] = values;
+        } else if (node->leaves) {
+            if (store != NULL) e->to[i] = store + used;
             used += size_of(e, set_of(e->program, i));
         }
+        e->at[i] = e->to[i];
     }
     return used;
 }
@@ -205,6 +208,7 @@ facet_status grid_eval(const struct program *program, const struct expr_grid *gr
     int size = size_of(&e, full);
     if (size == 0) goto done;
     TRY(ALLOC(e.at, program->n_nodes));
+    TRY(ALLOC(e.to, program->n_nodes));
     int64_t used = place(&e, grid, NULL, values), rows = 0;
     for (int stage = 0; stage < N_STAGES; stage++) {
         struct expression_plan plan;
@@ -220,5 +224,6 @@ facet_status grid_eval(const struct program *program, const struct expr_grid *gr
 done:
     base_free(&store);
     base_free(&e.at);
+    base_free(&e.to);
     return status;
 }

@@ -32,15 +32,16 @@ static facet_status take_number(struct lexer *lexer) {
     if (!plain) FAIL(FACET_ERROR_MACHINE, "the C locale is not available");
     char *end;
     double value = strtod_l(lexer->at, &end, plain);
+    int length = (int)(end - lexer->at);
     freelocale(plain);
     if (lexer->at[0] == '0' && (lexer->at[1] == 'x' || lexer->at[1] == 'X')) {
         value = 0; /* not hexadecimal, but a zero with a name behind it */
-        end = (char *)lexer->at + 1;
+        length = 1;
     }
     if (isinf(value))
         FAIL(FACET_ERROR_INPUT, "column %d: the number %.20s%s is too large; the largest is about 1.8e308",
              lexer->column, lexer->at, strlen(lexer->at) > 20 ? "..." : "");
-    take(lexer, TOKEN_NUMBER, (int)(end - lexer->at));
+    take(lexer, TOKEN_NUMBER, length);
     lexer->token.number = value;
 done:
     return status;

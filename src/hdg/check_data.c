@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/free_motions.h"
+#include "hdg/hdg_null_space.h"
 
 struct check_job {
-    double *totals[MESH_MAX_BLOCKS]; /* see local_check_balance */
+    double *works; /* n_cells: hdg_null_space.h */
     int has_reaction;
 };
 
@@ -32,7 +32,8 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
         TRY(local_face_tau(l, f, &chi, &row));
     }
     if (h->data.expansion != NULL) TRY(h->data.equation->initial(l, l->vector, NULL));
-    TRY(local_load(l, block, cell, NULL, 0.0, l->vector, job->totals[block] + 2 * (int64_t)cell));
+    TRY(local_load(l, block, cell, NULL, NULL, l->vector,
+                   job->works + (h->data.mesh->blocks[block].first + (int64_t)cell) * hdg_n_works(h)));
 done:
     return status;
 }
@@ -225,16 +226,16 @@ facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) 
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct check_job job = {0};
-    double sums[2];
+    double sums[2] = {0.0};
     *mismatch = (struct hdg_mismatch){0};
-    for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
+    TRY(ALLOC(job.works, hdg_n_works(h) * (int64_t)mesh->n_cells));
     TRY(local_for_all_cells(h, cell_work, &job));
     if (h->data.exact != NULL) TRY(hdg_find_mismatch(h, mismatch));
     int64_t holds = job.has_reaction || !has_no_hold(h);
     TRY(team_reduce_counts(mesh_team(mesh), TEAM_MAX, 1, &holds));
-    if (!holds && mismatch->part == NULL) TRY(local_check_balance(h, job.totals, sums));
-    if (mismatch->part == NULL) TRY(free_motions_balance(h, NULL, NULL, sums));
+    if (!holds && mismatch->part == NULL) TRY(hdg_balance_constant(h, job.works, NULL, sums));
+    if (h->free_pieces != NULL && mismatch->part == NULL) TRY(hdg_balance_motions(h, job.works, NULL, sums));
 done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);
+    base_free(&job.works);
     return status;
 }

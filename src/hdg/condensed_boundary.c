@@ -132,7 +132,7 @@ done:
 /* Sums and their counts become those of all parts of the mesh. */
 static facet_status join_values(struct hdg *h, int32_t *counts) {
     facet_status status = FACET_OK;
-    const struct seam *seam = h->condensed->space.seam;
+    struct seam *seam = h->condensed->space.seam;
     const int64_t n = h->trace.n_all;
     double *sums = NULL;
     if (seam == NULL) return FACET_OK;

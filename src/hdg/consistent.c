@@ -348,7 +348,7 @@ done:
 
 facet_status condensed_find_fluxes(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    const struct seam *seam = h->condensed->space.seam;
+    struct seam *seam = h->condensed->space.seam;
     const int64_t n = h->trace.n_all;
     struct vertex_sums sums = {0};
     struct hdg_consistent *found = &s->consistent;

@@ -410,8 +410,8 @@ static double jump_at(int m, const double *psi, const double *first, const doubl
     return sum;
 }
 
-static facet_status add_face_totals(struct local *l, int slot, const double *trace, int n,
-                                    const double *const *psi, double *totals, double *moduli) {
+static facet_status add_face_totals(struct local *l, int slot, const double *trace, int n, double *const *psi,
+                                    double *totals, double *moduli) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_face_table *table = hdg_face_of(&h->space.blocks[l->block].boundary, slot);
@@ -433,8 +433,8 @@ done:
     return status;
 }
 
-facet_status contact_add_totals(const struct hdg *h, const struct hdg_solution *s, int n,
-                                const double *const *psi, double *totals, double *moduli) {
+facet_status contact_add_totals(const struct hdg *h, const struct hdg_solution *s, int n, double *const *psi,
+                                double *totals, double *moduli) {
     facet_status status = FACET_OK;
     struct local l = {0};
     if (h->contacts == NULL) return FACET_OK;

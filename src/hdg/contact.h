@@ -87,7 +87,7 @@ void contact_recover(const struct hdg *hdg, int jump, struct hdg_solution *solut
 /* totals[i] += <h [uhat], [psi_i]> over all contacts, psi_i being traces in the numbering of `seen`;
  * moduli[i]: of the moduli. */
 facet_status contact_add_totals(const struct hdg *hdg, const struct hdg_solution *solution, int n,
-                                const double *const *psi, double *totals, double *moduli);
+                                double *const *psi, double *totals, double *moduli);
 /* lift (n_free) -= K_e jump. */
 facet_status contact_lift(struct hdg *hdg, double *lift);
 /* Refuses bodies that nothing but a contact holds, and that so weakly that rounding decides. */

@@ -10,13 +10,9 @@
 #include "hdg/contact.h"
 #include "mesh/part.h"
 
-/* Of all loads: what may be left of their sum, as for fluxes in diffusion. */
-#define BALANCED 1e-4
-#define NOTHING  1e-9
-#define ROUNDING 1e-12 /* likewise: no more than that */
+#define NOTHING 1e-9
 
-/* A motion at a point. */
-static void move(const struct hdg_free_piece *p, int motion, int dim, const double *x, double u[3]) {
+void free_motion_at(const struct hdg_free_piece *p, int motion, int dim, const double *x, double u[3]) {
     for (int a = 0; a < 3; a++) u[a] = a == motion ? 1.0 : 0.0;
     if (motion < 3) return;
     int axis = motion - 3, b = (axis + 1) % 3, c = (axis + 2) % 3;
@@ -26,8 +22,7 @@ static void move(const struct hdg_free_piece *p, int motion, int dim, const doub
     u[c] = y[b];
 }
 
-/* The piece of a cell, or NULL. */
-static const struct hdg_free_piece *piece_of(const struct hdg *h, int block, int32_t cell) {
+const struct hdg_free_piece *free_piece_of(const struct hdg *h, int block, int32_t cell) {
     int32_t i = h->data.cell_free_piece[h->data.mesh->blocks[block].first + cell];
     return i >= 0 ? &h->data.free_pieces[i] : NULL;
 }
@@ -51,7 +46,7 @@ static facet_status trace_face(struct local *l, int32_t face, void *user) {
         double *to = h->free_pieces->traces + k * h->trace.n_free + h->trace.face_free[face];
         for (int q = 0; q < table->rule.n; q++) {
             double u[3];
-            move(p, k, dim, l->x + q * dim, u);
+            free_motion_at(p, k, dim, l->x + q * dim, u);
             for (int a = 0; a < dim; a++) l->values[q * dim + a] = u[a];
         }
         for (int a = 0; a < dim; a++) local_component_moments(l, table, l->values, a, moments + a * m);
@@ -62,17 +57,13 @@ done:
     return status;
 }
 
-/* sums (n_cells x count) of the cells of the pieces, added up: totals (n_free_pieces x count). */
-static void add_cells(const struct hdg *h, int count, const double *sums, double *totals) {
-    memset(totals, 0, (size_t)(h->data.n_free_pieces * count) * sizeof *totals);
-    for (int64_t c = 0; c < h->data.mesh->n_cells; c++)
-        for (int i = 0; h->data.cell_free_piece[c] >= 0 && i < count; i++)
-            totals[h->data.cell_free_piece[c] * count + i] += sums[c * count + i];
+struct hdg_pieces free_motions_pieces(const struct hdg *h) {
+    return (struct hdg_pieces){.n = h->data.n_free_pieces, .of_cell = h->data.cell_free_piece};
 }
 
 static facet_status gram_work(struct local *l, int block, int32_t cell, void *user) {
     const struct hdg *h = l->hdg;
-    const struct hdg_free_piece *p = piece_of(h, block, cell);
+    const struct hdg_free_piece *p = free_piece_of(h, block, cell);
     const struct hdg_table *table = h->functions[block].source.table;
     enum { N = FREE_MOTIONS };
     int dim = h->data.mesh->dim;
@@ -82,30 +73,25 @@ static facet_status gram_work(struct local *l, int block, int32_t cell, void *us
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
     for (int q = 0; q < table->n; q++) {
         double u[N][3];
-        for (int k = 0; k < N; k++) move(p, k, dim, l->geometry.x + q * dim, u[k]);
+        for (int k = 0; k < N; k++) free_motion_at(p, k, dim, l->geometry.x + q * dim, u[k]);
         for (int i = 0; i < N * N; i++)
             for (int a = 0; a < dim; a++) G[i] += l->geometry.wJ[q] * u[i / N][a] * u[i % N][a];
     }
     return FACET_OK;
 }
 
-/* Totals of all parts of a mesh. */
-static facet_status join_parts(const struct hdg *h, int count, double *totals) {
-    return team_reduce(mesh_team(h->data.mesh), TEAM_SUM, h->data.n_free_pieces * count, totals);
-}
-
 /* The inverse of the Gram matrix of the motions that each piece has. */
 static facet_status find_gram(struct hdg *h) {
     facet_status status = FACET_OK;
     enum { N = FREE_MOTIONS };
+    const struct hdg_pieces pieces = free_motions_pieces(h);
     double *cells = NULL, *totals = NULL;
     TRY(ALLOC(cells, (int64_t)h->data.mesh->n_cells * N * N));
-    TRY(ALLOC(totals, h->data.n_free_pieces * N * N));
-    TRY(CALLOC(h->free_pieces->inverse, h->data.n_free_pieces * N * N));
+    TRY(ALLOC(totals, pieces.n * N * N));
+    TRY(CALLOC(h->free_pieces->inverse, pieces.n * N * N));
     TRY(local_for_all_cells(h, gram_work, cells));
-    add_cells(h, N * N, cells, totals);
-    TRY(join_parts(h, N * N, totals));
-    for (int i = 0; i < h->data.n_free_pieces; i++) {
+    TRY(hdg_sum_pieces(h, &pieces, N * N, cells, totals));
+    for (int i = 0; i < pieces.n; i++) {
         const struct hdg_free_piece *p = &h->data.free_pieces[i];
         double *to = h->free_pieces->inverse + i * N * N, *G = totals + i * N * N;
         for (int k = 0; k < p->n * p->n; k++)
@@ -281,227 +267,4 @@ void free_motions_destroy(struct hdg *h) {
     base_free(&h->free_pieces->traces);
     base_free(&h->free_pieces->inverse);
     base_free(&h->free_pieces);
-}
-
-/* ------------------------------------------------------------------------------------------ loads */
-
-/* The work of loads along the motions, and the sum of their sizes. */
-enum { WORKS = FREE_MOTIONS + 1 };
-
-struct work_job {
-    const double *source;
-    double *cells; /* n_cells x WORKS */
-};
-
-/* Adds the work of a force at a point. */
-static void add_work(const struct hdg_free_piece *p, int dim, const double *x, const double *f, double *to) {
-    for (int k = 0; k < FREE_MOTIONS; k++) {
-        double u[3];
-        move(p, k, dim, x, u);
-        for (int a = 0; a < dim; a++) to[k] += f[a] * u[a];
-    }
-    to[FREE_MOTIONS] += local_norm(dim, f);
-}
-
-static facet_status work_of_source(struct local *l, int block, int32_t cell, void *user) {
-    facet_status status = FACET_OK;
-    const struct work_job *job = user;
-    const struct hdg *h = l->hdg;
-    const struct hdg_free_piece *p = piece_of(h, block, cell);
-    int dim = h->data.mesh->dim;
-    double *to = job->cells + (int64_t)(h->data.mesh->blocks[block].first + cell) * WORKS, total[2];
-    memset(to, 0, WORKS * sizeof *to);
-    if (p == NULL) return FACET_OK;
-    TRY(local_load(l, block, cell, job->source, 0.0, l->vector, total));
-    for (int q = 0; q < h->functions[block].source.table->n; q++) /* which leaves f with its weights there */
-        add_work(p, dim, l->geometry.x + q * dim, l->values + q * dim, to);
-done:
-    return status;
-}
-
-/* Of boundary data, in the unknowns of the trace. */
-static void add_boundary(const struct hdg *h, double *totals) {
-    int dim = h->data.mesh->dim;
-    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
-        int32_t face = h->trace.free_faces[b];
-        const struct hdg_free_piece *p = piece_of_face(h, face);
-        int64_t first = h->trace.free_offsets[b], end = h->trace.free_offsets[b + 1], m = (end - first) / dim;
-        if (p == NULL) continue;
-        double *to = totals + (p - h->data.free_pieces) * WORKS, size = 0.0;
-        for (int k = 0; k < FREE_MOTIONS; k++)
-            for (int64_t i = first; i < end; i++)
-                to[k] += h->boundary[i] * h->free_pieces->traces[k * h->trace.n_free + i];
-        for (int a = 0; a < dim; a++) size += pow(h->boundary[first + a * m], 2);
-        to[FREE_MOTIONS] += sqrt(size) * h->data.equation->one_on(h, face);
-    }
-}
-
-static facet_status refuse(const struct hdg *h, const struct hdg_free_piece *p, const double *all) {
-    char force[96], moment[96], center[96];
-    int dim = h->data.mesh->dim;
-    double works[WORKS], turning[3];
-    for (int i = 0; i < WORKS; i++) works[i] = fabs(all[i]) > ROUNDING * all[FREE_MOTIONS] ? all[i] : 0.0;
-    if (h->space.revolved) works[0] = works[5] = 0.0; /* across its axis a body of revolution balances */
-    for (int a = 0; a < 3; a++) turning[a] = works[3 + a] * p->size;
-    if (dim == 2) {
-        snprintf(force, sizeof force, "(%.6g, %.6g)", works[0], works[1]);
-        snprintf(moment, sizeof moment, "%.6g", turning[2]);
-        snprintf(center, sizeof center, "(%.6g, %.6g)", p->center[0], p->center[1]);
-    } else {
-        snprintf(force, sizeof force, "(%.6g, %.6g, %.6g)", works[0], works[1], works[2]);
-        snprintf(moment, sizeof moment, "(%.6g, %.6g, %.6g)", turning[0], turning[1], turning[2]);
-        snprintf(center, sizeof center, "(%.6g, %.6g, %.6g)", p->center[0], p->center[1], p->center[2]);
-    }
-    const char *whose = "the body";
-    char text[160];
-    if (!p->alone) {
-        snprintf(text, sizeof text, "the piece with the cell at %s", p->place);
-        whose = text;
-    }
-    return base_fail(
-        FACET_ERROR_INPUT,
-        "boundary: %s can still %s, and its loads do not balance: a force of %s and a moment of "
-        "%s about %s are left (of %.6g in absolute terms); give displacements that prevent these "
-        "motions, or loads that balance",
-        whose, p->text, force, moment, center, works[FREE_MOTIONS]);
-}
-
-/* One of several pieces without any load: it was meant to touch another. */
-static facet_status refuse_idle(const struct hdg_free_piece *p) {
-    return base_fail(FACET_ERROR_INPUT,
-                     "boundary: the mesh falls into unconnected pieces, and the one with the cell at %s can "
-                     "still %s, and carries no load; give displacements that prevent this, or let the mesh "
-                     "join the pieces",
-                     p->place, p->text);
-}
-
-/* n numbers by motions of a piece: those of the canonical ones become the combination c of its own with
- * these products, c = G^-1 (motions, .), in terms of the canonical ones. */
-static void combine(const struct hdg *h, int piece, const double *products, double *c) {
-    enum { N = FREE_MOTIONS };
-    const struct hdg_free_piece *p = &h->data.free_pieces[piece];
-    double own[N];
-    for (int j = 0; j < p->n; j++) own[j] = cblas_ddot(N, p->motions[j], 1, products, 1);
-    memset(c, 0, N * sizeof *c);
-    for (int j = 0; j < p->n; j++)
-        cblas_daxpy(N, cblas_ddot(p->n, h->free_pieces->inverse + piece * N * N + j * p->n, 1, own, 1),
-                    p->motions[j], 1, c, 1);
-}
-
-facet_status free_motions_balance(const struct hdg *h, const double *source, double *shift,
-                                  double imbalance[2]) {
-    facet_status status = FACET_OK;
-    struct work_job job = {.source = source};
-    double *totals = NULL;
-    imbalance[0] = imbalance[1] = 0.0;
-    if (h->free_pieces == NULL) return FACET_OK;
-    TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
-    TRY(ALLOC(totals, h->data.n_free_pieces * WORKS));
-    TRY(local_for_all_cells(h, work_of_source, &job));
-    add_cells(h, WORKS, job.cells, totals);
-    add_boundary(h, totals);
-    TRY(join_parts(h, WORKS, totals));
-    for (int i = 0; i < h->data.n_free_pieces; i++) {
-        const struct hdg_free_piece *p = &h->data.free_pieces[i];
-        const double *works = totals + i * WORKS;
-        if (!p->alone && works[FREE_MOTIONS] == 0.0 && h->data.expansion == NULL) TRY(refuse_idle(p));
-        for (int j = 0; j < p->n; j++) {
-            const double left = fabs(cblas_ddot(FREE_MOTIONS, p->motions[j], 1, works, 1));
-            if (!(left <= BALANCED * works[FREE_MOTIONS])) TRY(refuse(h, p, works));
-            if (left * imbalance[1] <= imbalance[0] * works[FREE_MOTIONS] && imbalance[1] > 0.0) continue;
-            imbalance[0] = left; /* relative to all loads of its piece, the largest so far */
-            imbalance[1] = works[FREE_MOTIONS];
-        }
-        if (shift != NULL) combine(h, i, works, shift + i * FREE_MOTIONS);
-    }
-done:
-    base_free(&job.cells);
-    base_free(&totals);
-    return status;
-}
-
-void free_motions_shift_load(struct local *l, const double *shift, double *load) {
-    const struct hdg *h = l->hdg;
-    const struct hdg_free_piece *p = piece_of(h, l->block, l->cell);
-    const struct hdg_functions *v = &h->functions[l->block];
-    const struct hdg_table *table = v->source.table;
-    int dim = h->data.mesh->dim, row;
-    double *f = l->values;
-    if (p == NULL) return;
-    const double *own = shift + (p - h->data.free_pieces) * FREE_MOTIONS;
-    for (int q = 0; q < table->n; q++) {
-        for (int a = 0; a < dim; a++) f[q * dim + a] = 0.0;
-        for (int k = 0; k < FREE_MOTIONS; k++) {
-            double u[3];
-            move(p, k, dim, l->geometry.x + q * dim, u);
-            for (int a = 0; a < dim; a++) f[q * dim + a] += own[k] * u[a] * l->geometry.wJ[q];
-        }
-    }
-    const double *chi = local_chi(l, table, v->source.chi, l->geometry.x, &row);
-    for (int a = 0; a < dim; a++)
-        cblas_dgemv(CblasRowMajor, CblasTrans, table->n, v->Nu, -1.0, chi, row, f + a, dim, 1.0,
-                    load + a * v->Nu, 1);
-}
-
-/* ------------------------------------------------------------------------------------------ solutions */
-
-struct fix_job {
-    const struct hdg_solution *solution;
-    double *cells; /* n_cells x WORKS: of the exact solution (or 0) minus u, as if it were a force */
-};
-
-static facet_status fix_work(struct local *l, int block, int32_t cell, void *user) {
-    facet_status status = FACET_OK;
-    const struct fix_job *job = user;
-    const struct hdg *h = l->hdg;
-    const struct hdg_free_piece *p = piece_of(h, block, cell);
-    const struct hdg_functions *v = &h->functions[block];
-    const struct hdg_table *table = v->source.table;
-    int dim = h->data.mesh->dim, n = table->n, row;
-    double *to = job->cells + (int64_t)(h->data.mesh->blocks[block].first + cell) * WORKS, *u = l->values;
-    memset(to, 0, WORKS * sizeof *to);
-    if (p == NULL) return FACET_OK;
-    l->block = block;
-    l->cell = cell;
-    hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
-    memset(u, 0, (size_t)(n * dim) * sizeof *u);
-    if (h->data.exact != NULL) TRY(base_wrap(field_eval(h->data.exact, n, dim, l->geometry.x, u), "exact"));
-    const double *chi = local_chi(l, table, v->source.chi, l->geometry.x, &row);
-    for (int a = 0; a < dim; a++)
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, n, v->Nu, -1.0, chi, row,
-                    job->solution->u[block] + ((int64_t)cell * dim + a) * v->Nu, 1, 1.0, u + a, dim);
-    for (int q = 0; q < n; q++) {
-        for (int a = 0; a < dim; a++) u[q * dim + a] *= l->geometry.wJ[q];
-        add_work(p, dim, l->geometry.x + q * dim, u + q * dim, to);
-    }
-done:
-    return status;
-}
-
-facet_status free_motions_fix(const struct hdg *h, struct hdg_solution *s) {
-    facet_status status = FACET_OK;
-    struct fix_job job = {.solution = s};
-    double *totals = NULL, *motions = NULL;
-    TRY(ALLOC(job.cells, (int64_t)h->data.mesh->n_cells * WORKS));
-    TRY(ALLOC(totals, h->data.n_free_pieces * WORKS));
-    TRY(ALLOC(motions, h->data.n_free_pieces * FREE_MOTIONS));
-    TRY(local_for_all_cells(h, fix_work, &job));
-    add_cells(h, WORKS, job.cells, totals);
-    TRY(join_parts(h, WORKS, totals));
-    for (int i = 0; i < h->data.n_free_pieces; i++)
-        combine(h, i, totals + i * WORKS, motions + i * FREE_MOTIONS);
-    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
-        int32_t face = h->trace.free_faces[b];
-        const struct hdg_free_piece *p = piece_of_face(h, face);
-        int64_t first = h->trace.free_offsets[b], n = h->trace.free_offsets[b + 1] - first;
-        for (int k = 0; p != NULL && k < FREE_MOTIONS; k++)
-            cblas_daxpy((int)n, motions[(p - h->data.free_pieces) * FREE_MOTIONS + k],
-                        h->free_pieces->traces + k * h->trace.n_free + first, 1,
-                        s->trace + h->trace.face_first[face], 1);
-    }
-done:
-    base_free(&job.cells);
-    base_free(&totals);
-    base_free(&motions);
-    return status;
 }

@@ -1,15 +1,13 @@
-/* Private to the room: bodies that nothing holds, which are known up to their rigid motions
- * (hdg_data.adrift).
+/* Private to the room: bodies that nothing holds (hdg_data.free_pieces), which are known up to their rigid
+ * motions.
  *
  * Loads that balance need no support: as many unknowns of the trace as there are motions are held at zero,
  * chosen so that they hold all of these and nothing else. Their reactions are then zero, K is regular, and
- * every solver works as with supports. What quadrature leaves of the balance is taken off the source as a
- * force that varies like a rigid motion; more is refused with the force and the moment that are left. After
- * the solve the motions that u has are taken out of it, or replaced by those of the exact solution. */
+ * every solver works as with supports. What they leave of loads and solutions: hdg_null_space.h. */
 #ifndef FACET_HDG_FREE_MOTIONS_H
 #define FACET_HDG_FREE_MOTIONS_H
 
-#include "hdg/local.h"
+#include "hdg/hdg_null_space.h"
 
 /* Motions 0 .. 2 are translations, 3 .. 5 rotations about the axes through the centre of the piece, with
  * coordinates relative to its size. */
@@ -23,13 +21,10 @@ struct hdg_free_motions {
 /* After boundary data are there: the unknowns that are held. */
 facet_status free_motions_create(struct hdg *hdg);
 void free_motions_destroy(struct hdg *hdg);
-/* Refuses loads that do not balance; shift (n_free_pieces x FREE_MOTIONS, or NULL): the motions to be taken
- * off the source. source: as of hdg_load; imbalance: of the loads, as in hdg_solution. */
-facet_status free_motions_balance(const struct hdg *hdg, const double *source, double *shift,
-                                  double imbalance[2]);
-/* load -= (shift, chi), of the cell whose load (local_load) this is. */
-void free_motions_shift_load(struct local *l, const double *shift, double *load);
-/* The motions of u, recovered, into the trace, from which it is to be recovered again. */
-facet_status free_motions_fix(const struct hdg *hdg, struct hdg_solution *solution);
+/* The pieces that move; that of a cell, or NULL. */
+struct hdg_pieces free_motions_pieces(const struct hdg *hdg);
+const struct hdg_free_piece *free_piece_of(const struct hdg *hdg, int block, int32_t cell);
+/* A motion at a point. */
+void free_motion_at(const struct hdg_free_piece *piece, int motion, int dim, const double *x, double u[3]);
 
 #endif

@@ -166,7 +166,7 @@ static facet_status single_piece(struct general_work *w, const struct load_job *
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
         double *to = job->data.loads + local_lane((int)lanes, (int32_t)cell, N), *load = w->local.vector,
                totals[2];
-        TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, job->data.shift, load,
+        TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, &job->data.shift, load,
                        job->data.totals != NULL ? job->data.totals + 2 * cell : totals));
         for (int64_t i = 0; i < N; i++) to[i * lanes] = load[i];
     }

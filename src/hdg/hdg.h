@@ -227,7 +227,6 @@ struct hdg_solution {
                                        where the host sees them */
     double *vertex_loads; /* equation_condensed, n_all: (f, phi) of the vertices, in this part of the mesh */
     struct hdg_consistent consistent;
-    double shift;        /* constant taken off the source to balance a singular problem */
     double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
                             work of them in a motion that nothing prevents, which is taken off likewise */
     double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
@@ -383,6 +382,6 @@ facet_status hdg_face_fluxes(const struct hdg *hdg, const struct hdg_solution *s
  * cells of <tau psi_i, psi_i>, and at last of the trace of the solution. */
 int64_t hdg_trace_size(const struct hdg *hdg);
 facet_status hdg_totals(const struct hdg *hdg, const struct hdg_solution *solution, int whole, int n,
-                        const double *const *psi, double *totals, double *roundings, double *squares);
+                        double *const *psi, double *totals, double *roundings, double *squares);
 
 #endif

@@ -7,6 +7,7 @@
 #include "hdg/condensed.h"
 #include "hdg/contact.h"
 #include "hdg/free_motions.h"
+#include "hdg/hdg_null_space.h"
 #include "hdg/inner.h"
 
 /* What is left of data, by this part, is rounding. */
@@ -27,8 +28,8 @@ facet_status local_check_source(int n, int components, const double *f) {
     return FACET_OK;
 }
 
-facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
-                        double *load, double total[2]) {
+facet_status local_load(struct local *l, int block, int32_t cell, const double *source, const double *shift,
+                        double *load, double *works) {
     const struct hdg *h = l->hdg;
     const struct hdg_functions *v = &h->functions[block];
     const struct hdg_table *table = v->source.table;
@@ -46,12 +47,9 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
         facet_status status = local_source(l, local_region(&h->data, block, cell), n, l->geometry.x, f);
         if (status != FACET_OK) return local_place(status, l);
     }
-    total[0] = total[1] = 0.0;
-    for (int i = 0; i < n * nc; i++) {
-        f[i] = (f[i] - shift) * l->geometry.wJ[i / nc];
-        total[0] += f[i];
-        total[1] += fabs(f[i]);
-    }
+    if (shift != NULL) hdg_take_shift(l, n, l->geometry.x, shift, f);
+    for (int i = 0; i < n * nc; i++) f[i] *= l->geometry.wJ[i / nc];
+    hdg_find_works(l, n, l->geometry.x, f, works);
     const double *chi = local_chi(l, table, v->source.chi, l->geometry.x, &row);
     for (int c = 0; c < nc; c++)
         cblas_dgemv(CblasRowMajor, CblasTrans, n, v->Nu, 1.0, chi, row, f + c, nc, 0.0, load + c * v->Nu, 1);
@@ -60,13 +58,12 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
 
 struct load_job {
     const double *source;
-    double shift;
-    double *motions; /* free_motions.h; NULL: none */
+    const double *shift; /* hdg_null_space.h; NULL: none */
     struct hdg_solution *solution;
     int wants_totals, nothing; /* nothing: u is a constant that is taken off */
     double
         *direct[MESH_MAX_BLOCKS]; /* loads of the shared unknowns, where they have any: batch x n x LANES */
-    double *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| */
+    double *works; /* n_cells: hdg_null_space.h; where no piece is free the integrals of f and of |f| */
 };
 
 /* With what data make of the flux (equation.initial): on the eliminated unknowns with load, and directly on
@@ -93,9 +90,9 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     int N, n;
     hdg_local_sizes(l->hdg, block, &N, &n);
     double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(lanes, cell, N) : 0);
-    facet_status status =
-        local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
-    if (status == FACET_OK && job->motions != NULL) free_motions_shift_load(l, job->motions, load);
+    double *works =
+        job->works + (l->hdg->data.mesh->blocks[block].first + (int64_t)cell) * hdg_n_works(l->hdg);
+    facet_status status = local_load(l, block, cell, job->source, job->shift, load, works);
     if (status == FACET_OK && l->hdg->data.expansion != NULL)
         return load_initial(l, block, cell, load, lane, job->direct[block] + local_lane(lanes, cell, n));
     if (status != FACET_OK) return status;
@@ -117,7 +114,7 @@ static int sees(const struct hdg *h, const struct hdg_solution *s) {
 /* Whether every cell has loads in ways of its own; or the host would have to see maps at points that are in
  * another memory, which takes several times as long. */
 static int one_by_one(const struct hdg *h, const struct load_job *job) {
-    if (h->data.equation->split_load != NULL || h->data.expansion != NULL || job->motions != NULL ||
+    if (h->data.equation->split_load != NULL || h->data.expansion != NULL || h->free_pieces != NULL ||
         h->space.revolved)
         return 1;
     if (sees(h, job->solution)) return 0;
@@ -147,10 +144,11 @@ static facet_status load_cells(const struct hdg *h, struct load_job *job) {
     int finite = 1;
     if (one_by_one(h, job)) return load_one_by_one(h, job);
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct general_load data = {.source = job->source,
-                                          .shift = job->shift,
-                                          .loads = there[b].loads,
-                                          .totals = job->wants_totals ? job->totals[b] : NULL};
+        const struct general_load data = {
+            .source = job->source,
+            .shift = job->shift != NULL ? *job->shift : 0.0,
+            .loads = there[b].loads,
+            .totals = job->wants_totals ? job->works + 2 * (int64_t)h->data.mesh->blocks[b].first : NULL};
         const int64_t n = h->matrices.n_batches[b] * h->n_eliminated[b] * h->lanes;
         TRY(general_load(h, b, &data));
         finite &= isfinite(device_dot(h->device, F64, n, there[b].loads, there[b].loads)) != 0;
@@ -161,44 +159,10 @@ done:
     return status;
 }
 
-facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double sums[2]) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct hdg_system system;
-    double total = 0.0, scale = 0.0, *constant = NULL;
-    hdg_describe(h, &system);
-    TRY(ALLOC(constant, system.n_free));
-    hdg_free_constant(h, constant);
-    for (int b = 0; b < mesh->n_blocks; b++)
-        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
-            total += totals[b][2 * c];
-            scale += totals[b][2 * c + 1];
-        }
-    for (int64_t i = 0; i < system.n_free; i++) {
-        total += constant[i] * h->boundary[i];
-        scale += fabs(constant[i] * h->boundary[i]);
-    }
-    sums[0] = total;
-    sums[1] = scale;
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 2, sums));
-    total = sums[0];
-    scale = sums[1];
-    if (!(fabs(total) <= 1e-4 * scale))
-        FAIL(FACET_ERROR_INPUT,
-             "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
-             "fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a "
-             "part of the boundary another condition",
-             total, scale);
-done:
-    base_free(&constant);
-    return status;
-}
-
 /* Of what is given, f and the boundary data. */
-static double sum_of_moduli(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS]) {
+static double sum_of_moduli(const struct hdg *h, const double *works) {
     double sum = 0.0;
-    for (int b = 0; b < h->data.mesh->n_blocks; b++)
-        for (int64_t c = 0; c < h->data.mesh->blocks[b].count; c++) sum += totals[b][2 * c + 1];
+    for (int64_t c = 0; c < h->data.mesh->n_cells; c++) sum += works[2 * c + 1];
     for (int64_t i = 0; i < h->trace.n_free; i++) sum += fabs(h->boundary[i]);
     return sum;
 }
@@ -288,29 +252,25 @@ static facet_status job_create(const struct hdg *h, struct load_job *job) {
     for (int b = 0; b < mesh->n_blocks; b++) {
         if (h->data.equation->split_load != NULL || h->data.expansion != NULL)
             TRY(CALLOC(job->direct[b], h->matrices.n_batches[b] * h->matrices.n[b] * h->lanes));
-        TRY(ALLOC(job->totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
-    if (h->free_pieces != NULL) TRY(ALLOC(job->motions, h->data.n_free_pieces * FREE_MOTIONS));
+    TRY(ALLOC(job->works, hdg_n_works(h) * (int64_t)mesh->n_cells));
 done:
     return status;
 }
 
 static void job_destroy(struct load_job *job) {
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        base_free(&job->direct[b]);
-        base_free(&job->totals[b]);
-    }
-    base_free(&job->motions);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job->direct[b]);
+    base_free(&job->works);
 }
 
 /* Without a constant that is taken off u. */
 static facet_status take_offset(const struct hdg *h, struct load_job *job) {
     facet_status status = FACET_OK;
     struct hdg_solution *s = job->solution;
-    const double before = sum_of_moduli(h, job->totals);
-    job->shift = s->offset_source;
+    const double before = sum_of_moduli(h, job->works);
+    job->shift = &s->offset_source;
     TRY(load_cells(h, job));
-    job->nothing = sum_of_moduli(h, job->totals) <= NOTHING * before; /* u is that constant */
+    job->nothing = sum_of_moduli(h, job->works) <= NOTHING * before; /* u is that constant */
     for (int b = 0; b < h->data.mesh->n_blocks && job->nothing; b++)
         device_fill(h->device, F64, h->matrices.n_batches[b] * h->n_eliminated[b] * h->lanes, 0.0,
                     s->cells[b].loads);
@@ -322,19 +282,20 @@ done:
 facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, struct vector *F) {
     facet_status status = FACET_OK;
     struct load_job job = {.source = source, .solution = s};
+    double *shift = NULL;
     TRY(cells_need(h, s));
     if (!h->stays) TRY(cells_need_host(h, s));
     cells_forget_fetched(s);
-    s->shift = s->imbalance[0] = s->imbalance[1] = s->offset = s->offset_source = s->uncertainty = 0.0;
+    s->imbalance[0] = s->imbalance[1] = s->offset = s->offset_source = s->uncertainty = 0.0;
     TRY(job_create(h, &job));
-    if (h->free_pieces != NULL) TRY(free_motions_balance(h, source, job.motions, s->imbalance));
     TRY(load_cells(h, &job));
-    if (h->singular) {
-        TRY(local_check_balance(h, job.totals, s->imbalance));
-        job.shift = s->shift = s->imbalance[0] / h->volume; /* balances what quadrature leaves */
+    if (h->singular || h->free_pieces != NULL) { /* what quadrature leaves of their balance */
+        TRY(ALLOC(shift, h->free_pieces != NULL ? h->data.n_free_pieces * FREE_MOTIONS : 1));
+        TRY((h->singular ? hdg_balance_constant : hdg_balance_motions)(h, job.works, shift, s->imbalance));
+        job.shift = shift;
         TRY(load_cells(h, &job));
     }
-    TRY(hdg_weak_constants_supply(h, source, job.totals, s));
+    TRY(hdg_weak_constants_supply(h, source, job.works, s));
     if (h->condensed != NULL) TRY(condensed_keep_loads(h, job.direct, s));
     if (s->offset_source != 0.0) TRY(take_offset(h, &job));
     TRY(cells_add_up(h) && !job.nothing ? sum_there(h, &job, F) : sum_by_host(h, &job, F));
@@ -342,5 +303,6 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     TRY(device_check(h->device));
 done:
     job_destroy(&job);
+    base_free(&shift);
     return status;
 }

@@ -89,10 +89,6 @@ int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
 int local_constant_conductivity(const struct hdg_data *data, int32_t region, double *K);
-/* Of a singular problem: the sum of all loads, which must vanish up to quadrature, and that of their moduli.
- * totals: by blocks, for each cell
- * the integrals of f and of |f|. */
-facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double sums[2]);
 /* check_data.c: how large the exact solution and its flux (or traction) are, in all parts of the mesh. */
 facet_status local_exact_sizes(const struct hdg *h, double sizes[2]);
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
@@ -133,15 +129,12 @@ struct rounding_samples {
 facet_status hdg_measure_rounding(struct hdg *hdg, struct rounding_samples *samples);
 facet_status hdg_compare_samples(const struct hdg *hdg, struct rounding_samples *samples);
 void rounding_samples_destroy(struct rounding_samples *samples);
-/* recover.c: adds to u and the trace a constant by piece (-1: none); without pieces the first to all. */
-void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const int32_t *face_piece,
-                         const double *constants, struct hdg_solution *s);
 /* weak_constants.c. Finds weak pieces, after condensation; refuses a piece that nothing holds. */
 facet_status hdg_weak_constants_find(const struct hdg *h, struct hdg_weak_constants *weak);
 void hdg_weak_constants_destroy(struct hdg_weak_constants *weak); /* safe on a zeroed struct, and twice */
-/* Keeps what their balance needs of a load (totals as of local_check_balance; source as of hdg_load). */
-facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source,
-                                       double *const totals[MESH_MAX_BLOCKS], struct hdg_solution *s);
+/* Keeps what their balance needs of a load (works of cells as of hdg_null_space.h; source as of hdg_load). */
+facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source, const double *works,
+                                       struct hdg_solution *s);
 /* Their constants, in u and the trace. */
 facet_status hdg_weak_constants_fix(const struct hdg *h, struct hdg_solution *s);
 facet_status local_reaction(const struct hdg_data *data, int32_t region, int n, const double *x,
@@ -155,10 +148,10 @@ facet_status local_source(struct local *l, int32_t region, int n, const double *
 facet_status local_check_source(int n, int components, const double *f);
 /* load.c: where the source points of a block begin in the caller's array (times the components). */
 int64_t local_source_start(const struct hdg *h, int block);
-/* load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
- * of f - shift and of its modulus. */
-facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
-                        double *load, double total[2]);
+/* load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. shift (or NULL) and works, of
+ * f - shift: hdg_null_space.h. */
+facet_status local_load(struct local *l, int block, int32_t cell, const double *source, const double *shift,
+                        double *load, double *works);
 /* K grad u . (normal) of the exact solution at points; normal: n x dim, not normalised. */
 facet_status local_exact_flux(struct local *l, int32_t region, int n, const double *x, const double *normal,
                               double *flux);

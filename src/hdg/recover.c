@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "hdg/contact.h"
-#include "hdg/free_motions.h"
+#include "hdg/hdg_null_space.h"
 #include "hdg/inner.h"
 
 /* The free unknowns as they are, and those that are eliminated. */
@@ -53,71 +53,6 @@ done:
     return status;
 }
 
-struct mean_job {
-    const struct hdg_solution *solution;
-    double *sums[MESH_MAX_BLOCKS]; /* count: integral of the exact solution (or 0) minus that of u */
-};
-
-static facet_status mean_work(struct local *l, int block, int32_t cell, void *user) {
-    const struct mean_job *job = user;
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    facet_status status = FACET_OK;
-    int n = b->norm.n;
-    double sum = 0.0;
-    hdg_cell_geometry(&h->space, block, cell, &b->norm, &l->geometry);
-    memset(l->values, 0, (size_t)n * sizeof *l->values);
-    if (h->data.exact != NULL)
-        TRY(base_wrap(field_eval(h->data.exact, n, h->data.mesh->dim, l->geometry.x, l->values), "exact"));
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, n, b->N, -1.0, b->norm.phi, b->N,
-                job->solution->u[block] + (int64_t)cell * b->N, 1, 1.0, l->values, 1);
-    for (int q = 0; q < n; q++) sum += l->geometry.wJ[q] * l->values[q];
-    job->sums[block][cell] = sum;
-done:
-    return status;
-}
-
-void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const int32_t *face_piece,
-                         const double *constants, struct hdg_solution *s) {
-    const struct facet_mesh *mesh = h->data.mesh;
-    for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
-        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
-            int p = cell_piece != NULL ? cell_piece[mesh->blocks[b].first + c] : 0;
-            if (p >= 0)
-                s->u[b][c * h->space.blocks[b].N] +=
-                    constants[p] * sqrt(shape_measure(mesh->blocks[b].shape));
-        }
-    for (int64_t f = 0; f < h->trace.n_faces; f++) {
-        int p = face_piece != NULL ? face_piece[f] : 0;
-        if (p >= 0 && h->trace.face_first[f] < h->trace.face_first[f + 1])
-            s->trace[h->trace.face_first[f]] += constants[p] * h->data.equation->one_on(h, f);
-    }
-    for (int64_t f = h->trace.n_faces; h->contacts != NULL && f < h->contacts->seen.n_faces; f++) {
-        int32_t first = h->contacts->seen.records[f].face; /* both are of one piece */
-        int p = face_piece != NULL ? face_piece[first] : 0;
-        if (p >= 0)
-            s->trace[h->contacts->seen.face_first[f]] += constants[p] * h->data.equation->one_on(h, first);
-    }
-}
-
-/* A singular problem's solution is fixed up to a constant: give it the exact mean, or mean zero. */
-static facet_status fix_mean(const struct hdg *h, struct hdg_solution *s) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct mean_job job = {.solution = s};
-    double sum = 0.0;
-    for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.sums[b], mesh->blocks[b].count));
-    TRY(local_for_all_cells(h, mean_work, &job));
-    for (int b = 0; b < mesh->n_blocks; b++)
-        for (int32_t c = 0; c < mesh->blocks[b].count; c++) sum += job.sums[b][c];
-    TRY(team_reduce(mesh_team(mesh), TEAM_SUM, 1, &sum));
-    double constant = sum / h->volume;
-    local_add_constants(h, NULL, NULL, &constant, s);
-done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.sums[b]);
-    return status;
-}
-
 /* The part of the flux that u and uhat do not make: of tensors on the diagonal (and around an axis), minus it
  * in the pressure. */
 static facet_status initial_work(struct local *l, int block, int32_t cell, void *user) {
@@ -158,11 +93,11 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     TRY(solve_inside(h, 1, s));
     if (h->stays) return FACET_OK;
     if (h->free_pieces != NULL) {
-        TRY(free_motions_fix(h, s));
+        TRY(hdg_fix_null_space(h, s));
         TRY(solve_inside(h, 1, s));
     }
     if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
-    if (h->singular) TRY(fix_mean(h, s));
+    if (h->singular) TRY(hdg_fix_null_space(h, s));
     TRY(hdg_weak_constants_fix(h, s));
     if (h->data.expansion == NULL && !h->singular && h->weak.n == 0) goto done;
     TRY(cells_send_trace(h, s));

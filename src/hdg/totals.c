@@ -27,7 +27,7 @@
 struct total_job {
     const struct hdg_solution *solution;
     int whole, n;
-    const double *const *psi;
+    double *const *psi;
     double *cells; /* n_cells x (1 + 3 n): square of u; and for each psi the total, its moduli, its square */
 };
 
@@ -49,7 +49,7 @@ static facet_status add_face(struct local *l, const struct total_job *job, int f
         to[0] += weight[p] * at.uhat[p] * at.uhat[p];
     }
     for (int i = 0; i < job->n; i++) {
-        const struct hdg_solution trace = {.trace = (double *)job->psi[i]};
+        const struct hdg_solution trace = {.trace = job->psi[i]};
         double *of = to + 1 + 3 * i;
         local_trace_values(l, &trace, face, at.table, 0, at.n, test);
         for (int p = 0; p < at.n; p++) {
@@ -73,7 +73,7 @@ static facet_status add_robin(struct local *l, const struct total_job *job, int 
     if (!found) return FACET_OK;
     local_trace_values(l, job->solution, face, table, 0, n, u);
     for (int i = 0; i < job->n; i++) {
-        const struct hdg_solution trace = {.trace = (double *)job->psi[i]};
+        const struct hdg_solution trace = {.trace = job->psi[i]};
         local_trace_values(l, &trace, face, table, 0, n, test);
         for (int p = 0; p < n; p++) {
             double part = l->values[p] * u[p] * test[p] *
@@ -100,7 +100,7 @@ static facet_status total_work(struct local *l, int block, int32_t cell, void *u
     if (job->whole)
         supply = job->solution->loads[block][local_lane(h->lanes, cell, v->Nu)] / v->source.table->phi[0];
     for (int i = 0; i < job->n; i++) {
-        const struct hdg_solution trace = {.trace = (double *)job->psi[i]};
+        const struct hdg_solution trace = {.trace = job->psi[i]};
         hdg_mean_trace(h, &trace, block, cell, &d[i]);
         to[1 + 3 * i] = d[i] * (taken - supply);
         to[2 + 3 * i] = fabs(d[i]) * (fabs(taken) + fabs(supply));
@@ -129,7 +129,7 @@ int64_t hdg_trace_size(const struct hdg *h) {
 }
 
 facet_status hdg_totals(const struct hdg *h, const struct hdg_solution *s, int whole, int n,
-                        const double *const *psi, double *totals, double *roundings, double *squares) {
+                        double *const *psi, double *totals, double *roundings, double *squares) {
     facet_status status = FACET_OK;
     struct total_job job = {.solution = s, .whole = whole, .n = n, .psi = psi};
     const int64_t size = 1 + 3 * (int64_t)n;

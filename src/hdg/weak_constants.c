@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/hdg_null_space.h"
 
 /* Of hold length^2 / (K volume): up to here the constant is found anew; K being the smallest of all cells,
  * what holds it is nothing to the rest of u, and a factor of K needs help. It needs that too where a factor
@@ -219,6 +219,10 @@ done:
 
 /* ------------------------------------------------------------------------------ their constants */
 
+static struct hdg_pieces pieces_of(const struct hdg *h) {
+    return (struct hdg_pieces){h->weak.n, h->weak.cell_piece, h->weak.face_piece};
+}
+
 /* Whether all sources are those of the exact solution, boundary data included. */
 static facet_status is_exact(const struct hdg *h, int *exact) {
     int64_t own = h->data.exact == NULL;
@@ -235,6 +239,7 @@ static facet_status is_exact(const struct hdg *h, int *exact) {
 struct taken {
     double taken, volume, mean, square;
 };
+enum { N_TAKEN = sizeof(struct taken) / sizeof(double) };
 struct taken_job {
     const struct hdg_solution *solution; /* NULL: the exact one */
     struct taken *cells;
@@ -296,53 +301,23 @@ done:
 /* The same of every piece. pieces: to be freed. */
 static facet_status take(const struct hdg *h, const struct hdg_solution *s, struct taken **pieces) {
     facet_status status = FACET_OK;
+    const struct hdg_pieces weak = pieces_of(h);
     struct taken_job job = {.solution = s};
-    TRY(CALLOC(*pieces, h->weak.n));
+    TRY(ALLOC(*pieces, weak.n));
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
     TRY(local_for_all_cells(h, take_work, &job));
-    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) {
-        struct taken *p = h->weak.cell_piece[c] >= 0 ? *pieces + h->weak.cell_piece[c] : NULL;
-        if (p == NULL) continue;
-        p->taken += job.cells[c].taken;
-        p->volume += job.cells[c].volume;
-        p->mean += job.cells[c].mean;
-        p->square += job.cells[c].square;
-    }
-    for (int i = 0; i < h->weak.n && mesh_team(h->data.mesh) != NULL; i++) {
-        struct taken *p = &(*pieces)[i];
-        double sums[4] = {p->taken, p->volume, p->mean, p->square};
-        TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 4, sums));
-        *p = (struct taken){sums[0], sums[1], sums[2], sums[3]};
-    }
+    TRY(hdg_sum_pieces(h, &weak, N_TAKEN, &job.cells->taken, &(*pieces)->taken));
 done:
     base_free(&job.cells);
     return status;
 }
 
-/* The integrals of f and the boundary data, and of their moduli. */
-static void add_supply(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *supply) {
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_weak_constants *weak = &h->weak;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
-            int p = weak->cell_piece[mesh->blocks[b].first + c];
-            for (int i = 0; p >= 0 && i < 2; i++) supply[2 * p + i] += totals[b][2 * c + i];
-        }
-    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
-        int32_t face = h->trace.free_faces[b];
-        int p = weak->face_piece[face];
-        double part = h->data.equation->one_on(h, face) * h->boundary[h->trace.free_offsets[b]];
-        if (p < 0) continue; /* between parts there is no data */
-        supply[2 * p] += part;
-        supply[2 * p + 1] += fabs(part);
-    }
-}
-
-facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source,
-                                       double *const totals[MESH_MAX_BLOCKS], struct hdg_solution *s) {
+facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source, const double *works,
+                                       struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct hdg_weak_constants *weak = &h->weak;
-    struct taken *pieces = NULL;
+    const struct hdg_pieces pieces = pieces_of(h);
+    struct taken *taken = NULL;
     double reaction = 0.0;
     int exact;
     base_free(&s->supply);
@@ -351,32 +326,32 @@ facet_status hdg_weak_constants_supply(const struct hdg *h, const double *source
     TRY(CALLOC(s->supply, 2 * weak->n));
     TRY(is_exact(h, &exact));
     if (source == NULL && exact) {
-        TRY(take(h, NULL, &pieces));
-        for (int i = 0; i < weak->n; i++) s->supply[2 * i] = pieces[i].taken;
+        TRY(take(h, NULL, &taken));
+        for (int i = 0; i < weak->n; i++) s->supply[2 * i] = taken[i].taken;
     } else {
-        add_supply(h, totals, s->supply);
-        TRY(team_reduce(mesh_team(h->data.mesh), TEAM_SUM, 2 * weak->n, s->supply));
+        TRY(hdg_sum_works(h, &pieces, works, s->supply));
     }
     if (!weak->whole || h->largest_robin > 0.0 || !local_constant_reaction(&h->data, -1, &reaction))
         goto done;
     s->offset = s->supply[0] / weak->hold[0];
     s->offset_source = s->offset * reaction;
 done:
-    base_free(&pieces);
+    base_free(&taken);
     return status;
 }
 
 facet_status hdg_weak_constants_fix(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct hdg_weak_constants *weak = &h->weak;
-    struct taken *pieces = NULL;
+    const struct hdg_pieces pieces = pieces_of(h);
+    struct taken *taken = NULL;
     double *constants = NULL;
     s->uncertainty = 0.0;
     if (weak->n == 0) return FACET_OK;
     TRY(ALLOC(constants, weak->n));
-    TRY(take(h, s, &pieces));
+    TRY(take(h, s, &taken));
     for (int i = 0; i < weak->n; i++) {
-        const struct taken *p = &pieces[i];
+        const struct taken *p = &taken[i];
         double c = constants[i] = (s->supply[2 * i] - p->taken) / weak->hold[i];
         double size = sqrt(fmax((p->square + 2.0 * c * p->mean) / p->volume + c * c, 0.0));
         double uncertainty = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] +
@@ -385,9 +360,9 @@ facet_status hdg_weak_constants_fix(const struct hdg *h, struct hdg_solution *s)
                                  sqrt(fmax(p->square / p->volume - pow(p->mean / p->volume, 2), 0.0));
         if (uncertainty > 0.0) s->uncertainty = fmax(s->uncertainty, uncertainty / size);
     }
-    local_add_constants(h, weak->cell_piece, weak->face_piece, constants, s);
+    hdg_add_constants(h, &pieces, constants, s);
 done:
-    base_free(&pieces);
+    base_free(&taken);
     base_free(&constants);
     return status;
 }

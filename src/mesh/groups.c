@@ -67,6 +67,13 @@ static int32_t item_number(struct mesh_builder *builder, const struct mesh_input
     return -1;
 }
 
+/* Its number; n_groups: there is none of this name and dimension. */
+static int find_group(const struct facet_mesh *mesh, const char *name, int dim) {
+    int g = 0;
+    while (g < mesh->n_groups && (mesh->groups[g].dim != dim || strcmp(mesh->groups[g].name, name) != 0)) g++;
+    return g;
+}
+
 facet_status mesh_build_groups(struct mesh_builder *builder) {
     facet_status status = FACET_OK;
     const struct mesh_input *input = builder->input;
@@ -74,16 +81,17 @@ facet_status mesh_build_groups(struct mesh_builder *builder) {
     TRY(CALLOC(mesh->groups, input->n_groups));
     for (int g = 0; g < input->n_groups; g++) {
         const struct mesh_input_group *from = &input->groups[g];
-        struct mesh_group *group = (struct mesh_group *)mesh_find_group(mesh, from->name, from->dim);
-        if (!group) {
-            group = &mesh->groups[mesh->n_groups++];
+        const int number = find_group(mesh, from->name, from->dim);
+        struct mesh_group *group = &mesh->groups[number];
+        if (number == mesh->n_groups) {
+            mesh->n_groups++;
             group->dim = from->dim;
             TRY(base_strdup(from->name, &group->name));
         }
         TRY(base_realloc(&group->ids, (size_t)(group->count + from->count), sizeof *group->ids));
         for (int64_t i = 0; i < from->count; i++) {
-            int32_t number = item_number(builder, from, i);
-            if (number >= 0) group->ids[group->count++] = number;
+            int32_t item = item_number(builder, from, i);
+            if (item >= 0) group->ids[group->count++] = item;
         }
         tidy(group);
     }
@@ -92,9 +100,8 @@ done:
 }
 
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim) {
-    for (int g = 0; g < mesh->n_groups; g++)
-        if (mesh->groups[g].dim == dim && strcmp(mesh->groups[g].name, name) == 0) return &mesh->groups[g];
-    return NULL;
+    const int g = find_group(mesh, name, dim);
+    return g < mesh->n_groups ? &mesh->groups[g] : NULL;
 }
 
 const char *mesh_side_meant(int dim, const char *word) {

@@ -272,7 +272,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     *mesh = NULL;
     TRY(check_form(input));
     TRY(CALLOC(builder, 1));
-    TRY(CALLOC(builder->mesh, 1));
+    TRY(mesh_alloc(&builder->mesh));
     builder->input = input;
     builder->mesh->dim = input->dim;
     builder->mesh->order = input->order;
@@ -289,7 +289,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     if (!input->conforming) TRY(mesh_check_conformity(builder));
     TRY(issues_status(&builder->issues));
     TRY(base_look());
-    atomic_init(&builder->mesh->has_lists, 1);
+    atomic_init(&builder->mesh->late->has_lists, 1);
     for (int64_t c = 0; input->numbers != NULL && c < input->n_cells; c++)
         input->numbers[c] = builder->mesh_cell[c];
     *mesh = builder->mesh;
@@ -300,6 +300,16 @@ done:
         mesh_destroy(&builder->mesh);
         base_free(&builder);
     }
+    return status;
+}
+
+facet_status mesh_alloc(struct facet_mesh **mesh) {
+    facet_status status = FACET_OK;
+    TRY(CALLOC(*mesh, 1));
+    TRY(CALLOC((*mesh)->late, 1));
+    (*mesh)->late->mesh = *mesh;
+    pthread_mutex_init(&(*mesh)->late->making, NULL);
+done:
     return status;
 }
 
@@ -323,6 +333,8 @@ void mesh_destroy(struct facet_mesh **mesh) {
         base_free(&m->groups[g].ids);
     }
     base_free(&m->groups);
+    if (m->late != NULL) pthread_mutex_destroy(&m->late->making);
+    base_free(&m->late);
     for (int d = 0; d < 3; d++) {
         base_free(&m->box.coordinates[d]);
         base_free(&m->cut.coordinates[d]);

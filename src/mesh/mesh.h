@@ -23,6 +23,7 @@
 #ifndef FACET_MESH_MESH_H
 #define FACET_MESH_MESH_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -63,6 +64,16 @@ struct mesh_box {
     int periodic[3];
 };
 
+/* What is made, or found out, when somebody asks for it, who has a mesh that he may not change. */
+struct mesh_late {
+    struct facet_mesh *mesh; /* whose it is */
+    pthread_mutex_t making;
+    atomic_int has_lists;
+    atomic_int has_no_overlap; /* somebody has looked */
+};
+/* An empty mesh. */
+facet_status mesh_alloc(struct facet_mesh **mesh);
+
 struct mesh_part;
 struct facet_mesh {
     int dim, order;
@@ -79,12 +90,11 @@ struct facet_mesh {
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
     struct mesh_group *groups;
-    char shape_text[40]; /* "triangle", "triangle+quad", "tet+hex+prism" */
-    atomic_int has_lists;
-    atomic_int has_no_overlap; /* somebody has looked */
-    int has_pairs;             /* sides were joined when it was made; not of boxes */
-    int n_scalings;            /* so that solvers see it */
-    struct mesh_part *part;    /* owned: what is known of the other parts (part.h); NULL: this is the whole */
+    char shape_text[40];    /* "triangle", "triangle+quad", "tet+hex+prism" */
+    struct mesh_late *late; /* owned */
+    int has_pairs;          /* sides were joined when it was made; not of boxes */
+    int n_scalings;         /* so that solvers see it */
+    struct mesh_part *part; /* owned: what is known of the other parts (part.h); NULL: this is the whole */
     struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 

@@ -445,10 +445,10 @@ facet_status mesh_refuse_overlap(const struct facet_mesh *mesh) {
     struct mesh_quality quality;
     char place[80], cells[96];
     const struct facet_mesh *coarsest = mesh_coarsest(mesh);
-    if (atomic_load(&coarsest->has_no_overlap)) return FACET_OK;
+    if (atomic_load(&coarsest->late->has_no_overlap)) return FACET_OK;
     TRY(mesh_find_overlap(mesh, 1, &overlap));
     if (!overlap.found) {
-        atomic_store((atomic_int *)&coarsest->has_no_overlap, 1);
+        atomic_store(&coarsest->late->has_no_overlap, 1);
         goto done;
     }
     TRY(mesh_measure_size(coarsest, &quality));

@@ -47,7 +47,7 @@ facet_status mesh_create_plain_box(const facet_box *box, enum shape shape, doubl
                                    struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct facet_mesh *made = NULL;
-    TRY(CALLOC(made, 1));
+    TRY(mesh_alloc(&made));
     made->dim = box->dim;
     made->order = 1;
     for (int a = 0; a < made->dim; a++) {
@@ -94,9 +94,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ lists */
 
-/* One after the other, whichever the mesh: that happens once in its life. */
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-
 static facet_status make_lists(struct facet_mesh *mesh) {
     struct facet_mesh *lists;
     facet_status status = mesh_list_box(mesh, &lists);
@@ -124,14 +121,14 @@ static facet_status make_lists(struct facet_mesh *mesh) {
 /* The lists are no part of what a mesh is, only of what it has written down. */
 facet_status mesh_need_lists(const struct facet_mesh *mesh) {
     facet_status status = FACET_OK;
-    struct facet_mesh *writable = (struct facet_mesh *)mesh;
-    if (atomic_load_explicit(&writable->has_lists, memory_order_acquire)) return FACET_OK;
-    pthread_mutex_lock(&making);
-    if (!atomic_load_explicit(&writable->has_lists, memory_order_relaxed)) {
-        status = make_lists(writable);
-        if (status == FACET_OK) atomic_store_explicit(&writable->has_lists, 1, memory_order_release);
+    struct mesh_late *late = mesh->late;
+    if (atomic_load_explicit(&late->has_lists, memory_order_acquire)) return FACET_OK;
+    pthread_mutex_lock(&late->making);
+    if (!atomic_load_explicit(&late->has_lists, memory_order_relaxed)) {
+        status = make_lists(late->mesh);
+        if (status == FACET_OK) atomic_store_explicit(&late->has_lists, 1, memory_order_release);
     }
-    pthread_mutex_unlock(&making);
+    pthread_mutex_unlock(&late->making);
     return status;
 }
 

@@ -588,6 +588,8 @@ facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times) {
         *mesh = *fine;
         *fine = old;
         mesh->coarse = fine;
+        mesh->late->mesh = mesh;
+        fine->late->mesh = fine;
         if (mesh->part != NULL) {
             mesh->part->mesh = mesh;
             fine->part->mesh = fine;

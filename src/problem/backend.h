@@ -125,8 +125,8 @@ struct backend {
      * solution, with the same source, until the next solve. totals: hdg_totals, psi being traces as of
      * `arrays`. */
     facet_status (*arrays)(struct facet_solver *s, struct backend_array *arrays, int *n);
-    facet_status (*totals)(const struct facet_solver *s, int version, int whole, int n,
-                           const double *const *psi, double *totals, double *roundings, double *squares);
+    facet_status (*totals)(const struct facet_solver *s, int version, int whole, int n, double *const *psi,
+                           double *totals, double *roundings, double *squares);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

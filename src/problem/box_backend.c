@@ -122,7 +122,7 @@ static facet_status balance(struct facet_solver *s) {
     if (fabs(sums[0]) <= rounding) sums[0] = 0.0;
     s->imbalance[0] = sums[0];
     s->imbalance[1] = sums[1];
-    TRY(box_check_balance(sums[0], sums[1]));
+    TRY(null_space_check_constant(sums[0], sums[1]));
 done:
     return status;
 }
@@ -312,8 +312,8 @@ done:
     return status;
 }
 
-static facet_status totals(const struct facet_solver *s, int version, int whole, int n,
-                           const double *const *psi, double *totals, double *roundings, double *squares) {
+static facet_status totals(const struct facet_solver *s, int version, int whole, int n, double *const *psi,
+                           double *totals, double *roundings, double *squares) {
     facet_status status = FACET_OK;
     const struct box *b = box_of(s);
     double *neumann = NULL;

@@ -6,7 +6,6 @@
  * less than NEGLIGIBLE it is left out of the matrix, and constants are its kernel. */
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "problem/box_backend.h"
@@ -20,39 +19,17 @@
 /* What is this small against what it comes from is rounding. */
 #define ROUNDING 1e-14
 
-/* The largest (least: of the negative) of what the choice depends on, over all cells and blocks. */
-enum { CLOSED, REACTION, NO_REACTION, STIFFEST, WEAKEST, UPPER, LOWER = UPPER + 3, N_EXTREMES = LOWER + 3 };
-
-static facet_status find_extremes(const struct box_grid_data *grid, double most[N_EXTREMES]) {
-    int64_t n_cells = 1;
-    for (int i = 0; i < N_EXTREMES; i++) most[i] = i < REACTION ? 0.0 : -INFINITY;
-    for (int d = 0; d < grid->dim; d++) {
-        if (grid->sides[d][0] == BOX_DIRICHLET || grid->sides[d][1] == BOX_DIRICHLET) most[CLOSED] = 1.0;
-        most[UPPER + d] = grid->coordinates[d][grid->cells[d]];
-        most[LOWER + d] = -grid->coordinates[d][0];
-        n_cells *= grid->cells[d];
-    }
-    for (int64_t c = 0; c < n_cells; c++) {
-        const double k = grid->conductivity != NULL ? grid->conductivity[c] : 1.0,
-                     lambda = grid->reaction != NULL ? grid->reaction[c] : 0.0;
-        most[REACTION] = fmax(most[REACTION], lambda);
-        most[NO_REACTION] = fmax(most[NO_REACTION], -lambda);
-        most[STIFFEST] = fmax(most[STIFFEST], k);
-        most[WEAKEST] = fmax(most[WEAKEST], -k);
-    }
-    return grid->part != NULL ? team_reduce(grid->part->team, TEAM_MAX, N_EXTREMES, most) : FACET_OK;
-}
-
 facet_status box_constant_choose(struct box *b, struct box_grid_data *grid) {
     facet_status status = FACET_OK;
-    double most[N_EXTREMES], length = 0.0;
+    struct box_range range;
+    double length = 0.0;
     *grid = b->data.grid;
     b->apart = b->delicate = 0;
     b->dropped = 0.0;
-    TRY(find_extremes(grid, most));
-    if (most[CLOSED] > 0.0 || most[REACTION] != -most[NO_REACTION]) goto done;
-    const double lambda = most[REACTION], k = most[STIFFEST], least = -most[WEAKEST];
-    for (int d = 0; d < grid->dim; d++) length = fmax(length, most[UPPER + d] + most[LOWER + d]);
+    TRY(box_find_range(grid, &range));
+    if (range.closed > 0.0 || range.reaction != range.least_reaction) goto done;
+    const double lambda = range.reaction, k = range.stiffest, least = range.softest;
+    for (int d = 0; d < grid->dim; d++) length = fmax(length, range.upper[d] - range.lower[d]);
     b->apart = lambda > 0.0 && lambda * length * length < WEAK * k;
     b->delicate = b->apart && lambda * length * length < DELICATE * k;
     b->reaction = lambda;
@@ -84,10 +61,8 @@ facet_status box_constant_take(struct box *b, const struct field *exact, int who
              b->reaction, shift, b->reaction);
     for (int64_t c = 0; c < h->grid.n_cells; c++) { /* a constant f has the integrals f V 2^(dim/2) */
         int at[3];
-        double volume = 1.0;
         box_cell_at(&h->grid, c, at);
-        for (int d = 0; d < h->grid.dim; d++) volume *= 0.5 * h->grid.widths[d][at[d]];
-        taken += shift * shift * volume * volume * (double)(1 << h->grid.dim);
+        taken += pow(shift * box_cell_volume(&h->grid, at), 2) / (double)(1 << h->grid.dim);
     }
     taken = box_all(&h->grid, TEAM_SUM, taken);
     b->all_is_constant = boxhdg_resident_square_of_loads(b->resident) <= ROUNDING * ROUNDING * taken;

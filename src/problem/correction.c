@@ -36,28 +36,26 @@ static facet_status find_residual(const struct facet_solver *s, struct solve_con
                                   struct vector *r) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    *control =
-        (struct solve_control){.rtol = DIGIT,
-                               .max_iterations = STEPS,
-                               .kernel = m->hdg->singular || m->hdg->weak.negligible ? &m->kernel : NULL};
+    *control = (struct solve_control){.rtol = DIGIT,
+                                      .max_iterations = STEPS,
+                                      .null_space =
+                                          m->hdg->singular || m->hdg->weak.negligible ? &m->constants : NULL};
     TRY(vector_create_like(&m->x, r));
     operator_apply(&m->A, &m->x, r);
     vector_axpby(1.0, &m->b, -1.0, r);
-    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+    null_space_remove(control->null_space, SOLVE_RESIDUALS, r);
 done:
     return status;
 }
 
-/* psi is between 0 and 1, and so are its coefficients between those of 0 and of 1, as good as that. */
-static facet_status find_left(const struct facet_solver *s, double *left) {
+/* What a vector of residuals may be in a flux: psi is between 0 and 1, and so are its coefficients between
+ * those of 0 and of 1, as good as that. */
+static facet_status size_of_left(const struct facet_solver *s, const struct vector *r, double *left) {
     facet_status status = FACET_OK;
     const int64_t n = s->system.n_free;
-    struct solve_control control;
-    struct vector r = {0};
     double *values = NULL;
     TRY(ALLOC(values, 2 * n + 1));
-    TRY(find_residual(s, &control, &r));
-    TRY(vector_download(&r, values));
+    TRY(vector_download(r, values));
     hdg_free_constant(mapped_of(s)->hdg, values + n);
     double sum = 0.0, one = solve_largest(n, values + n);
     for (int64_t i = 0; i < n; i++) sum += fabs(values[i]);
@@ -66,28 +64,58 @@ static facet_status find_left(const struct facet_solver *s, double *left) {
     *left = one * sum;
 done:
     base_free(&values);
+    return status;
+}
+
+static facet_status find_left(const struct facet_solver *s, double *left) {
+    facet_status status = FACET_OK;
+    struct solve_control control;
+    struct vector r = {0};
+    TRY(find_residual(s, &control, &r));
+    TRY(size_of_left(s, &r, left));
+done:
     vector_destroy(&r);
     return status;
 }
 
-/* e, in the free numbering of the host. What the steps do not reach is no failure. */
-static facet_status find_correction(const struct facet_solver *s, double *e) {
+/* The same of rounding in the entries of K, which no residual shows. */
+static facet_status find_rounding(const struct facet_solver *s, double *left) {
+    struct mapped *m = mapped_of(s);
+    facet_status status = FACET_OK;
+    struct vector r = {0};
+    *left = 0.0;
+    if (!hdg_rounding_matters(m->hdg)) return FACET_OK;
+    TRY(vector_create_like(&m->x, &r));
+    TRY(hdg_draw_rounding(m->hdg, 0, &m->x, &r));
+    TRY(size_of_left(s, &r, left));
+done:
+    vector_destroy(&r);
+    return status;
+}
+
+/* e, in the free numbering of the host, and what it leaves. What the steps do not reach is no failure. */
+static facet_status find_correction(const struct facet_solver *s, double *e, double *rest) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     const struct linear_operator *M = m->judge.apply != NULL ? &m->judge : m->M.apply != NULL ? &m->M : NULL;
     struct solve_control control;
     struct solve_report report = {0};
-    struct vector r = {0}, x = {0};
+    struct vector r = {0}, x = {0}, after = {0};
     TRY(find_residual(s, &control, &r));
     TRY(vector_create_like(&m->x, &x));
+    TRY(vector_create_like(&m->x, &after));
     vector_fill(&x, 0.0);
     status = solve_fgmres(&m->A, M, &r, &x, &control, &report);
     if (status == FACET_NOT_CONVERGED) status = FACET_OK;
     TRY(status);
+    operator_apply(&m->A, &x, &after);
+    vector_axpby(1.0, &r, -1.0, &after);
+    TRY(size_of_left(s, &after, rest));
     TRY(vector_download(&x, e));
     if (m->hdg->weak.n > 0) TRY(hdg_weak_constants_forget(m->hdg, e));
 done:
     solve_report_clear(&report);
+    vector_destroy(&after);
     vector_destroy(&r);
     vector_destroy(&x);
     return status;
@@ -126,7 +154,7 @@ static facet_status find_draw(const struct facet_solver *s, int draw, double *e)
     TRY(vector_create_like(&m->x, &rough));
     if (hdg_rounding_matters(m->hdg)) {
         TRY(hdg_draw_rounding(m->hdg, draw, &m->x, &rough));
-        solve_remove_kernel(&control, SOLVE_RESIDUALS, &rough);
+        null_space_remove(control.null_space, SOLVE_RESIDUALS, &rough);
         vector_axpby(1.0, &rough, 1.0, &r);
     }
     TRY(vector_download(&r, values));
@@ -145,7 +173,7 @@ static facet_status make(const struct facet_solver *s, int draw, struct mapped_v
     double *e = NULL;
     forget_solution(version);
     TRY(CALLOC(e, s->system.n_free));
-    TRY(draw < 0 ? find_correction(s, e) : find_draw(s, draw, e));
+    TRY(draw < 0 ? find_correction(s, e, &version->rest) : find_draw(s, draw, e));
     TRY(hdg_recover_error(mapped_of(s)->hdg, e, &version->solution));
     add_solution(s, &version->solution);
     version->known = 1;
@@ -176,6 +204,21 @@ facet_status solver_find_better(const struct facet_solver *s, double little, int
     if (better->left <= little) goto done;
     if (!better->known) TRY(make(s, -1, better));
     *version = BACKEND_BETTER;
+done:
+    solver_unlock(s);
+    return status;
+}
+
+facet_status solver_find_rest(const struct facet_solver *s, int version, double *rest) {
+    facet_status status = FACET_OK;
+    *rest = INFINITY;
+    if (!is_correctable(s, 0) || s->method == METHOD_PETSC || mapped_of(s)->hdg->weak.n > 0 ||
+        s->resolved.data.equation->asymmetric != 0)
+        return FACET_OK;
+    const struct mapped_version *better = &mapped_of(s)->versions[BACKEND_BETTER - 1];
+    solver_lock(s);
+    TRY(find_rounding(s, rest));
+    *rest += version == BACKEND_BETTER ? better->rest : better->left;
 done:
     solver_unlock(s);
     return status;

@@ -26,7 +26,6 @@
  * after an iteration (tau is small, K jumps), the product is what a correction of u changes in the totals
  * (correction.c), which have it then. */
 #include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +52,7 @@ struct solver_electrodes {
     double *lack, *rest;
     double *energy;         /* n: the root of e'K e; 0: not known */
     double *errors, *sizes; /* n each: of the potentials, and |u| around them */
+    double missing;         /* in the totals, all together */
 };
 
 void solver_forget_electrodes(struct facet_solver *s) {
@@ -178,7 +178,7 @@ static facet_status find_totals(const struct facet_solver *s, struct totals *t) 
     double *squares = NULL;
     if (!weighs(s)) return sample_totals(s, t);
     TRY(ALLOC(squares, e->n + 1));
-    TRY(s->backend->totals(s, BACKEND_SOLVED, 1, e->n, (const double *const *)e->psi, t->Q, t->bar, squares));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 1, e->n, e->psi, t->Q, t->bar, squares));
     for (int k = 0; k < e->n; k++) t->bar[k] += find_product(s, k, sqrt(squares[e->n]));
 done:
     base_free(&squares);
@@ -241,8 +241,8 @@ static facet_status add_psi(struct facet_solver *s, struct kept *kept, double st
     if (kept->here[0].n > 0)
         memcpy(e->psi[k], kept->here[0].values, (size_t)kept->here[0].n * sizeof(double));
     TRY(ALLOC(numbers, 3 * k + 4));
-    TRY(s->backend->totals(s, BACKEND_SOLVED, 0, k + 1, (const double *const *)e->psi, numbers,
-                           numbers + k + 1, numbers + 2 * (k + 1)));
+    TRY(s->backend->totals(s, BACKEND_SOLVED, 0, k + 1, e->psi, numbers, numbers + k + 1,
+                           numbers + 2 * (k + 1)));
     for (int i = 0; i <= k; i++) e->C[i * e->n + k] = e->C[k * e->n + i] = numbers[i];
     const double before = kept->norm / step, after = sqrt(numbers[3 * k + 3]) + before;
     e->lack[k] = s->report.error * after + kept->error * before;
@@ -345,33 +345,15 @@ static int floats(const struct facet_solver *s) {
     return 1;
 }
 
-/* inverse (m x m) = that of C without its first `first` rows and columns, which are scaled so that each has 1
- * on the diagonal: numbers that belong to stiff and to weakly held bodies do not meet. */
+/* inverse (m x m) = that of C without its first `first` rows and columns; its pivots do not depend on units, so
+ * that numbers of stiff and of weakly held bodies may differ by any factor. */
 static facet_status invert(int n, const double *C, int first, double *inverse) {
-    facet_status status = FACET_OK;
     const int m = n - first;
-    double *scale = NULL;
-    int *pivots = NULL, fine = 1;
-    TRY(ALLOC(scale, m + 1));
-    TRY(ALLOC(pivots, m + 1));
-    for (int i = 0; i < m; i++) {
-        double diagonal = C[(first + i) * n + first + i];
-        fine = fine && diagonal > 0.0;
-        scale[i] = fine ? 1.0 / sqrt(diagonal) : 0.0;
-    }
-    for (int i = 0; i < m * m; i++)
-        inverse[i] = scale[i / m] * C[(first + i / m) * n + first + i % m] * scale[i % m];
-    fine = fine && (m == 0 || (LAPACKE_dgetrf(LAPACK_ROW_MAJOR, m, m, inverse, m, pivots) == 0 &&
-                               LAPACKE_dgetri(LAPACK_ROW_MAJOR, m, inverse, m, pivots) == 0));
-    if (!fine)
-        FAIL(FACET_ERROR_INPUT,
-             "boundary: the potentials of the parts with total_flux are not determined; is each of "
-             "them connected with the others?");
-    for (int i = 0; i < m * m; i++) inverse[i] *= scale[i / m] * scale[i % m];
-done:
-    base_free(&scale);
-    base_free(&pivots);
-    return status;
+    for (int i = 0; i < m * m; i++) inverse[i] = C[(first + i / m) * n + first + i % m];
+    if (solve_invert(m, inverse)) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT,
+                     "boundary: the potentials of the parts with total_flux are not determined; is each of "
+                     "them connected with the others?");
 }
 
 /* Of a problem that floats: the totals with all else that goes in; what is missing is not for potentials to
@@ -496,8 +478,7 @@ static facet_status complete_totals(const struct facet_solver *s, double largest
     TRY(solver_find_better(s, LITTLE * largest, &better));
     if (better == BACKEND_SOLVED) return FACET_OK;
     TRY(ALLOC(numbers, 3 * e->n + 1));
-    TRY(s->backend->totals(s, better, 1, e->n, (const double *const *)e->psi, numbers, numbers + e->n,
-                           numbers + 2 * e->n));
+    TRY(s->backend->totals(s, better, 1, e->n, e->psi, numbers, numbers + e->n, numbers + 2 * e->n));
     for (int k = 0; k < e->n; k++) {
         t->bar[k] = numbers[e->n + k] + fabs(numbers[k] - t->Q[k]);
         t->Q[k] = numbers[k];
@@ -551,6 +532,19 @@ static facet_status find_sizes(struct facet_solver *s, const double *U) {
     return team_reduce(mesh_team(mesh), TEAM_MAX, s->electrodes->n, sizes);
 }
 
+/* Whether what goes in is what is wanted, as far as anybody knows; sum: what is missing, all together. */
+static int totals_are_right(int n, const double *wanted, const struct totals *t, double largest,
+                            double *sum) {
+    int right = 1;
+    *sum = 0.0;
+    for (int k = 0; k < n; k++) {
+        const double missing = fabs(wanted[k] - t->Q[k]);
+        right = right && missing <= fmax(t->bar[k], LITTLE * largest);
+        *sum += missing + t->bar[k];
+    }
+    return right;
+}
+
 /* What the potentials still lack: in them, in u, and in the groups of cells. */
 static facet_status tell_errors(struct facet_solver *s, const struct correction *c, const double *U) {
     facet_status status = FACET_OK;
@@ -564,6 +558,10 @@ static facet_status tell_errors(struct facet_solver *s, const struct correction 
         mapped_of(s)->group_errors.judged += s->report.error - before;
 done:
     return status;
+}
+
+double solver_totals_error(const struct facet_solver *s) {
+    return s->own.n_electrodes == 0 ? 0.0 : s->electrodes != NULL ? s->electrodes->missing : INFINITY;
 }
 
 double solver_potential_error(const struct facet_solver *s, int i, double *size) {
@@ -602,7 +600,9 @@ facet_status solver_balance_electrodes(struct facet_solver *s, solver_once once,
             TRY(complete_totals(s, largest, &t));
             TRY(find_correction(s, ground, wanted, &t, size, &c));
         }
-        if (!fresh && (c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON) || c.move > 0.5 * before)) break;
+        const int right = totals_are_right(n, wanted, &t, largest, &s->electrodes->missing);
+        const int small = c.move <= fmax(ENOUGH * s->report.error, DBL_EPSILON);
+        if (!fresh && ((small && right) || c.move > 0.5 * before)) break;
         before = fresh ? INFINITY : c.move;
         for (int i = 0; i < n; i++) U[i] += c.change[i];
     }

@@ -17,6 +17,8 @@
 #define TOLD 1e-6
 /* What is missing of a flux is not looked for below this. */
 #define EXACT 1e-8
+/* So many times what errors make of a flux by an estimate of their size. */
+#define SPREAD 4.0
 /* An error below this much of the largest value of a field is nothing. */
 #define NOTHING 1e-8
 
@@ -107,6 +109,16 @@ static int gives_u(const struct facet_solver *s, int component, const struct hdg
     return c->oblique || c->curved || c->fixed[component];
 }
 
+/* Of a face that u is given on, by its area. Continuous elements share out what their equations say at a node
+ * where parts meet, and with it the error of a part whose faces may be far larger than this one. */
+static double area_of_error(const struct facet_solver *s, int32_t cell, double area) {
+    double x[3], normal[3], volume, largest = area;
+    if (s->options.discretization == DISCRETIZATION_HDG) return area;
+    for (int face = 0; face < shape_n_faces(mesh_block_of(s->problem->mesh, cell)->shape); face++)
+        largest = fmax(largest, face_area(s, cell, face, x, normal, &volume));
+    return largest;
+}
+
 facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int local, int component,
                               const struct hdg_condition *c, struct flux_face *face) {
     facet_status status = FACET_OK;
@@ -117,7 +129,11 @@ facet_status flux_face_weight(const struct facet_solver *s, int32_t cell, int lo
     TRY(stiffness_at(s, cell, middle, &K));
     face->weight = face->of_cell =
         volume > 0.0 ? (s->options.degree + 1) * K * face->area * face->area / volume : 0.0;
-    if (c == NULL || gives_u(s, component, c)) goto done;
+    if (c == NULL) goto done;
+    if (gives_u(s, component, c)) {
+        face->weight *= face->area > 0.0 ? area_of_error(s, cell, face->area) / face->area : 1.0;
+        goto done;
+    }
     for (int a = 0; a < dim; a++) {
         outward += (x[a] - middle[a]) * normal[a];
         square += normal[a] * normal[a];
@@ -209,12 +225,22 @@ static int is_worth(double bar, double through, double modulus) {
     return bar > CLOSE * modulus || LITTLE * through > modulus;
 }
 
-/* What a flux lacks at most. left, if it is not negative: of continuous elements, what is left of their
- * equations. With psi, the discrete solution that is 1 on the part and 0 on all others with Dirichlet values,
- * a flux that was summed there lacks psi'(what is left), beside rounding of u. */
-static double bar_of(const struct facet_solver *s, double left, double weight, double size) {
-    const double of_u = fmax(s->report.error, DBL_EPSILON) * weight * size;
-    return left < 0.0 ? of_u : fmin(DBL_EPSILON * weight * size + left, of_u);
+/* What a flux lacks at most, with the weights of what it was summed over; beside what a correction changes. */
+double flux_doubt(const struct facet_solver *s, double weight, double size, double rest) {
+    return fmin(fmax(s->report.error, DBL_EPSILON) * weight * size, DBL_EPSILON * weight * size + rest);
+}
+
+/* What may be missing in any flux, beside rounding of u, by what is left of the equations: with psi, the
+ * discrete solution that is 1 on the part and 0 on all others with Dirichlet values, a flux lacks psi'(what is
+ * left). Forces that turn a body lack more by a lever that nobody knows: hence SPREAD. Electrodes at other
+ * potentials would send no more through a part than their totals lack. */
+static facet_status find_rest(const struct facet_solver *s, int better, double *rest) {
+    facet_status status = FACET_OK;
+    if (isfinite(*rest)) return FACET_OK; /* of continuous elements, whose equations have it */
+    TRY(solver_find_rest(s, better, rest));
+    *rest = SPREAD * *rest + solver_totals_error(s);
+done:
+    return status;
 }
 
 /* The fluxes through parts, by components, without what others have. */
@@ -250,7 +276,6 @@ done:
 
 /* What rounding that a factor leaves may have changed in one component: SPREAD times the mean square of
  * draws, and the rounding of the flux itself. Infinite where nobody knows. */
-#define SPREAD 4.0
 static facet_status draw_bar(const struct facet_solver *s, const struct sample_domain *where, int n,
                              int component, double rounding, double *bar) {
     facet_status status = FACET_OK;
@@ -284,18 +309,20 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     TRY(part_weights(s, where, best->component, weights));
     TRY(solver_find_fluxes(s, BACKEND_SOLVED, &left));
     best->weight = weights[0];
-    *bar = (struct error_bar){.error = fmax(bar_of(s, left, weights[0], s->report.largest), lacks)};
+    best->rest = left >= 0.0 ? left : INFINITY;
+    *bar = (struct error_bar){.error = fmax(flux_doubt(s, weights[0], s->report.largest, best->rest), lacks)};
     if (weights[0] == 0.0 || !is_worth(bar->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(size_of_u(s, &size));
-    best->bar = fmax(bar_of(s, left, best->weight, size), lacks);
-    if (is_worth(best->bar, weights[1] * size, modulus))
-        TRY(flux_by_cut(s, where, n, fmax(s->report.error, DBL_EPSILON) * size, best));
+    TRY(find_rest(s, best->better, &best->rest));
+    best->bar = fmax(flux_doubt(s, best->weight, size, best->rest), lacks);
+    if (is_worth(best->bar, weights[1] * size, modulus)) TRY(flux_by_cut(s, where, n, size, best));
     TRY(least_weight(s, best->component, &least));
     bar->error = best->bar * (best->apart > 1.0 ? 2.0 * best->apart : 1.0);
     bar->by_cells = best->weight < weights[0];
     bar->drive = (bar->by_cells ? best->weight : fmin(least, best->weight)) * size;
     if (bar->error <= TOLD * modulus) goto done;
     TRY(draw_bar(s, where, n, best->component, DBL_EPSILON * weights[0] * size, &drawn));
+    drawn += solver_totals_error(s);
     if (drawn >= bar->error) goto done;
     best->flux = flux;
     bar->error = drawn;

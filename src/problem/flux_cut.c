@@ -429,7 +429,7 @@ static void compare(double flux, double bar, struct flux_known *best) {
     best->flux = flux;
 }
 
-facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double error,
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double size,
                          struct flux_known *best) {
     facet_status status = FACET_OK;
     struct cut c = {.s = s, .mesh = s->problem->mesh, .n = n, .component = best->component};
@@ -448,7 +448,7 @@ facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domai
         TRY(weigh_surface(&c, &weight));
         TRY(balance(&c, where, flux, &rounding));
         TRY(balance_better(&c, where, best->better, flux[c.component], &lacks));
-        const double bar = fmax(error * weight, lacks) + rounding;
+        const double bar = fmax(flux_doubt(s, weight, size, best->rest), lacks) + rounding;
         if (bar < best->bar) best->weight = weight;
         compare(flux[c.component], bar, best);
     }

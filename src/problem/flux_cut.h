@@ -32,15 +32,18 @@ struct flux_known {
     int better; /* solver_find_better */
     int component;
     double flux, weight; /* weight: of the faces that the flux was summed over */
+    double rest; /* what may be missing by what is left of the equations, whatever the flux is summed over */
     double bar;
     double apart; /* the most by which two ways to find it differ, in their doubts: above 1 the estimate of
                      the error of u is too small */
 };
+/* By the error of u, and by best->rest. */
+double flux_doubt(const struct facet_solver *s, double weight, double size, double rest);
 /* flux_cut.c: other ways to a component (of n) of what goes through parts, by the balances of cells behind
- * them; the best way is kept. error: of u. Nothing happens where the discretization balances nothing.
+ * them; the best way is kept. size: of u. Nothing happens where the discretization balances nothing.
  * Collective.
  */
-facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double error,
+facet_status flux_by_cut(const struct facet_solver *s, const struct sample_domain *where, int n, double size,
                          struct flux_known *best);
 
 #endif

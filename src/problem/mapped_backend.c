@@ -14,12 +14,12 @@
 
 /* ------------------------------------------------------------------------------ set-up */
 
-static facet_status make_kernel(struct facet_solver *s) {
+static facet_status make_constants(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    TRY(vector_create_like(&m->b, &m->kernel));
+    TRY(vector_create_like(&m->b, &m->constants.function));
     TRY(solver_fill_constant(s, m->F));
-    TRY(vector_upload(&m->kernel, m->F));
+    TRY(vector_upload(&m->constants.function, m->F));
 done:
     return status;
 }
@@ -51,7 +51,7 @@ done:
 }
 
 facet_status mapped_count_unknowns(struct facet_solver *s, const struct hdg *hdg) {
-    const struct seam *seam = hdg->trace.seam;
+    struct seam *seam = hdg->trace.seam;
     s->n_unknowns = seam != NULL ? seam_n_owned(seam) : s->system.n_free;
     return team_reduce_counts(mesh_team(s->problem->mesh), TEAM_SUM, 1, &s->n_unknowns);
 }
@@ -61,7 +61,7 @@ static facet_status make_system(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     TRY(hdg_operator_create(m->hdg, &m->A));
-    if (m->hdg->singular || m->hdg->weak.nearly_singular) TRY(make_kernel(s));
+    if (m->hdg->singular || m->hdg->weak.nearly_singular) TRY(make_constants(s));
     s->method = METHOD_DIRECT;
     s->preconditioner = PRECONDITIONER_NONE;
     m->flexible = 0;
@@ -78,7 +78,7 @@ done:
 
 static void destroy_system(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
-    vector_destroy(&m->kernel);
+    null_space_destroy(&m->constants);
     operator_destroy(&m->A);
     solve_history_destroy(&m->history);
     operator_destroy(&m->M);
@@ -327,7 +327,7 @@ static facet_status solve_trace(struct facet_solver *s) {
     struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, m->hdg->heaviest),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
-                                    .kernel = floats(s) ? &m->kernel : NULL,
+                                    .null_space = floats(s) ? &m->constants : NULL,
                                     .forget = m->hdg->weak.n > 0 ? forget : NULL,
                                     .forget_data = s,
                                     .draw_rounding = hdg_rounding_matters(m->hdg) ? hdg_draw_rounding : NULL,
@@ -385,7 +385,7 @@ static facet_status find_error_inside(struct facet_solver *s, double *error) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     const struct linear_operator *M = m->judge.apply != NULL ? &m->judge : &m->M;
-    struct solve_control control = {.kernel = floats(s) ? &m->kernel : NULL};
+    struct solve_control control = {.null_space = floats(s) ? &m->constants : NULL};
     struct vector r = {0}, lack = {0};
     double *cells = NULL;
     *error = 0.0;
@@ -693,8 +693,8 @@ done:
     return status;
 }
 
-static facet_status totals(const struct facet_solver *s, int version, int whole, int n,
-                           const double *const *psi, double *totals, double *roundings, double *squares) {
+static facet_status totals(const struct facet_solver *s, int version, int whole, int n, double *const *psi,
+                           double *totals, double *roundings, double *squares) {
     facet_status status = bring(s);
     return status == FACET_OK ? hdg_totals(mapped_of(s)->hdg, solution_of(s, version), whole, n, psi, totals,
                                            roundings, squares)

@@ -10,6 +10,7 @@ struct mapped_version {
     struct hdg_solution solution;
     int known;         /* it has its solution */
     double left;       /* of fluxes no more than this is missing, by the sizes of psi and of r */
+    double rest;       /* the same of this version */
     unsigned n_solves; /* of the solver, when `left` was found */
 };
 #define MAPPED_VERSIONS (BACKEND_DRAWN - 1 + SOLVER_DRAWS)
@@ -21,7 +22,8 @@ struct mapped {
     struct cholesky *cholesky;
     int flexible; /* the preconditioner changes from step to step */
     int settled;  /* a factor was thought of when conjugate gradients were seen, and not taken */
-    struct vector b, x, kernel;
+    struct vector b, x;
+    struct null_space constants;  /* where K has no other hold on them than rounding, or none; else empty */
     struct solve_history history; /* of warm starts */
     double *F;                    /* n_free */
     struct hdg_solution solution;

@@ -40,10 +40,7 @@ static void condition_clear(struct problem_condition *c) {
 }
 
 void problem_clear(struct problem *p) {
-    for (int i = 0; i < p->n_parameters; i++) {
-        char *name = (char *)p->parameters[i].name;
-        base_free(&name);
-    }
+    for (int i = 0; i < p->n_parameters; i++) base_free(&p->parameters[i].name);
     struct problem_slot slot;
     for (int i = 0; problem_slot(p, i, &slot); i++) field_destroy(slot.field);
     for (int i = 0; i < p->n_regions; i++) problem_region_clear(&p->regions[i]);

@@ -360,6 +360,9 @@ struct facet_solver {
  * and a factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives
  * until the next call after a solve. */
 facet_status solver_find_better(const struct facet_solver *solver, double little, int *version);
+/* Of fluxes of the version that solver_find_better found no more than rest is missing, rounding in K included;
+ * INFINITY where nobody knows. Collective. */
+facet_status solver_find_rest(const struct facet_solver *solver, int version, double *rest);
 /* After a factor: the version to which an error is added that rounding may have made; draw: 0 ..
  * SOLVER_DRAWS - 1. BACKEND_SOLVED where nobody knows. */
 facet_status solver_find_drawn(const struct facet_solver *solver, int draw, int *version);
@@ -369,6 +372,8 @@ typedef facet_status (*solver_once)(struct facet_solver *solver, const double *s
 facet_status solver_balance_electrodes(struct facet_solver *solver, solver_once once, const double *source,
                                        int there);
 void solver_forget_electrodes(struct facet_solver *solver); /* the matrices are others */
+/* What totals may lack, of all electrodes together; 0 without any. After a solve. */
+double solver_totals_error(const struct facet_solver *solver);
 /* The potential of the electrode of condition i of the problem; after a solve its error, and |u| around it.
  */
 double solver_potential(const struct facet_solver *solver, int i);

@@ -107,29 +107,20 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------ kernel and norm */
-
-void solve_remove_kernel(const struct solve_control *control, enum solve_space space, struct vector *x) {
-    const struct vector *kernel = control->kernel, *dual = control->kernel_dual;
-    if (kernel == NULL) return;
-    if (dual == NULL) dual = kernel;
-    if (space == SOLVE_UNKNOWNS)
-        vector_axpby(-vector_dot(dual, x), kernel, 1.0, x);
-    else
-        vector_axpby(-vector_dot(kernel, x), dual, 1.0, x);
-}
+/* ------------------------------------------------------------------------------ norm */
 
 double solve_norm(const struct linear_operator *A, const struct vector *r) {
+    struct vector same = *r; /* from which nothing is taken */
     double sums[2];
     if (A->steps == NULL) return vector_norm(r);
-    A->steps->reduce(A, 0.0, r, (struct vector *)r, NULL, sums);
+    A->steps->reduce(A, 0.0, r, &same, NULL, sums);
     return sqrt(sums[1]);
 }
 
 double solve_true_residual(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                            const struct solve_control *control, struct vector *r) {
     operator_residual(A, b, x, r);
-    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+    null_space_remove(control->null_space, SOLVE_RESIDUALS, r);
     return solve_norm(A, r);
 }
 
@@ -146,7 +137,7 @@ static facet_status precondition(struct cg *cg) {
         cg->rz = cg->square + dot;
     } else if (cg->M != NULL) {
         operator_apply(cg->M, &w->r, &w->z);
-        if (cg->steps == NULL) solve_remove_kernel(cg->control, SOLVE_UNKNOWNS, &w->z);
+        if (cg->steps == NULL) null_space_remove(cg->control->null_space, SOLVE_UNKNOWNS, &w->z);
         cg->rz = vector_dot(&w->r, &w->z);
         if (operator_multigrid(cg->M) != NULL) TRY(multigrid_failure(operator_multigrid(cg->M)));
     } else {
@@ -254,7 +245,7 @@ static void reduce(struct cg *cg, double step) {
         if (step != 0.0) cg->norm = sqrt(sums[1]) / cg->unit;
     } else if (step != 0.0) {
         vector_axpby(-step, &w->q, 1.0, &w->r);
-        solve_remove_kernel(cg->control, SOLVE_RESIDUALS, &w->r);
+        null_space_remove(cg->control->null_space, SOLVE_RESIDUALS, &w->r);
         cg->norm = vector_norm(&w->r) / cg->unit;
     }
 }
@@ -264,10 +255,11 @@ static void reduce(struct cg *cg, double step) {
 #define CLEAN 1e-3
 
 static void clean(struct cg *cg, double *before) {
-    if (cg->steps == NULL || cg->fast != NULL || cg->control->kernel == NULL || cg->norm > CLEAN * *before)
+    if (cg->steps == NULL || cg->fast != NULL || cg->control->null_space == NULL ||
+        cg->norm > CLEAN * *before)
         return;
-    solve_remove_kernel(cg->control, SOLVE_RESIDUALS, &cg->w->r);
-    if (cg->three) solve_remove_kernel(cg->control, SOLVE_RESIDUALS, &cg->w->before);
+    null_space_remove(cg->control->null_space, SOLVE_RESIDUALS, &cg->w->r);
+    if (cg->three) null_space_remove(cg->control->null_space, SOLVE_RESIDUALS, &cg->w->before);
     reduce(cg, 0.0);
     *before = cg->norm;
 }
@@ -321,7 +313,7 @@ static void true_residual(struct cg *cg) {
     else
         operator_apply(cg->A, cg->x, r);
     vector_axpby(1.0 / cg->scale, cg->b, -1.0 / cg->scale, r);
-    solve_remove_kernel(cg->control, SOLVE_RESIDUALS, r);
+    null_space_remove(cg->control->null_space, SOLVE_RESIDUALS, r);
     cg->norm = solve_norm(cg->A, r);
 }
 
@@ -357,7 +349,7 @@ static void find_residual(struct cg *cg) {
         return;
     }
     vector_axpby(1.0, cg->b, 0.0, r);
-    solve_remove_kernel(cg->control, SOLVE_RESIDUALS, r);
+    null_space_remove(cg->control->null_space, SOLVE_RESIDUALS, r);
     cg->norm = solve_norm(cg->A, r) / cg->unit;
 }
 
@@ -539,8 +531,8 @@ static facet_status estimate_error(struct cg *cg, double *error) {
     else if (cg->fast == NULL)
         exchange(&w->q, &w->r);
     if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
-        TRY(solve_weigh(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
-        TRY(solve_draw_again(cg->A, solve_apply, (void *)M, cg->x, cg->control, &w->p, &w->q, error));
+        TRY(solve_weigh(cg->A, solve_apply, M, cg->x, cg->control, &w->p, &w->q, error));
+        TRY(solve_draw_again(cg->A, solve_apply, M, cg->x, cg->control, &w->p, &w->q, error));
     } else if (cg->fast == NULL) {
         *error = energy_error(cg, 1.0 / SOLVE_PROBE, least);
         goto done;
@@ -644,7 +636,7 @@ facet_status solve_cg(const struct linear_operator *A, const struct linear_opera
         status = solve_nothing(scale, b, x, report);
         goto done;
     }
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, x);
     if (fast != NULL && !fast->given_up) {
         struct cg cg = state_of(A, M, fast, control, *work);
         cg.b = b, cg.x = x, cg.scale = scale;
@@ -664,7 +656,7 @@ facet_status solve_cg(const struct linear_operator *A, const struct linear_opera
     } while (stalled && status == FACET_OK);
 done:
     multigrid_measure(M, NULL);
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, x);
     solve_work_destroy(&own);
     return status;
 }

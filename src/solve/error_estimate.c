@@ -16,7 +16,7 @@
 /* Nothing that is made of the solution is better than this. */
 #define ROUNDING 1e-14
 
-facet_status solve_apply(void *M, const struct vector *r, struct vector *d) {
+facet_status solve_apply(const void *M, const struct vector *r, struct vector *d) {
     if (M != NULL) {
         multigrid_measure(M, r);
         operator_apply(M, r, d);
@@ -32,7 +32,7 @@ void solve_probe(const struct linear_operator *A, const struct vector *b, const 
     vector_axpby(SOLVE_PROBE, x, 0.0, t);
     operator_apply(A, t, r);
     vector_axpby(SOLVE_PROBE, b, -1.0, r);
-    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+    null_space_remove(control->null_space, SOLVE_RESIDUALS, r);
 }
 
 double solve_size(const struct linear_operator *A, const struct vector *x) {
@@ -40,12 +40,12 @@ double solve_size(const struct linear_operator *A, const struct vector *x) {
 }
 
 /* d = what r makes of the unknowns, relative to x. */
-static facet_status measure(const struct linear_operator *A, solve_correction *correct, void *data,
+static facet_status measure(const struct linear_operator *A, solve_correction *correct, const void *data,
                             const struct solve_control *control, const struct vector *x,
                             const struct vector *r, struct vector *d, double *error) {
     facet_status status = FACET_OK;
     TRY(correct(data, r, d));
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, d);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, d);
     if (control->forget != NULL) TRY(control->forget(control->forget_data, d));
     if (control->regard != NULL) TRY(control->regard(control->regard_data, r, d));
     *error = solve_size(A, d) / SOLVE_PROBE;
@@ -67,14 +67,14 @@ static facet_status add_later_steps(const struct linear_operator *A, const struc
     TRY(vector_create_like(r, &t));
     operator_apply(A, d, &t);
     vector_axpby(-1.0, &t, 1.0, r);
-    TRY(measure(A, solve_apply, (void *)control->judge, control, x, r, &t, &second));
+    TRY(measure(A, solve_apply, control->judge, control, x, r, &t, &second));
     *error /= 1.0 - fmin(second / *error, SLOWEST);
 done:
     vector_destroy(&t);
     return status;
 }
 
-facet_status solve_weigh(const struct linear_operator *A, solve_correction *correct, void *data,
+facet_status solve_weigh(const struct linear_operator *A, solve_correction *correct, const void *data,
                          const struct vector *x, const struct solve_control *control, struct vector *d,
                          struct vector *r, double *error) {
     facet_status status = FACET_OK;
@@ -84,7 +84,7 @@ facet_status solve_weigh(const struct linear_operator *A, solve_correction *corr
         /* the signs of the rounding of element matrices are drawn, so that of both together the squares add
          * up */
         TRY(control->draw_rounding(control->draw_rounding_data, 0, x, d));
-        solve_remove_kernel(control, SOLVE_RESIDUALS, d);
+        null_space_remove(control->null_space, SOLVE_RESIDUALS, d);
         vector_axpby(1.0, d, 1.0, r);
         status = measure(A, correct, data, control, x, r, d, error);
         goto done;
@@ -93,7 +93,7 @@ facet_status solve_weigh(const struct linear_operator *A, solve_correction *corr
     if (control->judge != NULL) TRY(add_later_steps(A, control, x, d, r, error));
     if (control->draw_rounding == NULL) goto done;
     TRY(control->draw_rounding(control->draw_rounding_data, 0, x, r));
-    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+    null_space_remove(control->null_space, SOLVE_RESIDUALS, r);
     TRY(measure(A, correct, data, control, x, r, d, &more));
     *error += more;
 done:
@@ -106,7 +106,7 @@ done:
 #define MORE_DRAWS 3
 #define WORTH      1e-8
 
-facet_status solve_draw_again(const struct linear_operator *A, solve_correction *correct, void *data,
+facet_status solve_draw_again(const struct linear_operator *A, solve_correction *correct, const void *data,
                               const struct vector *x, const struct solve_control *control, struct vector *d,
                               struct vector *r, double *error) {
     facet_status status = FACET_OK;
@@ -114,7 +114,7 @@ facet_status solve_draw_again(const struct linear_operator *A, solve_correction 
     if (control->draw_rounding == NULL || !(*error > WORTH)) return FACET_OK;
     for (int draw = 1; draw <= MORE_DRAWS; draw++) {
         TRY(control->draw_rounding(control->draw_rounding_data, draw, x, r));
-        solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+        null_space_remove(control->null_space, SOLVE_RESIDUALS, r);
         TRY(measure(A, correct, data, control, x, r, d, &more));
         squares += more * more;
     }
@@ -128,11 +128,11 @@ void solve_find_correction(const struct linear_operator *A, const struct linear_
                            const struct solve_control *control, struct vector *r, struct vector *lack) {
     solve_probe(A, b, x, control, lack, r);
     vector_axpby(0.0, r, 1.0 / SOLVE_PROBE, r);
-    solve_apply((void *)M, r, lack);
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, lack);
+    solve_apply(M, r, lack);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, lack);
 }
 
-facet_status solve_estimate(const struct linear_operator *A, solve_correction *correct, void *data,
+facet_status solve_estimate(const struct linear_operator *A, solve_correction *correct, const void *data,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error) {
@@ -142,11 +142,6 @@ facet_status solve_estimate(const struct linear_operator *A, solve_correction *c
     TRY(solve_draw_again(A, correct, data, x, control, d, r, error));
 done:
     return status;
-}
-
-facet_status solve_forget_kernel(void *control, struct vector *error) {
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, error);
-    return FACET_OK;
 }
 
 /* A stabilization tau that is so many times K/h makes the right-hand side and the residual of rough functions
@@ -190,7 +185,7 @@ facet_status solve_judge(const struct linear_operator *A, const struct vector *b
     double error;
     TRY(vector_create_like(b, &d));
     TRY(vector_create_like(b, &r));
-    TRY(solve_estimate(A, solve_apply, (void *)control->judge, b, x, control, &d, &r, &error));
+    TRY(solve_estimate(A, solve_apply, control->judge, b, x, control, &d, &r, &error));
     status = solve_accept(control, report->reason, report->residual, error, report);
 done:
     vector_destroy(&d);

@@ -93,9 +93,9 @@ static facet_status step(const struct linear_operator *A, const struct linear_op
         operator_apply(M, &a->V[j], &a->Z[j]);
     else
         vector_axpby(1.0, &a->V[j], 0.0, &a->Z[j]);
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, &a->Z[j]);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, &a->Z[j]);
     operator_apply(A, &a->Z[j], &a->V[j + 1]);
-    solve_remove_kernel(control, SOLVE_RESIDUALS, &a->V[j + 1]);
+    null_space_remove(control->null_space, SOLVE_RESIDUALS, &a->V[j + 1]);
     orthogonalise(a, j, &a->V[j + 1], h);
     double length = h[j + 1];
     *norm = rotate(a, j, h);
@@ -184,7 +184,7 @@ facet_status solve_fgmres(const struct linear_operator *A, const struct linear_o
     solve_report_clear(report);
     TRY(arnoldi_create(control->restart > 0 ? control->restart : DEFAULT_RESTART, &a));
     TRY(vector_create_like(b, &a.V[0]));
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), goal = control->rtol * scale;
     if (solve_is_extreme(scale)) {
         status = solve_nothing(scale, b, x, report);
@@ -222,7 +222,7 @@ facet_status solve_fgmres(const struct linear_operator *A, const struct linear_o
     TRY(need(&a.Z[0], &a.V[0]));
     const struct linear_operator *judge = control->judge != NULL ? control->judge : M;
     double error;
-    TRY(solve_estimate(A, solve_apply, (void *)judge, b, x, control, &a.Z[0], &a.V[0], &error));
+    TRY(solve_estimate(A, solve_apply, judge, b, x, control, &a.Z[0], &a.V[0], &error));
     if (control->judge == NULL) error /= least;
     status = solve_accept(control, reason, norm / scale, error, report);
 done:

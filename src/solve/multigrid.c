@@ -440,7 +440,7 @@ static facet_status first_step(const struct linear_operator *A, const struct lin
         vector_axpby(mg->unit, d, 1.0, x);
     } else {
         guess_rounded(mg, r, x);
-        solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+        null_space_remove(control->null_space, SOLVE_UNKNOWNS, x);
         solve_true_residual(A, b, x, control, r);
         mg->cycle = MG_V;
         step(M, r, d, x);
@@ -463,7 +463,7 @@ static facet_status estimate_error(const struct linear_operator *A, const struct
                                    const struct solve_control *control, struct vector *r, struct vector *d,
                                    double *error) {
     struct multigrid *mg = M->data;
-    if (d->n > 0) return solve_estimate(A, solve_apply, (void *)M, b, x, control, d, r, error);
+    if (d->n > 0) return solve_estimate(A, solve_apply, M, b, x, control, d, r, error);
     double size = vector_norm(x);
     struct vector rounded = mg->out;
     solve_true_residual(A, b, x, control, r);
@@ -483,7 +483,7 @@ facet_status solve_multigrid(const struct linear_operator *A, const struct linea
     solve_report_clear(report);
     TRY(vector_create_like(b, &r));
     if (mg->in.n == 0) TRY(vector_create_like(b, &d));
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+    null_space_remove(control->null_space, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), before = INFINITY;
     if (solve_is_extreme(scale)) {
         status = solve_nothing(scale, b, x, report);
@@ -491,7 +491,7 @@ facet_status solve_multigrid(const struct linear_operator *A, const struct linea
     }
     double norm = scale;
     multigrid_measure(M, b);
-    const int from_zero = control->kernel == NULL && vector_norm(x) == 0.0;
+    const int from_zero = control->null_space == NULL && vector_norm(x) == 0.0;
     const int refined = from_zero && mg->cycle == MG_FULL && mg->in.n > 0 && mg->refined;
     if (from_zero && !refined)
         vector_axpby(1.0, b, 0.0, &r); /* saves a product */
@@ -506,7 +506,7 @@ facet_status solve_multigrid(const struct linear_operator *A, const struct linea
             TRY(first_step(A, M, b, control, from_zero, &r, &d, x));
         else
             step(M, &r, &d, x);
-        solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+        null_space_remove(control->null_space, SOLVE_UNKNOWNS, x);
         norm = solve_true_residual(A, b, x, control, &r);
         report->iterations++;
         TRY(solve_record(control, report, norm / scale));
@@ -524,7 +524,8 @@ facet_status solve_multigrid(const struct linear_operator *A, const struct linea
         status = solve_fail(report, M, reason, norm / scale);
         goto done;
     }
-    if ((control->kernel != NULL || control->forget != NULL || control->draw_rounding != NULL) && d.n == 0)
+    if ((control->null_space != NULL || control->forget != NULL || control->draw_rounding != NULL) &&
+        d.n == 0)
         TRY(vector_create_like(b, &d));
     double error, rate = fmin(norm / before, SLOWEST);
     TRY(estimate_error(A, M, b, x, control, &r, &d, &error));

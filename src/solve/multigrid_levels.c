@@ -168,7 +168,7 @@ done:
 }
 
 /* Columns that others own become zero. */
-static facet_status clear_foreign(const struct seam *seam, struct mg_transfer *R) {
+static facet_status clear_foreign(struct seam *seam, struct mg_transfer *R) {
     facet_status status = FACET_OK;
     double *owned = NULL;
     if (seam == NULL) return FACET_OK;

@@ -10,7 +10,7 @@ struct mg_level {
     const struct device *device;
     enum precision precision;
     int64_t n, entries;
-    const struct seam *seam; /* of its vectors */
+    struct seam *seam; /* of its vectors */
     double bytes;
     const struct linear_operator *A; /* &own, or the caller's; NULL on the last level */
     struct linear_operator own;

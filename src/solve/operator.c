@@ -34,7 +34,8 @@ void operator_residual(const struct linear_operator *A, const struct vector *f, 
 }
 
 double operator_product(const struct linear_operator *A, const struct vector *p, struct vector *q) {
-    if (A->steps != NULL) return A->steps->advance(A, 0.0, 0.0, NULL, NULL, (struct vector *)p, NULL, q);
+    struct vector same = *p; /* which stays */
+    if (A->steps != NULL) return A->steps->advance(A, 0.0, 0.0, NULL, NULL, &same, NULL, q);
     operator_apply(A, p, q);
     return vector_dot(p, q);
 }

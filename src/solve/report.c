@@ -73,7 +73,7 @@ facet_status solve_record(const struct solve_control *control, struct solve_repo
 struct refinement {
     const struct linear_operator *A;
     solve_correction *correct;
-    void *data;
+    const void *data;
     const struct vector *b;
     struct vector *x;
     const struct solve_control *control;
@@ -109,7 +109,7 @@ static facet_status take_step(struct refinement *s) {
         TRY(s->correct(s->data, s->r, s->d));
         vector_axpby(s->probed ? 1.0 / SOLVE_PROBE : 1.0, s->d, 1.0, s->x);
     }
-    solve_remove_kernel(s->control, SOLVE_UNKNOWNS, s->x);
+    null_space_remove(s->control->null_space, SOLVE_UNKNOWNS, s->x);
     find_residual(s, first || !s->sharp);
     s->steps++;
     s->report->iterations =
@@ -144,8 +144,8 @@ done:
 
 static facet_status estimate(struct refinement *s, double *error) {
     const struct linear_operator *rough = s->control->rough;
-    return solve_weigh(s->A, rough != NULL ? solve_apply : s->correct,
-                       rough != NULL ? (void *)rough : s->data, s->x, s->control, s->d, s->r, error);
+    return solve_weigh(s->A, rough != NULL ? solve_apply : s->correct, rough != NULL ? rough : s->data, s->x,
+                       s->control, s->d, s->r, error);
 }
 
 static facet_status refine(struct refinement *s) {
@@ -197,7 +197,7 @@ struct cholesky_correction {
     double *host; /* two vectors */
 };
 
-static facet_status correct_by_cholesky(void *data, const struct vector *r, struct vector *d) {
+static facet_status correct_by_cholesky(const void *data, const struct vector *r, struct vector *d) {
     facet_status status = FACET_OK;
     const struct cholesky_correction *c = data;
     TRY(vector_download(r, c->host));

@@ -13,6 +13,7 @@
 
 #include "base/run.h"
 #include "device/device.h"
+#include "solve/null_space.h"
 
 /* A square sparse matrix on the host in compressed rows, columns ascending in each row. */
 struct csr {
@@ -79,6 +80,7 @@ struct linear_operator {
     void (*apply)(const struct linear_operator *A, const struct vector *x, struct vector *y); /* y = A x */
     void (*free)(struct linear_operator *A); /* releases data; NULL: nothing to release */
     void *data;
+    const void *of;           /* what it looks at, and does not own; or NULL */
     const char *name;         /* what it is, for messages; NULL: nameless */
     int asymmetric;           /* A' is not A: conjugate gradients refuse it */
     enum precision precision; /* of its vectors */
@@ -172,9 +174,8 @@ struct solve_control {
     double rtol; /* on the true residual |b - A x| / |b| */
     int max_iterations;
     const struct base_monitor *monitor;
-    /* The kernel of a singular A, or NULL: x is kept orthogonal to `dual`, residuals to `kernel`, whose
-     * product is 1. dual NULL: it is the kernel itself (solve_cg alone knows another). */
-    const struct vector *kernel, *kernel_dual;
+    /* The kernel of a singular A, or NULL; solve_cg alone knows one whose dual is another function. */
+    const struct null_space *null_space;
     /* Takes out of an error what the caller finds anew himself: an estimate does not count it. Or NULL. */
     facet_status (*forget)(void *data, struct vector *error);
     void *forget_data;
@@ -200,11 +201,6 @@ struct solve_control {
     const struct solve_external *external;
     struct solve_work **work; /* NULL: made and freed; *work NULL: made */
 };
-/* Takes out of x what it has of the kernel. */
-enum solve_space { SOLVE_UNKNOWNS, SOLVE_RESIDUALS };
-void solve_remove_kernel(const struct solve_control *control, enum solve_space space, struct vector *x);
-/* As `forget`, data being a control with a kernel. */
-facet_status solve_forget_kernel(void *control, struct vector *error);
 struct solve_report {
     int iterations, converged;
     const char *reason; /* lives as long as the preconditioner */

@@ -38,11 +38,12 @@ extern const char solve_rounding_reason[];
 /* Why a residual stays above the tolerance though nothing stopped the method. */
 const char *solve_stall_reason(double residual);
 /* d = the solution for r, or near it. */
-typedef facet_status solve_correction(void *data, const struct vector *r, struct vector *d);
-facet_status solve_apply(void *M, const struct vector *r, struct vector *d); /* by an operator; NULL: d = r */
+typedef facet_status solve_correction(const void *data, const struct vector *r, struct vector *d);
+facet_status solve_apply(const void *M, const struct vector *r,
+                         struct vector *d); /* by an operator; NULL: d = r */
 /* error_estimate.c. The relative error of x, by a correction of a residual with fresh rounding; d and r are
  * overwritten. */
-facet_status solve_estimate(const struct linear_operator *A, solve_correction *correct, void *data,
+facet_status solve_estimate(const struct linear_operator *A, solve_correction *correct, const void *data,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error);
@@ -53,12 +54,12 @@ double solve_size(const struct linear_operator *A, const struct vector *x);
 void solve_probe(const struct linear_operator *A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r);
 /* The same as solve_estimate with r already made by it. */
-facet_status solve_weigh(const struct linear_operator *A, solve_correction *correct, void *data,
+facet_status solve_weigh(const struct linear_operator *A, solve_correction *correct, const void *data,
                          const struct vector *x, const struct solve_control *control, struct vector *d,
                          struct vector *r, double *error);
 /* After solve_weigh with the same arguments, which sees the rounding of the entries of A with one draw of
  * their signs: an error that matters is that of some draws more. */
-facet_status solve_draw_again(const struct linear_operator *A, solve_correction *correct, void *data,
+facet_status solve_draw_again(const struct linear_operator *A, solve_correction *correct, const void *data,
                               const struct vector *x, const struct solve_control *control, struct vector *d,
                               struct vector *r, double *error);
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */

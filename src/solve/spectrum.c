@@ -27,7 +27,7 @@ void solve_noise(int64_t n, double *x) {
 }
 
 /* The same numbers however the blocks are shared out. */
-static void noise_of_blocks(const struct seam *seam, double *x) {
+static void noise_of_blocks(struct seam *seam, double *x) {
     for (int64_t b = 0; b < seam->n_blocks; b++)
         noise_from(seam->names[b] << 16, seam->offsets[b + 1] - seam->offsets[b], x + seam->offsets[b]);
 }

@@ -15,7 +15,7 @@ static void take_range(const struct team_range *range, struct coarse_matrix *l) 
 facet_status trace_number_faces(const struct trace_space *space, const int64_t *starts,
                                 struct coarse_matrix *l) {
     facet_status status = FACET_OK;
-    const struct seam *seam = space->seam;
+    struct seam *seam = space->seam;
     struct team_range range;
     int64_t *firsts = NULL; /* of the blocks */
     if (seam == NULL) return FACET_OK;

@@ -86,7 +86,7 @@ static void product_apply(const struct linear_operator *A, const struct vector *
 }
 
 /* A sum of partial sums at the seam would count what stood there twice: products are added whole. */
-static void take_seam(struct linear_operator *A, const struct seam *seam) {
+static void take_seam(struct linear_operator *A, struct seam *seam) {
     A->seam = seam_hold(seam);
     if (seam != NULL) A->add = NULL;
 }
@@ -597,7 +597,7 @@ static void face_slots(const struct trace_space *space, const int64_t *first, st
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    struct linear_operator *A) {
     facet_status status = FACET_OK;
-    const struct seam *seam = trace_is_shared(space) ? space->seam : NULL;
+    struct seam *seam = trace_is_shared(space) ? space->seam : NULL;
     struct trace_slots slots;
     uint8_t *early = NULL;
     face_slots(space, space->face_free, &slots);

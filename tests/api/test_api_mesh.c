@@ -17,7 +17,7 @@ struct arrays {
     facet_arrays it;
     double *points;
     facet_cells blocks[4];
-    int64_t *nodes[4];
+    int64_t *nodes[4], **members;
     facet_members *groups;
 };
 
@@ -42,10 +42,11 @@ static void take(const facet_mesh *mesh, const char *numbering, struct arrays *a
     a->it.blocks = a->blocks;
     a->it.n_groups = facet_mesh_n_groups(mesh);
     a->groups = calloc((size_t)a->it.n_groups + 1, sizeof *a->groups);
+    a->members = calloc((size_t)a->it.n_groups + 1, sizeof *a->members);
     for (int g = 0; g < a->it.n_groups; g++) {
         facet_group group = {.size = sizeof group};
         ok(facet_mesh_group(mesh, g, &group));
-        int64_t *members = malloc((size_t)group.count * 4 * sizeof *members + 8);
+        int64_t *members = a->members[g] = malloc((size_t)group.count * 4 * sizeof *members + 8);
         int faces = group.dim < info.dim;
         ok(facet_mesh_group_members(mesh, g, faces ? NULL : members, NULL, faces ? members : NULL));
         a->groups[g] = (facet_members){.size = sizeof *a->groups,
@@ -60,10 +61,8 @@ static void take(const facet_mesh *mesh, const char *numbering, struct arrays *a
 
 static void drop(struct arrays *a) {
     for (int b = 0; b < a->it.n_blocks; b++) free(a->nodes[b]);
-    for (int g = 0; g < a->it.n_groups; g++) {
-        free((void *)a->groups[g].cells);
-        free((void *)a->groups[g].nodes);
-    }
+    for (int g = 0; g < a->it.n_groups; g++) free(a->members[g]);
+    free(a->members);
     free(a->groups);
     free(a->points);
 }

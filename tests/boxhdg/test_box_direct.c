@@ -27,14 +27,12 @@ static void trace_solves(void **state) {
         ok(plain_create(&boxes[b], &h));
         ok(boxhdg_direct_create(h, &direct));
         double *F = calloc((size_t)h->n_trace, sizeof *F), *x = calloc((size_t)h->n_trace, sizeof *x);
-        double *kernel = calloc((size_t)h->n_trace, sizeof *x), along = 0.0;
+        double *kernel = calloc((size_t)h->n_trace, sizeof *x);
         plain_load(h, F, kernel);
         boxhdg_direct_solve(direct, 1.7, boxes[b].reaction, F, x);
         double residual = plain_residual(h, F, x);
         if (getenv("FACET_SHOW") != NULL) printf("box %d: residual %.2e\n", b, residual);
         if (!(residual <= 5e-12)) fail_msg("box %d: residual %g", b, residual);
-        for (int64_t i = 0; i < h->n_trace; i++) along += kernel[i] * x[i];
-        assert_true(fabs(along) < 1e-10);
         free(F);
         free(x);
         free(kernel);

@@ -47,7 +47,7 @@ static inline const char *any_group(struct world *w) {
 }
 
 /* So many texts in an array of their own; by mistake a NULL. */
-static inline const char *const *lend_texts(struct world *w, int n) {
+static inline const char **lend_texts(struct world *w, int n) {
     const char *texts[9] = {0};
     int room_for = n < 0 ? 0 : n > 9 ? 9 : n;
     for (int i = 0; i < room_for; i++) texts[i] = lend_text(w, any_text(w));
@@ -210,8 +210,8 @@ static inline void set_material(struct world *w) {
 static inline void set_vectors(struct world *w) {
     struct own_problem *p = any_problem(w);
     int n = any_count(w, p->dim);
-    const char *part = lend_text(w, any_name(w)), *const *texts = lend_texts(w, n);
-    if (n == p->dim && texts != NULL && rarely(w, 3)) ((const char **)texts)[draw(w, n)] = NULL;
+    const char *part = lend_text(w, any_name(w)), **texts = lend_texts(w, n);
+    if (n == p->dim && texts != NULL && rarely(w, 3)) texts[draw(w, n)] = NULL;
     switch (draw(w, 5)) {
     case 0:
         CALL(w, 0, facet_problem_set_vector_source(p->it, n, texts));

@@ -298,7 +298,7 @@ static void pyramids_are_refined_into_pyramids_and_tets(void **state) {
     }
 }
 
-static void check_polynomial(const struct facet_mesh *mesh, int degree, int power, int variant) {
+static void check_polynomial(struct facet_mesh *mesh, int degree, int power, int variant) {
     char exact[160];
     struct setup setup = {.mesh = mesh,
                           .degree = degree,

@@ -106,11 +106,11 @@ static void a_box_knows_without_lists(void **state) {
             for (int refine = 0; refine < 2; refine++) {
                 struct facet_mesh *box = make(dim, periodic, refine), *listed;
                 ok(mesh_list_box(box, &listed));
-                assert_true(!mesh_is_box(listed) && listed->has_lists);
+                assert_true(!mesh_is_box(listed) && listed->late->has_lists);
                 same_counts(box, listed);
                 same_sides(box, listed);
                 same_geometry(box, listed);
-                assert_true(!box->has_lists && box->face_cells == NULL);
+                assert_true(!box->late->has_lists && box->face_cells == NULL);
                 ok(mesh_need_lists(box));
                 same_counts(box, listed);
                 assert_memory_equal(box->face_cells, listed->face_cells, 8u * (size_t)box->n_faces);
@@ -177,7 +177,7 @@ static void every_allocation_of_lists_may_fail(void **state) {
         base_memory_read(&after);
         assert_int_equal(status, FACET_ERROR_MACHINE);
         assert_int_equal(after.live_blocks, before.live_blocks);
-        assert_true(!mesh->has_lists && mesh->face_cells == NULL && mesh->n_faces == again->n_faces);
+        assert_true(!mesh->late->has_lists && mesh->face_cells == NULL && mesh->n_faces == again->n_faces);
     }
     assert_memory_equal(mesh->face_cells, again->face_cells, 8u * (size_t)again->n_faces);
     mesh_destroy(&mesh);
@@ -228,9 +228,9 @@ static void a_solve_makes_no_lists(void **state) {
         for (int k = 0; k < 2; k++) solve_on(mesh, "hdg", "auto", k);
         solve_on(mesh, "hdg", "direct", 0);
         solve_on(mesh, "continuous", "auto", 0);
-        assert_true(!mesh->has_lists);
+        assert_true(!mesh->late->has_lists);
         solve_on(mesh, "condensed", "auto", 0);
-        assert_true(mesh->has_lists);
+        assert_true(mesh->late->has_lists);
         mesh_destroy(&mesh);
     }
 }

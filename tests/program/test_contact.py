@@ -131,6 +131,28 @@ values: [{{name: xmax, field: u, take: mean, on: right}}]
                     self.assertLess(bar, 1e-5, f"{shape} {h} {solver}")
                     self.assertEqual("xmax" in bars, "potential of xmax" in bars)
 
+    def test_bars_behind_a_contact(self):
+        """q of a body that hardly anything reaches has bars of its own size, whatever q is elsewhere in the mesh."""
+        for shape in ("triangle", "hex"):
+            case = self.bars(shape, cells=[8, 3, 2][:2 if shape in SHAPES[2] else 3]) + """equation: diffusion
+source: [{on: left, value: 1000*x*y}]
+interfaces: [{between: [left, right], conductance: 1.0e-6}]
+boundary: [{on: xmin, dirichlet: y}, {on: xmax, robin: {a: 1, g: 1}}, {on: rest, neumann: 0}]
+discretization: {degree: 2}
+values:
+  - {name: elsewhere, field: q, take: max, on: left}
+  - {name: largest, field: q, take: max, on: right}
+  - {name: mean, field: q, take: mean, component: x, on: right}
+  - {name: whole, field: q, take: integral, component: x, on: right}
+"""
+            wanted = self.solve(case + "solver: {method: direct}\n")["values"]
+            out = self.solve(case + "solver: {method: cg, preconditioner: block, rtol: 1.0e-8}\n")
+            for name in ("largest", "mean", "whole"):
+                error, bar = abs(out["values"][name] - wanted[name]), out.get("bars", {}).get(name, {}).get("error", 0.0)
+                self.assertGreater(error, 1e-7 * wanted["largest"], f"{shape} {name}: a case for this test")
+                self.assertLess(error, 10 * bar, f"{shape} {name}")
+            self.assertLess(out["bars"].get("elsewhere", {"error": 0.0})["error"], 1e-4)
+
     def test_a_heavy_tau(self):
         """The second side is condensed by a factor: by an inverse, rounded by eps tau^2 / K, u was off by 1e-3."""
         for shape in SHAPES[2]:

@@ -123,13 +123,13 @@ static facet_status make_amg(const struct system *s, const struct amg_options *o
 /* Iterations of (flexible) conjugate gradients to 1e-10 for a rough right-hand side; the report is checked.
  */
 static int iterations(const struct system *s, const struct amg_options *options,
-                      const struct vector *kernel) {
+                      const struct null_space *kernel) {
     struct linear_operator A = {0}, M = {0};
     struct vector b = {0}, x = {0};
     struct solve_report report = {0};
     double *host;
     struct solve_control control = {
-        .rtol = 1e-10, .max_iterations = 200, .flexible = options->cycle == MG_K, .kernel = kernel};
+        .rtol = 1e-10, .max_iterations = 200, .flexible = options->cycle == MG_K, .null_space = kernel};
     OK(ALLOC(host, s->A.n));
     for (int64_t i = 0; i < s->A.n; i++) host[i] = noise(i);
     OK(operator_create_csr(the_device(), &s->A, &A));
@@ -137,7 +137,7 @@ static int iterations(const struct system *s, const struct amg_options *options,
     OK(vector_create(the_device(), s->A.n, &b));
     OK(vector_create(the_device(), s->A.n, &x));
     OK(vector_upload(&b, host));
-    if (kernel != NULL) vector_axpby(-vector_dot(kernel, &b), kernel, 1.0, &b);
+    null_space_remove(kernel, SOLVE_RESIDUALS, &b);
     vector_fill(&x, 0.0);
     OK(solve_cg(&A, &M, &b, &x, &control, &report));
     assert_true(report.converged && report.residual <= 1e-10);
@@ -242,13 +242,13 @@ static void test_singular(void **state) {
     options.n_kernel = 1;
     for (int cycle = 0; cycle < 3; cycle++) {
         struct system s;
-        struct vector kernel = {0};
+        struct null_space kernel = {0};
         make_laplacian(100, 1, 1.0, &s);
-        OK(vector_create(the_device(), s.A.n, &kernel));
-        vector_fill(&kernel, 1.0 / sqrt((double)s.A.n));
+        OK(vector_create(the_device(), s.A.n, &kernel.function));
+        vector_fill(&kernel.function, 1.0 / sqrt((double)s.A.n));
         options.cycle = (enum mg_cycle)cycle;
         assert_true(iterations(&s, &options, &kernel) <= (cycle == MG_K ? 25 : 60));
-        vector_destroy(&kernel);
+        null_space_destroy(&kernel);
         system_destroy(&s);
     }
 }
@@ -343,21 +343,21 @@ static void test_trace(void **state) {
 static void test_trace_neumann(void **state) {
     (void)state;
     struct system s;
-    struct vector kernel = {0};
+    struct null_space kernel = {0};
     struct amg_options options;
     amg_options_default(&options);
     options.n_kernel = 1;
     for (int leading = 0; leading <= 2; leading++) {
         make_trace(leading == 1 ? "quad" : "triangle", 20, 3, 1, &s);
         options.leading = leading;
-        OK(vector_create(the_device(), s.A.n, &kernel));
-        OK(vector_upload(&kernel, s.modes));
-        vector_axpby(0.0, &kernel, 1.0 / vector_norm(&kernel), &kernel);
+        OK(vector_create(the_device(), s.A.n, &kernel.function));
+        OK(vector_upload(&kernel.function, s.modes));
+        vector_axpby(0.0, &kernel.function, 1.0 / vector_norm(&kernel.function), &kernel.function);
         assert_true(iterations(&s, &options, &kernel) <= 45);
         options.cycle = MG_W;
         check_symmetry(&s, &options);
         options.cycle = MG_K;
-        vector_destroy(&kernel);
+        null_space_destroy(&kernel);
         system_destroy(&s);
     }
 }
@@ -471,13 +471,13 @@ static void test_classical(void **state) {
         check_symmetry(&s, &options);
         system_destroy(&s);
     }
-    struct vector kernel = {0};
+    struct null_space kernel = {0};
     options.n_kernel = 1;
     make_rough(100, 1, &s);
-    OK(vector_create(the_device(), s.A.n, &kernel));
-    vector_fill(&kernel, 1.0 / sqrt((double)s.A.n));
+    OK(vector_create(the_device(), s.A.n, &kernel.function));
+    vector_fill(&kernel.function, 1.0 / sqrt((double)s.A.n));
     assert_true(iterations(&s, &options, &kernel) <= 30);
-    vector_destroy(&kernel);
+    null_space_destroy(&kernel);
     system_destroy(&s);
 }
 
@@ -649,7 +649,8 @@ static void test_fgmres_singular(void **state) {
     struct system s;
     struct linear_operator A = {0}, M = {0};
     struct amg_options options;
-    struct vector b = {0}, x = {0}, kernel = {0};
+    struct vector b = {0}, x = {0};
+    struct null_space kernel = {0};
     struct solve_report report = {0};
     make_laplacian(40, 1, 1.0, &s);
     amg_options_default(&options);
@@ -658,21 +659,21 @@ static void test_fgmres_singular(void **state) {
     OK(make_amg(&s, &options, &M));
     OK(vector_create(the_device(), s.A.n, &b));
     OK(vector_create(the_device(), s.A.n, &x));
-    OK(vector_create(the_device(), s.A.n, &kernel));
-    vector_fill(&kernel, 1.0 / 40.0);
+    OK(vector_create(the_device(), s.A.n, &kernel.function));
+    vector_fill(&kernel.function, 1.0 / 40.0);
     for (int64_t i = 0; i < s.A.n; i++) s.modes[i] = noise(i);
     OK(vector_upload(&b, s.modes));
-    vector_axpby(-vector_dot(&kernel, &b), &kernel, 1.0, &b);
+    null_space_remove(&kernel, SOLVE_RESIDUALS, &b);
     vector_fill(&x, 1.0);
-    struct solve_control control = {.rtol = 1e-10, .max_iterations = 60, .kernel = &kernel};
+    struct solve_control control = {.rtol = 1e-10, .max_iterations = 60, .null_space = &kernel};
     OK(solve_fgmres(&A, &M, &b, &x, &control, &report));
-    assert_true(fabs(vector_dot(&kernel, &x)) <= 1e-10 * vector_norm(&x));
+    assert_true(fabs(vector_dot(&kernel.function, &x)) <= 1e-10 * vector_norm(&x));
     solve_report_clear(&report);
     operator_destroy(&A);
     operator_destroy(&M);
     vector_destroy(&b);
     vector_destroy(&x);
-    vector_destroy(&kernel);
+    null_space_destroy(&kernel);
     system_destroy(&s);
 }
 

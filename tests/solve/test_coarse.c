@@ -58,16 +58,18 @@ static facet_status solve_chain(int n, int ring, const struct coarse_options *op
     facet_status status = FACET_OK;
     struct coarse_matrix last = {.name = "chain", .singular = ring};
     struct linear_operator A = {0}, M = {0};
-    struct vector b = {0}, x = {0}, kernel = {0};
+    struct vector b = {0}, x = {0};
+    struct null_space constants = {0};
     struct solve_report report = {0};
-    struct solve_control control = {.rtol = 1e-10, .max_iterations = 100, .kernel = ring ? &kernel : NULL};
+    struct solve_control control = {
+        .rtol = 1e-10, .max_iterations = 100, .null_space = ring ? &constants : NULL};
     TRY(make_chain(n, ring, 0.0, &last.csr));
     TRY(operator_create_csr(the_device(), &last.csr, &A));
     TRY(operator_create_coarse(the_device(), &last, options, &M));
     TRY(vector_create(the_device(), n, &b));
     TRY(vector_create(the_device(), n, &x));
-    TRY(vector_create(the_device(), n, &kernel));
-    vector_fill(&kernel, 1.0 / sqrt(n));
+    TRY(vector_create(the_device(), n, &constants.function));
+    vector_fill(&constants.function, 1.0 / sqrt(n));
     vector_fill(&x, 0.0);
     TRY(solve_fill_noise(&b));
     TRY(solve_cg(&A, &M, &b, &x, &control, &report));
@@ -79,7 +81,7 @@ done:
     operator_destroy(&M);
     vector_destroy(&b);
     vector_destroy(&x);
-    vector_destroy(&kernel);
+    null_space_destroy(&constants);
     solve_report_clear(&report);
     return status;
 }

@@ -71,7 +71,7 @@ static void trace_problem(const char *shape, int n, int degree, struct setup *se
 
 static void forget(struct setup *setup, struct solved *s) {
     release(s);
-    facet_mesh_destroy((facet_mesh **)&setup->mesh);
+    facet_mesh_destroy(&setup->mesh);
 }
 
 /* ------------------------------------------------------------------------------------------ definition */

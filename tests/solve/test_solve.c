@@ -59,7 +59,8 @@ struct system {
     int64_t offsets[MAX_BLOCKS + 1];
     struct csr csr;
     struct linear_operator A;
-    struct vector b, x, kernel;
+    struct vector b, x;
+    struct null_space null_space;
     struct solve_control control;
     struct solve_report report;
 };
@@ -94,9 +95,9 @@ static void chain_system(struct system *s, int n_blocks, int size, double shift,
 }
 
 static void use_constant_kernel(struct system *s) {
-    ok(vector_create(device(), s->n, &s->kernel));
-    vector_fill(&s->kernel, 1.0 / sqrt(s->n));
-    s->control.kernel = &s->kernel;
+    ok(vector_create(device(), s->n, &s->null_space.function));
+    vector_fill(&s->null_space.function, 1.0 / sqrt(s->n));
+    s->control.null_space = &s->null_space;
 }
 
 static void system_destroy(struct system *s) {
@@ -105,7 +106,7 @@ static void system_destroy(struct system *s) {
     csr_destroy(&s->csr);
     vector_destroy(&s->b);
     vector_destroy(&s->x);
-    vector_destroy(&s->kernel);
+    null_space_destroy(&s->null_space);
     solve_report_clear(&s->report);
     test_free(s->dense);
     test_free(s->exact);

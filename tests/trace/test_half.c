@@ -79,7 +79,7 @@ static void unmake(struct example *e) {
     operator_destroy(&e->S);
     trace_space_destroy(&e->space);
     release(&e->s);
-    facet_mesh_destroy((facet_mesh **)&e->setup.mesh);
+    facet_mesh_destroy(&e->setup.mesh);
 }
 
 /* With the matrices as they are, all faces free: S 1 = A 1 as floats have it, and |S - A| is the rounding of

@@ -47,7 +47,7 @@ static void unmake(struct example *e) {
     operator_destroy(&e->S);
     trace_space_destroy(&e->space);
     answer_free(&e->answer);
-    mesh_destroy((struct facet_mesh **)&e->body.mesh);
+    mesh_destroy(&e->body.mesh);
 }
 
 /* A motion as a trace: of component `to` what `from` says: 1 (from < 0), or a coordinate times `sign`. */

@@ -75,7 +75,7 @@ static void coarse_matrices_are_galerkin_products(void **state) {
                 csr_destroy(&csr);
                 trace_nodes_destroy(&nodes);
                 release(&s);
-                facet_mesh_destroy((facet_mesh **)&setup.mesh);
+                facet_mesh_destroy(&setup.mesh);
             }
 }
 
@@ -290,7 +290,7 @@ static void iterations_do_not_grow(void **state) {
                     fail_msg("%s, degree %d, level %d: %d iterations after %d", multigrid_shapes[k], degree,
                              level, n, first);
                 release(&s);
-                facet_mesh_destroy((facet_mesh **)&setup.mesh);
+                facet_mesh_destroy(&setup.mesh);
             }
         }
 }
@@ -330,7 +330,7 @@ static void iterations_do_not_see_jumps(void **state) {
                     if (found > 25)
                         fail_msg("%s, degree %d, %s: %d iterations", multigrid_shapes[k], degree, K, found);
                     release(&s);
-                    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+                    facet_mesh_destroy(&setup.mesh);
                 }
 }
 
@@ -380,7 +380,7 @@ static void pieces_sum_up_to_the_vertices(void **state) {
         trace_nodes_destroy(&whole);
         trace_nodes_destroy(&cut);
         release(&s);
-        facet_mesh_destroy((facet_mesh **)&setup.mesh);
+        facet_mesh_destroy(&setup.mesh);
     }
 }
 
@@ -438,7 +438,7 @@ static void parts_sum_up_to_the_vertices(void **state) {
     trace_nodes_destroy(&whole);
     trace_nodes_destroy(&cut);
     release(&s);
-    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+    facet_mesh_destroy(&setup.mesh);
 }
 
 /* Single precision keeps the flux through cells of large K, since products take their constants off. */
@@ -467,7 +467,7 @@ static void single_precision_follows_jumps(void **state) {
                 fail_msg("%s, degree %d: %d iterations, %d in double precision", multigrid_shapes[k], degree,
                          mixed, exact);
             release(&s);
-            facet_mesh_destroy((facet_mesh **)&setup.mesh);
+            facet_mesh_destroy(&setup.mesh);
         }
 }
 
@@ -490,7 +490,7 @@ static void row_modes_cure_small_tau(void **state) {
                 fail_msg("%s, degree %d: %d iterations with row modes, %d without", multigrid_shapes[k],
                          degree, n, plain);
             release(&s);
-            facet_mesh_destroy((facet_mesh **)&setup.mesh);
+            facet_mesh_destroy(&setup.mesh);
         }
 }
 
@@ -513,7 +513,7 @@ static void variants_solve(void **state) {
                                  coarse, last, single, n);
                 }
         release(&s);
-        facet_mesh_destroy((facet_mesh **)&setup.mesh);
+        facet_mesh_destroy(&setup.mesh);
     }
 }
 
@@ -565,7 +565,7 @@ static void the_fine_matrix_is_never_assembled(void **state) {
                 facet_solver_destroy(&solver);
             }
         release(&direct);
-        facet_mesh_destroy((facet_mesh **)&setup.mesh);
+        facet_mesh_destroy(&setup.mesh);
     }
 }
 
@@ -655,7 +655,7 @@ static void keys_that_do_nothing_are_refused(void **state) {
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT,
             "belongs to the discretization");
     release(&s);
-    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+    facet_mesh_destroy(&setup.mesh);
 }
 
 /* ------------------------------------------------------------------------------------------ faults */
@@ -689,7 +689,7 @@ static void failed_allocations_leak_nothing(void **state) {
         }
     }
     release(&s);
-    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+    facet_mesh_destroy(&setup.mesh);
 }
 
 int main(void) {

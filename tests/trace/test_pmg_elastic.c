@@ -128,7 +128,7 @@ static void make(int k, int n, int degree, const char *lambda, int rollers, stru
 static void unmake(struct example *e) {
     operator_destroy(&e->A);
     answer_free(&e->answer);
-    mesh_destroy((struct facet_mesh **)&e->body.mesh);
+    mesh_destroy(&e->body.mesh);
 }
 
 /* Both moduli times 1e4 in every other one of n^d bricks. */

@@ -119,7 +119,8 @@ static facet_status try_box(struct box_setup *s, const double *f, struct box_con
     facet_status status = FACET_OK;
     enum box_condensed_unknowns basis = box_condensed_basis(s->form, BOX_NODES);
     struct linear_operator A = {0}, M = {0};
-    struct vector F = {0}, x = {0}, kernel = {0};
+    struct vector F = {0}, x = {0};
+    struct null_space constants = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = s->rtol, .max_iterations = 20000};
     double *rhs = NULL, *dirichlet = NULL;
@@ -132,11 +133,11 @@ static facet_status try_box(struct box_setup *s, const double *f, struct box_con
     TRY(vector_create(cpu(), h->n_trace, &F));
     TRY(vector_create(cpu(), h->n_trace, &x));
     if (h->grid.singular) {
-        TRY(vector_create(cpu(), h->n_trace, &kernel));
+        TRY(vector_create(cpu(), h->n_trace, &constants.function));
         box_condensed_constant(h, basis, rhs);
-        TRY(vector_upload(&kernel, rhs));
-        vector_axpby(0, &kernel, 1 / vector_norm(&kernel), &kernel);
-        control.kernel = &kernel;
+        TRY(vector_upload(&constants.function, rhs));
+        vector_axpby(0, &constants.function, 1 / vector_norm(&constants.function), &constants.function);
+        control.null_space = &constants;
     }
     TRY(box_condensed_load(h, f, sides, rhs, dirichlet, &out->shift));
     if (basis == BOX_NODES) TRY(box_condensed_change(h, BOX_LOAD_TO_NODES, rhs));
@@ -156,7 +157,7 @@ done:
     operator_destroy(&M);
     vector_destroy(&F);
     vector_destroy(&x);
-    vector_destroy(&kernel);
+    null_space_destroy(&constants);
     solve_report_clear(&report);
     base_free(&rhs);
     base_free(&dirichlet);

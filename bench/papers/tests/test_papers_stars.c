@@ -132,7 +132,8 @@ static void two_level_is_symmetric(void **state) {
 static int count(const struct plain_box *b, int single) {
     struct boxhdg *h;
     struct linear_operator A, M;
-    struct vector f, x, kernel;
+    struct vector f, x;
+    struct null_space constants = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-10, .max_iterations = 60};
     ok(plain_create(b, &h));
@@ -140,17 +141,17 @@ static int count(const struct plain_box *b, int single) {
     ok(box_two_level_create(cpu(), h, single, &M));
     ok(vector_create(cpu(), h->n_trace, &f));
     ok(vector_create(cpu(), h->n_trace, &x));
-    ok(vector_create(cpu(), h->n_trace, &kernel));
-    plain_load(h, f.data, kernel.data);
+    ok(vector_create(cpu(), h->n_trace, &constants.function));
+    plain_load(h, f.data, constants.function.data);
     vector_fill(&x, 0.0);
-    if (h->grid.singular) control.kernel = &kernel;
+    if (h->grid.singular) control.null_space = &constants;
     ok(solve_cg(&A, &M, &f, &x, &control, &report));
     assert_true(plain_residual(h, f.data, x.data) <= 1.1e-10);
     int iterations = report.iterations;
     solve_report_clear(&report);
     vector_destroy(&f);
     vector_destroy(&x);
-    vector_destroy(&kernel);
+    null_space_destroy(&constants);
     operator_destroy(&A);
     operator_destroy(&M);
     boxhdg_destroy(&h);
