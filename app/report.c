@@ -166,7 +166,7 @@ static void put_potentials(const struct run *run, struct text *out) {
     char mark[RUN_NOTE_BYTES];
     for (int i = 0, n = 0; i < p->n_conditions; i++) {
         if (p->conditions[i].electrode == 0) continue;
-        text_printf(out, "%-9s u = %.10g on %s", n++ ? "" : "flux", solver_potential(run->solver, i),
+        text_printf(out, "%-9s u = %.10g on %s", n++ ? "" : "potential", solver_potential(run->solver, i),
                     p->conditions[i].part);
         if (run_potential_mark(run, i, mark)) text_printf(out, " (%s)", mark);
         text_printf(out, "\n");
@@ -288,6 +288,7 @@ void report_results(const struct run *run, struct text *out) {
         report_mismatch(&run->findings.mismatch, out);
         if (run_note(run, RUN_NOTE_BROKEN, note)) report_note(note, out);
         if (run_note(run, RUN_NOTE_GROUP, note)) report_note(note, out);
+        if (run_note(run, RUN_NOTE_MOMENT, note)) report_note(note, out);
         const struct physics *physics = physics_of(run->file->equation);
         const char *conserved = physics_entry(physics, &run->file->options)->conserved;
         if (run->report.conservation >= 0.0)

@@ -258,14 +258,20 @@ class Diffusion(Problem):
 
     Data are numbers, expressions ("sin(pi*x)*y"), functions of an array of points (n, dim), fields of other solutions,
     or by group {"steel": 45}; the conductivity also a symmetric matrix [[a, b], [b, c]]. exact: the exact solution, an
-    expression: source and missing boundary data follow from it, and Solution.errors measures against it. Assignment,
-    as in problem.source = 1, replaces all that was said of the source before, also by group; problem.source["steel"]
-    = 1 says it of one group. Solvers that were made before keep their data.
+    expression: source and missing boundary data follow from it, and Solution.errors measures against it. plane:
+    "axisymmetric", in 2D: the body that the mesh makes turning about x = 0. Assignment, as in problem.source = 1,
+    replaces all that was said of the source before, also by group; problem.source["steel"] = 1 says it of one group.
+    Solvers that were made before keep their data.
     """
 
+    _hints = {"plane": 'it is given to Diffusion(mesh, ..., plane="axisymmetric"), or to solve and prepare'}
+
     def __init__(self, mesh: Mesh, conductivity: Any = None, reaction: Any = None, source: Any = None, *,
-                 exact: Optional[str] = None, parameters: Optional[Mapping[str, float]] = None) -> None:
+                 exact: Optional[str] = None, plane: Optional[str] = None,
+                 parameters: Optional[Mapping[str, float]] = None) -> None:
         super().__init__(mesh)
+        if plane is not None:
+            self._options["plane"] = plane
         self._blank()
         self.parameters = parameters or {}
         for kind, given in ((self._conductivity, conductivity), (self._reaction, reaction), (self._source, source)):
@@ -400,7 +406,8 @@ class Elasticity(Problem):
     """-div sigma = source, sigma = 2 mu eps(u) + lambda (div u) I, with the displacement u.
 
     E and nu, or mu and lambda_: numbers, expressions, functions of points, or by group {"steel": 210e9}. source and
-    exact: lists of dim entries, or functions that return (n, dim). plane: "strain" (default) or "stress", in 2D.
+    exact: lists of dim entries, or functions that return (n, dim). plane: "strain" (default), "stress"
+    or "axisymmetric", in 2D.
     """
 
     _equation = c.FACET_ELASTICITY

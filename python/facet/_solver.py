@@ -287,7 +287,7 @@ class Solution(_Asked):
         how = f"{r.iterations} iterations" if r.method != "direct" else "direct"
         return (f"<facet.Solution: {r.equation}, {r.discretization} of degree {r.degree} on {self.mesh.n_cells} cells "
                 f"({self.mesh.shape}), {r.trace_unknowns if r.trace_unknowns >= 0 else r.volume_unknowns} unknowns; "
-                f"{how}, residual {r.residual:.1e}>")
+                f"{how}, residual {r.residual:.1e}" + (f"; report['notes']: {len(r.notes)}" if r.notes else "") + ">")
 
     def _repr_html_(self) -> str:
         from ._html import table

@@ -247,7 +247,8 @@ class Assignment(Mistakes):
     def test_unknown(self):
         heat, body = poisson(), facet.Elasticity(square(), E=1, nu=0.3)
         for problem, name, words in ((heat, "sorce", "did you mean 'source'"), (body, "E", "body.material["),
-                                     (body, "plane", 'plane="stress"'), (body, "material", "body.material["),
+                                     (body, "plane", 'plane="stress"'), (heat, "plane", 'plane="axisymmetric"'),
+                                     (body, "material", "body.material["),
                                      (heat, "dirichlet", "is called"), (heat, "mesh", "make another problem")):
             self.refused(words, setattr, problem, name, 5, kind=AttributeError)
 

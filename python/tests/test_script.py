@@ -250,6 +250,21 @@ class Solids(unittest.TestCase):
         body.roller("left", "x").roller("low", "y").free()
         self.assertAlmostEqual(body.solve(degree=1)([2, 1])[0], 2 * 50e-3 * 1.3, 8)  # held across the plane
 
+    def test_a_body_of_revolution(self):
+        """Heat through the wall of a pipe, 1 to 2 and 1 high."""
+        pipe = facet.Diffusion(facet.box([1, 0], [2, 1], [4, 2]), conductivity=3, plane="axisymmetric")
+        T = pipe.dirichlet("xmin", 1).dirichlet("xmax", 0).neumann("rest").solve(degree=6)
+        self.assertAlmostEqual(T.flux("xmax"), 6 * np.pi / np.log(2), 6)
+
+    def test_notes(self):
+        """Who looks at a solution sees that there are notes."""
+        heat = facet.Diffusion(facet.box([0, 0], [1, 1], [3, 3]), source=lambda x: 1.0 * (abs(x - 0.45).max(axis=1) < 0.05))
+        T = heat.dirichlet("rest").solve(degree=2)
+        self.assertIn("not resolved", " ".join(T.report["notes"]))
+        self.assertIn("report['notes']: 1", repr(T))
+        heat.source = 1
+        self.assertNotIn("notes", repr(heat.solve(degree=2)))
+
     def test_unnamed_parts_are_free(self):
         said, unsaid = [facet.Elasticity(two_regions(), E=1, nu=0.3).fixed("left").pressure("right", -1)
                         for _ in range(2)]

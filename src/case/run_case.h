@@ -158,6 +158,7 @@ enum run_note {
     RUN_NOTE_HIDDEN,     /* parameters have the names of the time or of the normal */
     RUN_NOTE_UNUSED,     /* parameters are used by no expression */
     RUN_NOTE_GROUP,      /* a group of cells has a larger error than the whole */
+    RUN_NOTE_MOMENT,     /* curved cells of a low degree take moments away */
     RUN_NOTE_MOVED,      /* points were moved to the boundary */
     RUN_NOTE_OUTSIDE,    /* points of a line lie outside the mesh */
     RUN_NOTE_BETWEEN,    /* points lie between cells whose values differ */

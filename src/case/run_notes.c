@@ -158,7 +158,7 @@ const char *run_note(const struct run *run, enum run_note which, char text[RUN_N
         [RUN_NOTE_PETSC] = SOLVER_NOTE_PETSC,           [RUN_NOTE_PIECES] = SOLVER_NOTE_PIECES,
         [RUN_NOTE_CONFLICT] = SOLVER_NOTE_CONFLICT,     [RUN_NOTE_JOINED] = SOLVER_NOTE_JOINED,
         [RUN_NOTE_UNRESOLVED] = SOLVER_NOTE_UNRESOLVED, [RUN_NOTE_BALANCE] = SOLVER_NOTE_BALANCE,
-        [RUN_NOTE_GROUP] = SOLVER_NOTE_GROUP,
+        [RUN_NOTE_GROUP] = SOLVER_NOTE_GROUP,           [RUN_NOTE_MOMENT] = SOLVER_NOTE_MOMENT,
     };
     if (which == RUN_NOTE_MOVED || which == RUN_NOTE_OUTSIDE || which == RUN_NOTE_BETWEEN)
         return points_note(run, which, text);

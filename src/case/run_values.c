@@ -33,7 +33,8 @@ static void tell_points(int64_t n, const struct sample_point *points, struct run
         value->n_outside += p->n_cells == 0;
         value->n_moved += p->n_cells > 0 && p->away > 0.0;
         if (p->n_cells > 0) value->moved_by = fmax(value->moved_by, p->away);
-        if (p->n_cells < 2 || !(p->apart > RUN_NOTED * value->size)) continue;
+        /* What the solve leaves is told by the bar. */
+        if (p->n_cells < 2 || !(p->apart > fmax(RUN_NOTED * value->size, p->bar.error))) continue;
         value->n_between++;
         value->apart = fmax(value->apart, p->apart);
     }

@@ -199,10 +199,13 @@ static const struct schema_entry table[] = {
         "the "
         "mean of the parts, whatever their order; a note tells the difference and the place."),
     ROW("boundary[].neumann", SCHEMA_EXPRESSION,
-        "K grad u . n = g, with the outer normal n; this is g, or the word `exact`. With such parts "
-        "everywhere, and no reaction, the source and all g must balance: what is left below 1e-4 of them is "
-        "taken off the source and noted, more is refused."),
-    ROW("boundary[].robin", SCHEMA_MAP, "K grad u . n + a u = g."),
+        "K grad u . n = g, with the outer normal n: what goes in, by unit of area (the value `flux` is what "
+        "goes out); this is g, or the word `exact`. With such parts everywhere, and no reaction, the source "
+        "and "
+        "all g must balance: what is left below 1e-4 of them is taken off the source and noted, more is "
+        "refused."),
+    ROW("boundary[].robin", SCHEMA_MAP,
+        "K grad u . n + a u = g. A film of the coefficient h to an outside at T: a is h, and g is h T."),
     ROW("boundary[].robin.a", SCHEMA_EXPRESSION, "a, not negative.", .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
         .min = 0),
     ROW("boundary[].robin.g", SCHEMA_EXPRESSION, "g, or the word `exact`.", REQUIRED),

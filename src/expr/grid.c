@@ -173,19 +173,17 @@ static int64_t place(struct evaluation *e, const struct expr_grid *grid, double 
     for (int i = 0; i <= root; i++) {
         const struct node *node = &e->program->nodes[i];
         int axis = (int)node->constant;
-        e->to[i] = NULL;
-        if (node->op == OP_COORDINATE || node->op == OP_NUMBER) {
-            const double *line = axis < grid->dim ? grid->lines[axis] : zero;
-            e->at[i] = node->op == OP_NUMBER ? &node->constant : line;
-            continue;
-        }
-        if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1) {
-            e->to[i] = values;
-        } else if (node->leaves) {
-            if (store != NULL) e->to[i] = store + used;
+        e->at[i] = e->to[i] = NULL;
+        if (node->op == OP_COORDINATE)
+            e->at[i] = axis < grid->dim ? grid->lines[axis] : zero;
+        else if (node->op == OP_NUMBER)
+            e->at[i] = &node->constant;
+        else if (i == root && set_of(e->program, i) == (1 << grid->dim) - 1)
+            e->at[i] = e->to[i] = values;
+        else if (node->leaves) {
+            if (store != NULL) e->at[i] = e->to[i] = store + used;
             used += size_of(e, set_of(e->program, i));
         }
-        e->at[i] = e->to[i];
     }
     return used;
 }

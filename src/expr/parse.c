@@ -2,6 +2,7 @@
  * is read, so that there is no tree in between. The depth of the recursion is limited. */
 #include "expr/program.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,10 @@ static facet_status stray(const struct parser *p, const char *wanted) {
         return base_fail(FACET_ERROR_INPUT,
                          "column %d: an operator is missing before '%.*s'; write * to multiply",
                          token->column, QUOTED(token));
+    if (token->kind == TOKEN_COMMA && token->column > 1 && isdigit((unsigned char)token->text[-1]) &&
+        isdigit((unsigned char)token->text[1]))
+        return base_fail(FACET_ERROR_INPUT, "column %d: unexpected ','; decimals are written behind a point",
+                         token->column);
     return unexpected(p, wanted);
 }
 

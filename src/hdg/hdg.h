@@ -358,6 +358,10 @@ void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, 
  * equation_gradient the force on a face is the integral of (mu H - p I) n. */
 facet_status hdg_conservation(const struct hdg *hdg, struct hdg_solution *solution,
                               struct solve_balance *balance);
+/* Elasticity with a source of its own, in space or a plane: what is missing of the moments about a center that
+ * the loads and supports of the body have, relative to half of their moduli (moments.c). */
+facet_status hdg_missing_moment(const struct hdg *hdg, const struct hdg_solution *solution,
+                                const double *center, double *share);
 
 /* Values (n_cells x n x components) at the points of a table of some cells of a block (numbers of the mesh);
  * the table has the degree of the field (star fields, and all of equation_symmetric: k + 1) or more. */

@@ -181,6 +181,13 @@ static facet_status check_plane(const struct assembly *a) {
     }
     double size = fmax(upper[0] - lower[0], upper[1] - lower[1]);
     if (upper[2] - lower[2] <= 1e-12 * size) return FACET_OK;
+    for (int d = 0; d < 2; d++)
+        if (upper[d] - lower[d] <= 1e-12 * (upper[2] - lower[2]))
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "the mesh lies in a plane of constant %c, but one of two dimensions lies in x and y: "
+                "turn it (Gmsh: Rotate)",
+                "xy"[d]);
     return base_fail(
         FACET_ERROR_INPUT,
         "z goes from %g to %g: a surface mesh in 3D is not supported; a 2D mesh lies in a plane of "

@@ -345,15 +345,24 @@ static int floats(const struct facet_solver *s) {
     return 1;
 }
 
-/* inverse (m x m) = that of C without its first `first` rows and columns; its pivots do not depend on units, so
- * that numbers of stiff and of weakly held bodies may differ by any factor. */
+/* inverse (m x m) = that of C without its first `first` rows and columns, which are scaled so that each has 1
+ * on the diagonal: numbers that belong to stiff and to weakly held bodies do not meet. */
 static facet_status invert(int n, const double *C, int first, double *inverse) {
+    facet_status status = FACET_OK;
     const int m = n - first;
-    for (int i = 0; i < m * m; i++) inverse[i] = C[(first + i / m) * n + first + i % m];
-    if (solve_invert(m, inverse)) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT,
-                     "boundary: the potentials of the parts with total_flux are not determined; is each of "
-                     "them connected with the others?");
+    double *scale = NULL;
+    TRY(ALLOC(scale, m + 1));
+    for (int i = 0; i < m; i++) scale[i] = 1.0 / sqrt(C[(first + i) * (n + 1)]);
+    for (int i = 0; i < m * m; i++)
+        inverse[i] = scale[i / m] * C[(first + i / m) * n + first + i % m] * scale[i % m];
+    if (!solve_invert(m, inverse))
+        FAIL(FACET_ERROR_INPUT,
+             "boundary: the potentials of the parts with total_flux are not determined; is "
+             "each of them connected with the others?");
+    for (int i = 0; i < m * m; i++) inverse[i] *= scale[i / m] * scale[i % m];
+done:
+    base_free(&scale);
+    return status;
 }
 
 /* Of a problem that floats: the totals with all else that goes in; what is missing is not for potentials to

@@ -369,6 +369,8 @@ static facet_status steepness(const struct facet_solver *s, enum hdg_field field
     *volume = 0.0;
     *steep = 1.0;
     if (is_u(field)) return FACET_OK;
+    if (field == HDG_ACROSS && s->resolved.data.plane == HDG_PLANE_STRESS) *steep = 0.0; /* it is zero */
+    if (*steep == 0.0) return FACET_OK;
     mesh_middle(mesh, cell, -1, middle, J);
     if (field != HDG_H && field != HDG_STRAIN && field != HDG_VORTICITY)
         TRY(stiffness_at(s, cell, middle, &K));

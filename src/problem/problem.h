@@ -298,7 +298,8 @@ struct solver_group_errors {
  * geometric multigrid; why a factor could not be made; what a device leaves to the host; options of PETSc
  * that nobody asked for; pieces of the mesh that nothing connects; sides of a file that it joins; parts of
  * the boundary that contradict each other; data finer than the mesh; what was taken off data that must
- * balance; the group of cells whose error is far above that of the whole. NULL means nothing. */
+ * balance; the group of cells whose error is far above that of the whole; moments that curved cells of a low
+ * degree take away. NULL means nothing. */
 enum solver_note {
     SOLVER_NOTE_OPERATOR,
     SOLVER_NOTE_PMG,
@@ -311,6 +312,7 @@ enum solver_note {
     SOLVER_NOTE_UNRESOLVED,
     SOLVER_NOTE_BALANCE,
     SOLVER_NOTE_GROUP,
+    SOLVER_NOTE_MOMENT,
     SOLVER_N_NOTES
 };
 /* What those who read a solution have in common. */
@@ -421,6 +423,8 @@ facet_status solver_group_errors_judge(struct facet_solver *solver, double error
 facet_status solver_group_errors_raise(struct facet_solver *solver, const double *cells);
 facet_status solver_group_errors_add(struct facet_solver *solver, int n, const double *errors,
                                      const double *const *traces);
+/* missing_moment.c, after a solve: SOLVER_NOTE_MOMENT. Collective. */
+facet_status solver_find_missing_moment(struct facet_solver *solver);
 const char *solver_group_errors_note(const struct facet_solver *solver, char *text, size_t bytes);
 /* The algebraic error of u around a cell, in the unit of u, and the size of u there: of its share, or of all
  * cells where there are no shares. of_change: without what is constant in the cell, which fluxes do not see.

@@ -20,6 +20,15 @@ static double largest_number(const struct field *field) {
     return largest;
 }
 
+/* Of a spring: the smaller one of k along the normal and across it, where both hold. */
+static double softest_number(const struct field *k) {
+    double along, across;
+    if (k == NULL || field_n_components(k) != 2 || !field_is_number(k, 0, &along) ||
+        !field_is_number(k, 1, &across))
+        return largest_number(k);
+    return along > 0.0 && across > 0.0 ? fmin(along, across) : fmax(along, across);
+}
+
 /* The largest coefficient of all cells, in their middles: K, or mu. */
 static facet_status largest_coefficient(const struct problem *p, const struct problem_resolved *r,
                                         double *largest) {
@@ -61,7 +70,7 @@ facet_status problem_softest_support(const struct problem *p, const struct probl
     text[0] = '\0';
     for (int i = 0; i < p->n_conditions; i++) {
         const struct problem_condition *c = &p->conditions[i];
-        keep_softer(largest_number(c->spring), spring, c->part, NULL, &softest);
+        keep_softer(softest_number(c->spring), spring, c->part, NULL, &softest);
         if (c->kind == HDG_ROBIN) keep_softer(largest_number(c->a), "robin a", c->part, NULL, &softest);
     }
     for (int i = 0; i < p->n_contacts; i++)

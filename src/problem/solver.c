@@ -412,6 +412,7 @@ facet_status solver_solve(struct facet_solver *s, const double *source, double *
     if (status == FACET_OK && s->own.n_electrodes > 0) status = solver_find_conflict(s, 1);
     if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
+    if (status == FACET_OK) PHASE(FACET_PHASE_RECOVER, solver_find_missing_moment(s));
     if (status != FACET_OK) return status;
     s->solved = 1;
     if (u != NULL) PHASE(FACET_PHASE_RECOVER, (there ? s->backend->copy_there : s->backend->copy_out)(s, u));

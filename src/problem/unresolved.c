@@ -42,7 +42,7 @@
 #define ROUNDING        1e-8 /* of two that differ by less, the first is told */
 #define MOST_COMPONENTS 9
 
-enum { CELL_SOURCE, CELL_REACTION, CELL_CONDUCTIVITY, CELL_MU, CELL_LAMBDA, N_CELL_DATA };
+enum { CELL_SOURCE, CELL_REACTION, CELL_CONDUCTIVITY, CELL_MU, CELL_LAMBDA, CELL_HEAT, N_CELL_DATA };
 enum { SIDE_G, SIDE_A, SIDE_TRACTION, SIDE_PRESSURE, SIDE_SPRING, N_SIDE_DATA };
 
 /* A cell, or (local >= 0) its face. */
@@ -139,20 +139,41 @@ static int is_taken(int64_t step, int64_t i) {
 
 /* ------------------------------------------------------------------------------------------ integrals */
 
+/* What is integrated: a field, or (temperature not NULL) this expansion times how much warmer it is than the
+ * reference: a peak of the temperature is small beside 293 K, and all of the load. */
+struct datum {
+    const struct field *field, *temperature, *reference;
+};
+
+/* At n points, those of faces with their normals. */
+static facet_status values_of(struct look *l, const struct datum *datum, int n, int faces) {
+    facet_status status = FACET_OK;
+    double *one = NULL;
+    TRY(faces ? field_eval_on(datum->field, n, l->dim, l->x, l->dim, l->normals, l->values)
+              : field_eval(datum->field, n, l->dim, l->x, l->values));
+    if (datum->temperature == NULL) goto done;
+    TRY(ALLOC(one, 2 * n));
+    TRY(field_eval(datum->temperature, n, l->dim, l->x, one));
+    TRY(field_eval(datum->reference, n, l->dim, l->x, one + n));
+    for (int i = 0; i < n; i++) l->values[i] *= one[i] - one[n + i];
+done:
+    base_free(&one);
+    return status;
+}
+
 /* Adds those by rule k over n places, whose points there must be room for. integrals: n x components; moduli:
  * n. */
-static facet_status integrate(struct look *l, int k, const struct field *field, int n,
+static facet_status integrate(struct look *l, int k, const struct datum *datum, int n,
                               const struct place *places, double *integrals, double *moduli) {
     facet_status status = FACET_OK;
-    const int nc = field_n_components(field), faces = places[0].local >= 0;
+    const int nc = field_n_components(datum->field), faces = places[0].local >= 0;
     int at = 0;
     for (int i = 0; i < n; i++) {
         mesh_rules_points(l->rules[k], places[i].cell, places[i].local, l->x + at * l->dim, l->weights + at,
                           faces ? l->normals + at * l->dim : NULL);
         at += mesh_rules_n(l->rules[k], places[i].cell, places[i].local);
     }
-    TRY(faces ? field_eval_on(field, at, l->dim, l->x, l->dim, l->normals, l->values)
-              : field_eval(field, at, l->dim, l->x, l->values));
+    TRY(values_of(l, datum, at, faces));
     at = 0;
     for (int i = 0; i < n; i++) {
         const int end = at + mesh_rules_n(l->rules[k], places[i].cell, places[i].local);
@@ -197,7 +218,7 @@ static void keep_largest(double value, int i, double *values, int *whose) {
 }
 
 /* Which of the places are looked at: all, where these are few. */
-static facet_status choose(struct look *l, const struct field *field) {
+static facet_status choose(struct look *l, const struct datum *datum) {
     facet_status status = FACET_OK;
     const int64_t all = (int64_t)l->n_places * l->n_points;
     const int64_t most = LEAST_POINTS + CELL_POINTS * (int64_t)l->problem->mesh->n_cells;
@@ -211,7 +232,7 @@ static facet_status choose(struct look *l, const struct field *field) {
     for (int begin = 0; begin < l->n_places && step > 1; begin += FEW) {
         const int n = l->n_places - begin < FEW ? l->n_places - begin : FEW;
         memset(moduli, 0, sizeof moduli);
-        TRY(integrate(l, 2, field, n, l->places + begin, integrals, moduli));
+        TRY(integrate(l, 2, datum, n, l->places + begin, integrals, moduli));
         for (int i = 0; i < n; i++) keep_largest(moduli[i], begin + i, largest, whose);
     }
     for (int i = 0; i < l->n_places; i++) {
@@ -226,21 +247,21 @@ done:
 }
 
 /* Data that cannot be had at all points are left to the solve, which refuses them where it looks. */
-static facet_status add_datum(struct look *l, const struct field *field, struct sums *s) {
+static facet_status add_datum(struct look *l, const struct datum *datum, struct sums *s) {
     facet_status status = FACET_OK;
-    const int nc = field_n_components(field), most = l->n_points < CHUNK ? CHUNK / l->n_points : 1;
+    const int nc = field_n_components(datum->field), most = l->n_points < CHUNK ? CHUNK / l->n_points : 1;
     const struct sums before = *s;
     double *numbers = NULL, *fine, *moduli;
     TRY(ALLOC(numbers, most * (2 * nc + 1)));
     fine = numbers + most * nc;
     moduli = fine + most * nc;
-    status = choose(l, field);
+    status = choose(l, datum);
     for (int begin = 0; begin < l->n_chosen && status == FACET_OK; begin += most) {
         const struct place *places = l->chosen + begin;
         const int n = l->n_chosen - begin < most ? l->n_chosen - begin : most;
         memset(numbers, 0, (size_t)(most * (2 * nc + 1)) * sizeof *numbers);
-        status = integrate(l, 0, field, n, places, numbers, moduli);
-        if (status == FACET_OK) status = integrate(l, 1, field, n, places, fine, moduli);
+        status = integrate(l, 0, datum, n, places, numbers, moduli);
+        if (status == FACET_OK) status = integrate(l, 1, datum, n, places, fine, moduli);
         for (int i = 0; i < n && status == FACET_OK; i++)
             add_place(nc, numbers + i * nc, fine + i * nc, 0.5 * moduli[i], places[i], s);
     }
@@ -259,11 +280,27 @@ static int is_looked_at(const struct field *field) {
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-static const struct field *cell_datum(const struct problem_resolved *r, int kind, int region) {
+static struct datum cell_datum(const struct problem_resolved *r, int kind, int region) {
     const struct field *const *const of[N_CELL_DATA] = {
         (const struct field *const *)r->shares[SHARE_SOURCE],
-        (const struct field *const *)r->shares[SHARE_REACTION], r->conductivity, r->mu, r->lambda};
-    return of[kind] != NULL ? of[kind][region] : NULL;
+        (const struct field *const *)r->shares[SHARE_REACTION],
+        r->conductivity,
+        r->mu,
+        r->lambda,
+        r->data.expansion};
+    struct datum datum = {.field = of[kind] != NULL ? of[kind][region] : NULL};
+    if (kind != CELL_HEAT || datum.field == NULL) return datum;
+    datum.temperature = r->data.temperature;
+    datum.reference = r->data.reference;
+    return datum;
+}
+
+/* The temperature that another solver has found is known inside cells alone, and resolved there. */
+static int is_cell_looked_at(const struct problem_resolved *r, int kind, int region) {
+    const struct datum d = cell_datum(r, kind, region);
+    if (d.temperature == NULL) return is_looked_at(d.field);
+    return !r->data.located && d.reference != NULL &&
+           (is_looked_at(d.field) || is_looked_at(d.temperature) || is_looked_at(d.reference));
 }
 
 static facet_status look_at_cells(struct look *l, int first, int last, enum hdg_use use, struct sums *sums) {
@@ -272,7 +309,7 @@ static facet_status look_at_cells(struct look *l, int first, int last, enum hdg_
     const int32_t n = l->problem->mesh->n_cells;
     int any = 0;
     for (int kind = first; kind <= last; kind++)
-        for (int i = 0; i < r->n_regions; i++) any |= is_looked_at(cell_datum(r, kind, i));
+        for (int i = 0; i < r->n_regions; i++) any |= is_cell_looked_at(r, kind, i);
     if (!any) return FACET_OK;
     TRY(make_rules(l, use, 0, n));
     for (int i = 0; i < r->n_regions; i++) {
@@ -280,8 +317,10 @@ static facet_status look_at_cells(struct look *l, int first, int last, enum hdg_
         for (int32_t c = 0; c < n; c++)
             if (is_taken(l->step, c) && (r->cell_region != NULL ? r->cell_region[c] : r->region) == i)
                 l->places[l->n_places++] = (struct place){c, -1, 1};
-        for (int kind = first; kind <= last && l->n_places > 0; kind++)
-            if (is_looked_at(cell_datum(r, kind, i))) TRY(add_datum(l, cell_datum(r, kind, i), &sums[kind]));
+        for (int kind = first; kind <= last && l->n_places > 0; kind++) {
+            const struct datum datum = cell_datum(r, kind, i);
+            if (is_cell_looked_at(r, kind, i)) TRY(add_datum(l, &datum, &sums[kind]));
+        }
     }
 done:
     return status;
@@ -328,8 +367,10 @@ static facet_status look_at_sides(struct look *l, int condition, struct sums *su
     TRY(make_rules(l, HDG_BOUNDARY, 1, list_faces(l->problem, r, condition, NULL)));
     (void)list_faces(l->problem, r, condition, l);
     for (int kind = 0; kind < N_SIDE_DATA && l->n_places > 0; kind++)
-        if (is_looked_at(side_datum(r, condition, kind)))
-            TRY(add_datum(l, side_datum(r, condition, kind), &sums[kind]));
+        if (is_looked_at(side_datum(r, condition, kind))) {
+            const struct datum datum = {.field = side_datum(r, condition, kind)};
+            TRY(add_datum(l, &datum, &sums[kind]));
+        }
 done:
     return status;
 }
@@ -374,8 +415,8 @@ done:
 
 /* "the source", "the flux on 'xmin'". */
 static const char *name_of(const struct look *l, int datum, char text[160]) {
-    static const char *const cells[N_CELL_DATA] = {"source", "reaction", "conductivity", "modulus mu",
-                                                   "modulus lambda"};
+    static const char *const cells[N_CELL_DATA] = {"source",     "reaction",       "conductivity",
+                                                   "modulus mu", "modulus lambda", "thermal strain"};
     static const char *const sides[N_SIDE_DATA] = {"", "robin a", "traction", "pressure", "spring"};
     static const char *const g[] = {[HDG_DIRICHLET] = "dirichlet value",
                                     [HDG_NEUMANN] = "neumann flux",
@@ -425,7 +466,7 @@ facet_status problem_find_unresolved(const struct problem *p, const struct probl
     if (p->exact != NULL) return FACET_OK;
     TRY(CALLOC(sums, n));
     TRY(look_at_cells(&l, CELL_SOURCE, CELL_SOURCE, HDG_SOURCE, sums));
-    TRY(look_at_cells(&l, CELL_REACTION, CELL_LAMBDA, HDG_CELL, sums));
+    TRY(look_at_cells(&l, CELL_REACTION, CELL_HEAT, HDG_CELL, sums));
     for (int c = 0; c < p->n_conditions; c++)
         TRY(look_at_sides(&l, c, sums + N_CELL_DATA + (int64_t)N_SIDE_DATA * c));
     TRY(join_parts(mesh_team(p->mesh), n, sums));

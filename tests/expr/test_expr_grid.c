@@ -50,6 +50,7 @@ static const char *const texts[] = {
     "sin(pi*x)*cos(2*x)",
     "if(x > 0.5, 1/(x + 1), exp(x))",
     "x^2.5 + 2^x - x^-3",
+    "x/2.6e10 - 3e9",
     "if(0, 1/0, 3) + x",
     "y",
     "sin(pi*x)*cos(2*y)",

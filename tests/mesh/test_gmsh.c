@@ -475,6 +475,8 @@ static void test_refused_texts(void **state) {
          "text: 1 physical group has no elements: 'wall' (dimension 1, number 3)"},
         {HEAD_22 "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 1 1 1\n4 0 1 0\n$EndNodes\n" TRIANGLES,
          "a surface mesh in 3D is not supported"},
+        {HEAD_22 "$Nodes\n4\n1 0 2 0\n2 1 2 0\n3 1 2 1\n4 0 2 1\n$EndNodes\n" TRIANGLES,
+         "lies in a plane of constant y, but one of two dimensions lies in x and y: turn it"},
         {HEAD_22 "$Nodes\n5\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 0 1 0\n5 2 2 0\n$EndNodes\n"
                  "$Elements\n2\n1 3 0 1 2 3 4\n8 1 2 3 3 3 5\n$EndElements\n",
          "element 8 of the physical group '3' is not a face of a cell"},

@@ -113,6 +113,23 @@ discretization: {{degree: 2}}
                 self.assertEqual(len(notes), 1, f"{shape} {which}")
                 self.assertIn(name, notes[0], shape)
 
+    def test_heat_finer_than_the_mesh(self):
+        """The strain that heat makes, not the temperature by itself: 1 K upon 293 K is all of the load, and 293 K of the
+        reference none. Smooth heat is nobody's concern."""
+        spot = "if(hypot(x - 0.42, y - 0.51) < 0.05, 1, 0)"
+        for shape in SHAPES[2]:
+            for temperature, expansion, n in ((f'"293 + {spot}"', "1e-5", 1), ("294", f'"1e-5*{spot}"', 1),
+                                              ("293 + exp(x)*y", "1e-5*(1 + x)", 0), ("293", "1e-5", 0)):
+                notes, _ = self.unresolved(shape, f"""equation: elasticity
+material: {{E: 1, nu: 0.3}}
+thermal: {{expansion: {expansion}, reference: 293, temperature: {temperature}}}
+boundary: [{{on: xmin, fixed: true}}, {{on: rest, traction: [0, 0]}}]
+discretization: {{degree: 2}}
+""")
+                self.assertEqual(len(notes), n, f"{shape} {temperature} {expansion}")
+                if n:
+                    self.assertIn("the thermal strain is not resolved", notes[0], shape)
+
     def test_data_that_are_resolved(self):
         """Smooth data of the coarsest meshes and the lowest degrees, steps along the borders of cells, numbers, and data of
         an exact solution are nobody's concern."""
@@ -254,7 +271,9 @@ boundary: [{on: xmin, robin: {a: 1e-14, g: 0}}, {on: rest, neumann: 0}]
 discretization: {degree: 2}
 solver: {method: direct}
 """
-        for case, words in ((spring, r"the spring on 'xmin': 0.0001, which is \d.\de-15 of the shear modulus"),
+        across = spring.replace("spring: 1e-4}", "spring: {normal: 1, tangential: 1e-4}}")
+        for case, words in ((across, r"the spring on 'xmin': 0.0001, which is \d.\de-15 of the shear modulus"),
+                            (spring, r"the spring on 'xmin': 0.0001, which is \d.\de-15 of the shear modulus"),
                             (robin, r"robin a on 'xmin': 1e-14, which is 1.0e-17 of the conductivity")):
             done = self.run_program("solve", self.write(box(2, "triangle") + case), status=1)
             self.assertRegex(done.stderr, words)

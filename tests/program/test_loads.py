@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lattice  # noqa: E402
 from test_app import Program  # noqa: E402
 
+SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SHAPES = {2: ("triangle", "quad"), 3: ("tet", "hex")}
 
 
@@ -340,6 +341,29 @@ solver: {{rtol: 1e-12}}
 """)
                     self.assertLess(out["errors"]["u"]["L2"], 2e-9, f"{shape} {k}")
                     self.assertNotIn("notes", out)
+
+    def test_a_ring_that_turns(self):
+        """A stiff ring on soft springs, 1 to 2, turned by a shear on its outside: it turns by 4 t/k. Rotations are functions
+        of the degree of the geometry, 3: below it the cells are strained, and what is missing of the moments is told, as
+        much as the turn is too small by. A ring that does not turn has nothing to tell."""
+        mesh = f"mesh: {{file: {os.path.join(SOURCE, 'examples', 'meshes', 'annulus.msh')}}}\n"
+        case = mesh + """equation: elasticity
+material: {E: 1, nu: 0.3}
+boundary: [{on: inner, spring: %s}, {on: outer, %s}]
+discretization: {degree: %d}
+values: [{name: a, field: u, component: y, at: [1.5, 0]}]
+"""
+        for k, degree in (("1e-3", 1), ("1e-5", 1), ("1e-6", 1), ("1e-6", 2), ("1e-6", 3), ("1e-7", 2)):
+            out = self.solve(case % (k, "traction: [-1e-3*ny, 1e-3*nx]", degree))
+            wanted = 6e-3 / float(k)
+            missing = 1 - out["values"]["a"] / wanted
+            notes = [n for n in out.get("notes", []) if "cannot turn without strain" in n]
+            self.assertEqual(len(notes), missing > 1e-3, f"{k} {degree}: {missing}")
+            for note in notes:
+                self.assertIn(f"order 3 cannot turn without strain at degree {degree}", note)
+                share = float(note.split(": ")[1].split()[0])
+                self.assertLess(abs(math.log(share / missing)), math.log(3), f"{k} {degree}: {missing}")
+        self.assertNotIn("notes", self.solve((case % ("1e-6", "pressure: 1e-3", 1)).split("values:")[0]))
 
     def test_hetenyi(self):
         """M. Hetenyi, Beams on Elastic Foundation (1946), section 9: an infinite beam under a force P,

@@ -191,6 +191,23 @@ class Points(unittest.TestCase):
             self.assertEqual([v is None for v in there["values"]["l"]], [i <= 7 for i in range(13)])
         self.refused(text.replace("1.2, 1.2", "0.6, 0.6") + "points: 13}\n", ["all 13 points of the line lie outside"])
 
+    def test_nothing_between_cells(self):
+        """A stress that is zero: cells differ by rounding, which its bar tells. In plane stress nothing is across, exactly."""
+        text = """mesh: {box: {lower: [0, 0], upper: [2, 1], cells: [4, 2]}}
+equation: elasticity
+plane: %s
+material: {E: 100, nu: 0.3}
+thermal: {expansion: 1e-3, reference: 20, temperature: 70}
+boundary: [{on: xmin, roller: x}, {on: ymin, roller: y}, {on: rest, traction: [0, 0]}]
+values: [{name: s, field: stress, at: [1, 0.4]}, {name: across, field: stress_across, at: [1, 0.4]}]
+"""
+        strain, stress = self.solve(text % "strain"), self.solve(text % "stress")
+        self.assertNotIn("between cells", " ".join(strain["notes"] + stress["notes"]))
+        self.assertLess(max(map(abs, strain["values"]["s"])), strain["bars"]["s"]["error"])
+        self.assertAlmostEqual(strain["values"]["across"], -5, 9)
+        self.assertEqual(stress["values"]["across"], 0)
+        self.assertNotIn("across", stress.get("bars", {}))
+
     def test_between_cells(self):
         """The mean of the cells that touch the point, on faces and vertices, by all operators, in all units."""
         values = ("  - {name: v, field: u, at: [0.5, 0.5]}\n  - {name: s, field: u_star, at: [0.25, 0.5]}\n"
