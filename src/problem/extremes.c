@@ -685,7 +685,7 @@ static facet_status conclude(struct search *w, int64_t n, const struct found *fo
         TRY(find_place(w, chosen, known, place->at));
         TRY(sample_cell_bar(w->s, w->field, region_at(w, chosen).cell, &bar));
         /* It is sought where the error is largest; a polynomial may be p + 1 times its mean in a corner. */
-        if (bar.scale > 0.0) bar.error *= w->degree + 1;
+        bar.error *= w->degree + 1;
     }
     TRY(team_reduce(team, TEAM_SUM, 3, place->at));
     TRY(team_reduce(team, TEAM_MAX, 1, &bar.error));

@@ -1,5 +1,6 @@
 /* A field of one solver as data of another, or of anybody: found at points, whichever they are, by looking
  * for their cells. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -141,6 +142,25 @@ facet_status facet_problem_set_temperature_field(facet_problem *problem, const f
     carried = NULL;
 done:
     facet_field_destroy(&carried);
+    return status;
+}
+
+facet_status solver_find_carried_error(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct problem *own = &s->own;
+    double most, least, reference = 0.0;
+    int n;
+    s->carried_error = 0.0;
+    if (own->carried == NULL || own->temperature == NULL || !own->carried->of.from->solved) goto done;
+    const struct facet_solver *from = own->carried->of.from;
+    TRY(sample_take(from, "u", -1, SAMPLE_MAX, NULL, &most, &n));
+    TRY(sample_take(from, "u", -1, SAMPLE_MIN, NULL, &least, &n));
+    if (!field_is_constant(own->reference, &reference)) reference = most; /* of what differs, the smaller */
+    const double error = fmax(from->report.error, from->carried_error) * fmax(fabs(most), fabs(least));
+    const double heat = fmax(fabs(most - reference), fabs(least - reference));
+    if (error > 0.0 && heat > 0.0) s->carried_error = fmin(error / heat, 1.0);
+    s->report.error = fmax(s->report.error, s->carried_error);
+done:
     return status;
 }
 

@@ -314,6 +314,7 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     if (weights[0] == 0.0 || !is_worth(bar->error, weights[1] * s->report.largest, modulus)) goto done;
     TRY(size_of_u(s, &size));
     TRY(find_rest(s, best->better, &best->rest));
+    best->rest += s->carried_error * modulus;
     best->bar = fmax(flux_doubt(s, best->weight, size, best->rest), lacks);
     if (is_worth(best->bar, weights[1] * size, modulus)) TRY(flux_by_cut(s, where, n, size, best));
     TRY(least_weight(s, best->component, &least));
@@ -322,7 +323,7 @@ static facet_status judge_component(const struct facet_solver *s, const struct s
     bar->drive = (bar->by_cells ? best->weight : fmin(least, best->weight)) * size;
     if (bar->error <= TOLD * modulus) goto done;
     TRY(draw_bar(s, where, n, best->component, DBL_EPSILON * weights[0] * size, &drawn));
-    drawn += solver_totals_error(s);
+    drawn += solver_totals_error(s) + s->carried_error * modulus;
     if (drawn >= bar->error) goto done;
     best->flux = flux;
     bar->error = drawn;

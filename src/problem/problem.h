@@ -354,9 +354,13 @@ struct facet_solver {
     unsigned n_solves; /* so that fields see when there is another solution */
     struct solver_readers *readers;
     struct solve_report report;
+    double carried_error; /* relative: of the temperature that another solver found, beside the reference */
     struct base_timers timers;
 };
 
+/* field_data.c: what the estimated error of a temperature that is a field of another solver makes of u comes
+ * into the estimate, and into carried_error. Collective. */
+facet_status solver_find_carried_error(struct facet_solver *solver);
 /* correction.c: the version of the solution that has what the solution is found to lack, so that values of
  * both differ by what theirs lack; BACKEND_SOLVED where nobody knows: boxes, devices that keep the solution,
  * and a factor, which leaves but rounding; or where fluxes lack no more than is little. Collective. It lives

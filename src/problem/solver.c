@@ -410,6 +410,7 @@ facet_status solver_solve(struct facet_solver *s, const double *source, double *
         status = s->own.n_electrodes > 0 ? solver_balance_electrodes(s, solve_once, source, there)
                                          : solve_once(s, source, there);
     if (status == FACET_OK && s->own.n_electrodes > 0) status = solver_find_conflict(s, 1);
+    if (status == FACET_OK) status = solver_find_carried_error(s);
     if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status == FACET_OK) PHASE(FACET_PHASE_RECOVER, solver_find_missing_moment(s));

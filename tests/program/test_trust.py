@@ -432,6 +432,38 @@ class Trust(unittest.TestCase):
                     self.assertLess(result["solver"]["error"], 1e-8, what)
                     self.assertLess(result["errors"]["u"]["L2"], 10*result["solver"]["error"] + 1e-12, what)
 
+    def test_heat_that_is_off(self):
+        """What the solve for the temperature leaves is in the displacement and the stress: a direct solve said 2e-13 of
+        stresses that were off by 1e-3."""
+        case = """mesh: {box: {lower: [0, 0], upper: [1, 0.5], cells: [8, 4], shape: triangle}}
+cases:
+  - name: heat
+    equation: diffusion
+    conductivity: 1 + x
+    source: 30
+    boundary: [{on: xmin, dirichlet: 20}, {on: rest, robin: {a: 1, g: 20}}]
+    solver: {method: cg, preconditioner: jacobi, rtol: RTOL}
+    discretization: {degree: 2}
+  - name: stress
+    equation: elasticity
+    material: {E: 210, nu: 0.3}
+    thermal: {expansion: 1.0e-3, reference: 20, temperature: {case: heat, field: u}}
+    boundary: [{on: xmin, fixed: true}, {on: rest, traction: [0, 0]}]
+    solver: {method: direct}
+    discretization: {degree: 2}
+    values:
+      - {name: tip, field: u, component: x, at: [1, 0.25]}
+      - {name: stress, field: stress, component: xx, at: [0.1, 0.2]}
+      - {name: largest, field: von_mises, take: max}
+"""
+        exact, loose = (self.run_case(case.replace("RTOL", rtol))[1]["cases"][1] for rtol in ("1.0e-13", "1.0e-4"))
+        self.assertLess(exact["solver"]["error"], 1e-12)
+        self.assertNotIn("bars", exact)
+        self.assertLess(loose["solver"]["error"], 1e-2)
+        for name, number in exact["values"].items():
+            self.assertLess(abs(loose["values"][name] - number), 3 * loose["bars"][name]["error"] + 1e-4 * abs(number), name)
+        self.assertGreater(abs(loose["values"]["stress"] / exact["values"]["stress"] - 1), 1e-4)
+
     def test_tiny_right_hand_sides(self):
         """Whose squares underflow: a solution of zero would be a wrong number."""
         for shape in ("triangle", "quad"):
