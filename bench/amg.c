@@ -50,9 +50,8 @@ static facet_status trace_problem_create(const struct bench_options *bench, cons
     const struct trace_space *trace = &mapped_of(p->solver)->hdg->trace;
     TRY(CALLOC(p->constant, trace->n_free));
     for (int64_t b = 0; b < trace->n_free_faces; b++) p->constant[trace->free_offsets[b]] = 1.0;
-    TRY(hdg_load(mapped_of(p->solver)->hdg, NULL, &mapped_of(p->solver)->solution, mapped_of(p->solver)->F));
+    TRY(hdg_load(mapped_of(p->solver)->hdg, NULL, &mapped_of(p->solver)->solution, &mapped_of(p->solver)->b));
     TRY(trace_assemble(trace, &mapped_of(p->solver)->hdg->matrices, &p->csr));
-    TRY(vector_upload(&mapped_of(p->solver)->b, mapped_of(p->solver)->F));
 done:
     return status;
 }

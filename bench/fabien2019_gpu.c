@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "bench/fabien2019.h"
 #include "hdg/batch.h"
+#include "hdg/device_cells.h"
 #include "hdg/elastic.h"
 
 #define REPEATS 5
@@ -52,7 +53,6 @@ static facet_status bodies_create(const struct bench_options *options, int cells
                                   struct bodies *b) {
     facet_status status = FACET_OK;
     const struct fabien2019_case c = case_of(options, cells, degree, "block");
-    double *host = NULL;
     int N, n;
     *b = (struct bodies){0};
     TRY(fabien2019_create(options, &c, &b->run));
@@ -62,22 +62,20 @@ static facet_status bodies_create(const struct bench_options *options, int cells
     h->data.equation->condenser(h, 0, &b->condenser);
     hdg_local_sizes(h, 0, &N, &n);
     const size_t n_coefficients = lanes * (size_t)b->condenser.n_coefficients;
-    TRY(ALLOC(host, (int64_t)n_coefficients));
-    TRY(batch_coefficients(h, 0, 0, count, b->condenser.fill, b->condenser.n_coefficients, host, NULL, NULL));
-    TRY(device_copy(h->device, &b->coefficients, host, n_coefficients, sizeof *host));
-    TRY(device_alloc(h->device, &b->K, lanes * (size_t)(n * (n + 1) / 2), sizeof *host));
-    TRY(device_alloc(h->device, &b->u, lanes * (size_t)N, sizeof *host));
-    TRY(device_alloc(h->device, &b->uhat, lanes * (size_t)n, sizeof *host));
-    TRY(device_alloc(h->device, &b->q, lanes * (size_t)b->condenser.n_flux, sizeof *host));
+    TRY(device_duplicate(h->device, &b->coefficients, h->cells[0]->coefficients, n_coefficients,
+                         sizeof(double)));
+    TRY(device_alloc(h->device, &b->K, lanes * (size_t)(n * (n + 1) / 2), sizeof(double)));
+    TRY(device_alloc(h->device, &b->u, lanes * (size_t)N, sizeof(double)));
+    TRY(device_alloc(h->device, &b->uhat, lanes * (size_t)n, sizeof(double)));
+    TRY(device_alloc(h->device, &b->q, lanes * (size_t)h->cells[0]->n_flux, sizeof(double)));
     TRY(device_alloc(h->device, &b->scratch, (size_t)fmax(b->condenser.n_scratch, b->condenser.n_inner),
-                     sizeof *host));
+                     sizeof(double)));
     device_fill(h->device, F64, (int64_t)lanes * N, 1.0, b->u);
     device_fill(h->device, F64, (int64_t)lanes * n, 1.0, b->uhat);
     TRY(vector_create(h->device, h->trace.n_free, &b->x));
     TRY(vector_create(h->device, h->trace.n_free, &b->y));
     vector_fill(&b->x, 1.0);
 done:
-    base_free(&host);
     if (status != FACET_OK) bodies_destroy(b);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "bench/batched.h"
 #include "bench/subject.h"
 #include "hdg/batch.h"
+#include "hdg/device_cells.h"
 #include "solve/solve_internal.h"
 #include "trace/half_precision.h"
 #include "trace/levels.h"
@@ -47,24 +48,21 @@ static facet_status make_local(struct bench_cells *c) {
     const struct hdg *h = mapped_of(c->subject.solver)->hdg;
     int N, n;
     int64_t lanes = h->lanes, count = h->matrices.n_batches[0];
-    double *host = NULL;
     hdg_local_sizes(h, 0, &N, &n);
     h->data.equation->condenser(h, 0, &c->condenser);
     c->n_batches = count;
     int64_t n_coefficients = count * c->condenser.n_coefficients * lanes;
-    TRY(ALLOC(host, n_coefficients));
-    TRY(batch_coefficients(h, 0, 0, count, c->condenser.fill, c->condenser.n_coefficients, host, NULL, NULL));
-    TRY(device_copy(h->device, &c->coefficients, host, (size_t)n_coefficients, sizeof *host));
-    TRY(device_alloc(h->device, &c->K, (size_t)(count * (n * (n + 1) / 2) * lanes), sizeof *host));
-    TRY(device_alloc(h->device, &c->u, (size_t)(count * N * lanes), sizeof *host));
-    TRY(device_alloc(h->device, &c->uhat, (size_t)(count * n * lanes), sizeof *host));
-    TRY(device_alloc(h->device, &c->q, (size_t)(count * c->condenser.n_flux * lanes), sizeof *host));
+    TRY(device_duplicate(h->device, &c->coefficients, h->cells[0]->coefficients, (size_t)n_coefficients,
+                         sizeof(double)));
+    TRY(device_alloc(h->device, &c->K, (size_t)(count * (n * (n + 1) / 2) * lanes), sizeof(double)));
+    TRY(device_alloc(h->device, &c->u, (size_t)(count * N * lanes), sizeof(double)));
+    TRY(device_alloc(h->device, &c->uhat, (size_t)(count * n * lanes), sizeof(double)));
+    TRY(device_alloc(h->device, &c->q, (size_t)(count * h->cells[0]->n_flux * lanes), sizeof(double)));
     TRY(device_alloc(h->device, &c->scratch, (size_t)fmax(c->condenser.n_scratch, c->condenser.n_inner),
-                     sizeof *host));
+                     sizeof(double)));
     device_fill(h->device, F64, count * N * lanes, 1.0, c->u);
     device_fill(h->device, F64, count * n * lanes, 1.0, c->uhat);
 done:
-    base_free(&host);
     return status;
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "bench/subject.h"
+#include "hdg/device_cells.h"
 #include "hdg/general.h"
-#include "hdg/resident.h"
 
 #define REPEATS 3
 
@@ -112,13 +112,12 @@ static facet_status make(const struct bench_options *bench, const struct subject
     TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
     TRY(set_conductivity(s->problem, shape_dim(shape->shape), variant));
     TRY(subject_finish(degree, s));
-    if (mapped_of(s->solver)->hdg->resident == NULL)
+    if (!mapped_of(s->solver)->hdg->stays)
         FAIL(FACET_ERROR_INPUT,
              "gpu-general is for devices whose memory is not the host's; use --device cuda");
     vector_fill(&mapped_of(s->solver)->x, 1.0);
-    TRY(hdg_resident_load(mapped_of(s->solver)->hdg, NULL, &mapped_of(s->solver)->solution,
-                          &mapped_of(s->solver)->b));
-    TRY(hdg_resident_take(mapped_of(s->solver)->hdg, &mapped_of(s->solver)->x));
+    TRY(hdg_load(mapped_of(s->solver)->hdg, NULL, &mapped_of(s->solver)->solution, &mapped_of(s->solver)->b));
+    TRY(hdg_set_trace(mapped_of(s->solver)->hdg, &mapped_of(s->solver)->x, &mapped_of(s->solver)->solution));
 done:
     return status;
 }
@@ -134,7 +133,7 @@ static facet_status condense(struct hdg *h) {
     }
     h->data.equation->condenser(h, 0, &c);
     TRY(device_alloc(h->device, &scratch, (size_t)c.n_scratch, sizeof *scratch));
-    c.fast(h, 0, h->matrices.n_batches[0], hdg_resident_coefficients(h, 0), h->matrices.values[0], scratch);
+    c.fast(h, 0, h->matrices.n_batches[0], h->cells[0]->coefficients, h->matrices.values[0], scratch);
     TRY(device_check(h->device));
 done:
     device_free(h->device, &scratch);
@@ -154,7 +153,7 @@ static facet_status measure(const struct bench_options *options, const struct su
         best[what] = INFINITY;
         for (int i = 0; i <= REPEATS; i++) {
             double begin = base_seconds();
-            TRY(what == CONDENSE ? condense(h) : hdg_resident_recover(h));
+            TRY(what == CONDENSE ? condense(h) : hdg_recover(h, &mapped_of(s.solver)->solution));
             TRY(device_check(h->device)); /* waits */
             if (i > 0) best[what] = fmin(best[what], base_seconds() - begin);
         }

@@ -57,7 +57,7 @@ sanitize() { # NAME OPTIONS...: one solve of the small case under both tools
 
 : > "$work/failed"
 if [ "${CHECKS-yes}" ]; then
-    for test in test_device test_gpu test_resident test_patch_kernels test_box_points test_threads; do
+    for test in test_device test_gpu test_stays test_patch_kernels test_box_points test_threads; do
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
     check parity-test_gpu_cells test_gpu_cells env FACET_PROGRAM="$build/facet" python3 tests/program/test_gpu_cells.py

@@ -120,7 +120,7 @@ facet_status subject_run(struct subject *s, enum stage stage, double *seconds) {
         operator_apply(&s->facets, &mapped_of(s->solver)->b, &mapped_of(s->solver)->x);
         break;
     case STAGE_LOAD:
-        TRY(hdg_load(hdg, NULL, &mapped_of(s->solver)->solution, mapped_of(s->solver)->F));
+        TRY(hdg_load(hdg, NULL, &mapped_of(s->solver)->solution, &mapped_of(s->solver)->b));
         break;
     case STAGE_RECOVER:
         TRY(hdg_recover(hdg, &mapped_of(s->solver)->solution));

@@ -165,10 +165,9 @@ static inline facet_status body_try(const struct body *b, struct answer *a) {
     hdg_describe(a->hdg, &system);
     TRY(ALLOC(a->F, system.n_free));
     TRY(ALLOC(a->x, system.n_free));
-    TRY(hdg_load(a->hdg, NULL, &a->solution, a->F));
+    TRY(load_to_host(a->hdg, &a->solution, a->F));
     if (system.n_free > 0) TRY(body_trace(a));
-    hdg_set_trace(a->hdg, a->x, &a->solution);
-    TRY(hdg_recover(a->hdg, &a->solution));
+    TRY(recover_from(a->hdg, a->x, &a->solution));
     if (b->gradient) TRY(hdg_postprocess(a->hdg, &a->solution));
     if (b->exact[0] != NULL) TRY(hdg_measure_errors(a->hdg, &a->solution, &a->errors));
     struct solve_balance balance;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "hdg/device_cells.h"
 #include "problem/mapped_backend.h"
 
 static inline void ok(facet_status status) {
@@ -34,6 +35,33 @@ static inline void refused(facet_status status, facet_status expected, const cha
 static inline double random_signed(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
     return (double)(*state >> 8) / 8388608.0 - 1.0;
+}
+
+/* hdg_load, and its right-hand side on the host. */
+static inline facet_status load_to_host(const struct hdg *h, struct hdg_solution *s, double *F) {
+    facet_status status = FACET_OK;
+    struct vector b = {0};
+    TRY(vector_create(h->device, h->trace.n_free, &b));
+    TRY(hdg_load(h, NULL, s, &b));
+    TRY(vector_download(&b, F));
+done:
+    vector_destroy(&b);
+    return status;
+}
+
+/* u and q of these free values, on the host. */
+static inline facet_status recover_from(const struct hdg *h, const double *free, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    struct vector x = {0};
+    TRY(vector_create(h->device, h->trace.n_free, &x));
+    TRY(vector_upload(&x, free));
+    TRY(hdg_set_trace(h, &x, s));
+    TRY(hdg_recover(h, s));
+    s->wants_q = 1;
+    TRY(cells_fetch(h, s));
+done:
+    vector_destroy(&x);
+    return status;
 }
 
 /* Groups of trace functions as a face of this dimension might have them: single ones on an edge; else 1, 2,

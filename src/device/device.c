@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "device/wall.h"
 #ifdef FACET_HAVE_CUDA
 #    include "kernels/cuda/cuda.h"
@@ -531,6 +532,20 @@ int device_callers(const struct device *device, int64_t numbers) {
 
 int64_t device_tile_scratch(const struct device *device, const struct tile_plan *tile, int n_in, int n_out) {
     return tile_scratch(in_use[device - devices].tile > 0 ? tile->count : 1, tile->dim, n_in, n_out);
+}
+
+/* Caches of the host; where calls cost more than caches bring; and where a GPU has all of it. */
+#define WORK_BYTES       ((int64_t)1 << 20)
+#define WORK_GPU_BYTES   ((int64_t)16 << 20)
+#define WORK_WHOLE_BYTES ((int64_t)512 << 20)
+
+struct device_work device_work(const struct device *device, int whole) {
+    const int host = device->place == HOST, gpu = device_has_memory(device);
+    return (struct device_work){.threads = host || (gpu && !whole) ? base_threads() : 1,
+                                .keeps = whole && !host,
+                                .bytes = whole && !host ? WORK_WHOLE_BYTES
+                                         : gpu          ? WORK_GPU_BYTES
+                                                        : WORK_BYTES};
 }
 
 int device_box_lanes(const struct device *device) {

@@ -86,6 +86,14 @@ int device_callers(const struct device *device, int64_t numbers);
 /* Numbers of scratch that contractions of a tile want: of all its cells, or of one where a thread takes one after
  * the other. */
 int64_t device_tile_scratch(const struct device *device, const struct tile_plan *tile, int n_in, int n_out);
+/* How work on tiles is shared out. whole: the device makes all of it, and the host none. threads: of the
+ * host, each with a tile of so many bytes at a time: what stays in its cache, or as much as makes many
+ * launches one. keeps: what is made of a tile is worth to be kept for the next run. */
+struct device_work {
+    int threads, keeps;
+    int64_t bytes;
+};
+struct device_work device_work(const struct device *device, int whole);
 /* How products with the matrices of cells work best, and whether those of n_cells cells are faster in 16
  * bits than in single precision. */
 const struct cell_tuning *device_cell_tuning(const struct device *device);

@@ -10,7 +10,7 @@
 #include "hdg/inner.h"
 
 struct balance_job {
-    const struct hdg_solution *solution; /* NULL: all of it stays on the device */
+    struct hdg_solution *solution;
     /* n_cells x (2 + components): the moduli of the terms of the flux, the most that the cell makes, and by
      * component what is left, with its sign. */
     double *cells;
@@ -160,42 +160,17 @@ done:
     return status;
 }
 
-/* u, q and the loads of the cells at hand. */
-static facet_status put_solution(struct general_work *w, const struct inner_job *job, int64_t begin,
-                                 int64_t n) {
-    facet_status status = FACET_OK;
-    const int b = w->block;
-    const struct hdg_solution *s = job->in;
-    const int64_t n_p = s->p[b] != NULL ? w->hdg->functions[b].N : 0, n_q = job->Q - n_p;
-    general_put_numbers(w, W_U, begin, n, &(struct general_numbers){s->u[b], job->N, 1, 0});
-    general_put_numbers(w, W_Q, begin, n, &(struct general_numbers){s->q[b], n_q, 1, 0});
-    if (n_p > 0) general_put_numbers(w, W_Q, begin, n, &(struct general_numbers){s->p[b], n_p, 1, n_q});
-    memcpy(w->host[W_LOAD], s->loads[b] + begin * w->size[W_LOAD],
-           (size_t)(n * w->size[W_LOAD]) * sizeof(double));
-    for (int i = W_U; i <= W_LOAD; i++) TRY(general_send(w, i, n));
-done:
-    return status;
-}
-
 /* Of the cells at hand. */
-static facet_status find_normals(struct general_work *w, const struct inner_job *job, int64_t begin,
-                                 int64_t n) {
-    facet_status status = FACET_OK;
+static void find_normals(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
     const struct hdg *h = w->hdg;
     const struct balance_walk *walk = job->user;
     const int dim = walk->cells.dim, n_faces = walk->cells.n_faces, lanes = h->lanes;
     const int n_nodes = h->data.mesh->blocks[w->block].n_nodes;
-    const double *nodes = w->device[B_NODES];
-    if (job->stays != NULL)
-        nodes = h->there[w->block]->nodes + begin * n_nodes * dim * lanes;
-    else
-        TRY(general_nodes(w, B_NODES, 0, begin, n));
-    device_table_apply(h->device, lanes, n, n_faces * (1 + dim), n_nodes, dim, walk->jets, nodes,
+    general_nodes(w, B_NODES, begin);
+    device_table_apply(h->device, lanes, n, n_faces * (1 + dim), n_nodes, dim, walk->jets, w->device[B_NODES],
                        w->device[B_POINTS]);
     device_face_metric(h->device, lanes, n, dim, n_faces, 1, walk->one, walk->normals, w->device[B_POINTS],
                        w->device[B_NORMALS]);
-done:
-    return status;
 }
 
 /* What the kernel is given of straight cells, */
@@ -203,8 +178,7 @@ static facet_status place_straight(struct general_work *w, const struct inner_jo
                                    int64_t n, struct cell_balance *b) {
     facet_status status = FACET_OK;
     const int64_t lanes = w->hdg->lanes, row = job->condenser.n_coefficients;
-    const double *c;
-    TRY(inner_find_coefficients(w, job, begin, n, &c));
+    const double *c = w->hdg->cells[w->block]->coefficients + begin * row * lanes;
     b->normals_row = b->tau_row = b->orientations_row = b->moduli_row = b->reaction_row = row;
     if (w->hdg->elastic != NULL) {
         const struct elastic_layout at = elastic_layout(b->dim, b->n_faces);
@@ -218,7 +192,7 @@ static facet_status place_straight(struct general_work *w, const struct inner_jo
         goto done;
     }
     const struct affine_layout at = affine_layout(b->dim, b->n_faces);
-    TRY(find_normals(w, job, begin, n));
+    find_normals(w, job, begin, n);
     b->normals = w->device[B_NORMALS];
     b->normals_row = (int64_t)b->n_faces * b->dim;
     b->tau = c + at.weight * lanes;
@@ -261,15 +235,14 @@ static facet_status balance_run(struct general_work *w, const struct inner_job *
                                 int64_t n) {
     facet_status status = FACET_OK;
     const struct balance_walk *walk = job->user;
-    const struct resident_block *r = job->stays;
+    const struct hdg_stored *there = &job->solution->cells[w->block];
     const int64_t first = begin * w->hdg->lanes;
     struct cell_balance b = walk->cells;
     TRY((job->way == BATCH_FAST ? place_straight : place_varied)(w, job, begin, n, &b));
     TRY(inner_put_trace(w, job, begin, n));
-    if (r == NULL) TRY(put_solution(w, job, begin, n));
-    b.u = r != NULL ? r->u + first * job->N : w->device[W_U];
-    b.q = r != NULL ? r->q + first * job->Q : w->device[W_Q];
-    b.loads = r != NULL ? r->loads + first * job->N : w->device[W_LOAD];
+    b.u = there->u + first * job->N;
+    b.q = there->q + first * job->Q;
+    b.loads = there->loads + first * job->N;
     b.uhat = w->device[W_UHAT];
     device_cell_balance(w->hdg->device, &b, n,
                         walk->balance + first * cell_balance_size(b.n_faces, b.components));
@@ -284,11 +257,9 @@ static facet_status prepare(const struct hdg *h, const struct inner_job *job, in
     struct balance_walk *walk = job->user;
     const int64_t dim = h->data.mesh->dim, n_faces = h->space.blocks[block].n_faces;
     TRY(put_tables(h, block, job->way, walk));
-    if (job->stays == NULL) plan->sizes[W_LOAD] = job->N;
     if (job->way != BATCH_FAST) goto done;
     plan->n_arrays = N_ARRAYS;
     if (h->elastic != NULL) goto done;
-    plan->sizes[B_NODES] = job->stays == NULL ? h->data.mesh->blocks[block].n_nodes * dim : 0;
     plan->sizes[B_POINTS] = n_faces * (1 + dim) * dim;
     plan->sizes[B_NORMALS] = n_faces * dim;
 done:
@@ -301,7 +272,7 @@ static facet_status find_block(const struct hdg *h, int block, struct balance_jo
     const int64_t n = h->matrices.n_batches[block],
                   size = cell_balance_size(h->space.blocks[block].n_faces, h->trace.n_components) * h->lanes;
     struct balance_walk walk = {0};
-    struct inner_job inner = {.in = job->solution,
+    struct inner_job inner = {.solution = job->solution,
                               .ways = 1u << BATCH_FAST | 1u << BATCH_GENERAL,
                               .run = balance_run,
                               .prepare = prepare,
@@ -412,7 +383,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
         take_balance(h, block, cell, job->found[block], fluxes, &b);
     else
         TRY(balance_single(l, job->solution, constant, fluxes, &b));
-    if (job->solution != NULL) TRY(correct(l, job->solution, constant, &b));
+    TRY(correct(l, job->solution, constant, &b));
     to[0] = b.moduli;
     to[1] = 0.0;
     for (int c = 0; c < nc; c++) {
@@ -521,8 +492,7 @@ done:
     return status;
 }
 
-facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
-                              struct solve_balance *balance) {
+facet_status hdg_conservation(const struct hdg *h, struct hdg_solution *s, struct solve_balance *balance) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct balance_job job = {.solution = s};

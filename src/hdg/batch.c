@@ -157,12 +157,12 @@ static facet_status find_data(struct local *l) {
     const struct hdg_data *data = &l->hdg->data;
     const int32_t region = local_region(data, l->block, l->cell);
     const double *x = l->geometry.x;
+    double tau;
     if (l->known == region + 1) return FACET_OK;
     l->known = 0;
-    l->known_tau = 0.0;
     TRY(local_conductivity(l, region, 1, x, l->known_K));
     TRY(local_reaction(data, region, 1, x, &l->known_reaction));
-    if (data->tau != NULL) TRY(local_given_tau(data, 1, x, &l->known_tau));
+    if (data->tau != NULL) TRY(local_given_tau(data, 1, x, &tau));
     l->known = region + 1;
 done:
     return local_place(status, l);
@@ -207,25 +207,6 @@ struct straight_cells batch_straight(const struct hdg *h, int block) {
                                    .length = h->space.length};
 }
 
-facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
-                               struct batch_facts *facts) {
-    facet_status status = FACET_OK;
-    struct straight_cells s = batch_straight(l->hdg, block);
-    const struct affine_layout at = affine_layout(s.dim, s.n_faces);
-    const uint8_t *orientations = l->hdg->data.mesh->blocks[block].orientations + (int64_t)cell * s.n_faces;
-    double C[9], det = batch_map(l, block, cell, C);
-    TRY(find_data(l));
-    s.tau = l->known_tau;
-    if (s.dim == 2) /* which the compiler knows here */
-        straight_fill(&s, &at, 2, l->known_K, l->known_reaction, C, det, c);
-    else
-        straight_fill(&s, &at, 3, l->known_K, l->known_reaction, C, det, c);
-    for (int f = 0; f < s.n_faces; f++) c[(at.orientation + f) * s.lanes] = orientations[f];
-    *facts = (struct batch_facts){det, l->known_reaction};
-done:
-    return status;
-}
-
 facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,
                                 int64_t n_coefficients, double *coefficients, double *volumes,
                                 double *reaction) {
@@ -254,10 +235,10 @@ facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, i
                 sum += facts.det * shape_measure(b->shape);
                 largest = fmax(largest, facts.reaction);
             }
-            if (volumes != NULL) volumes[batch - begin] = sum;
+            volumes[batch - begin] = sum;
         }
         local_destroy(&l);
     }
-    if (reaction != NULL) *reaction = largest;
+    *reaction = largest;
     return base_collected(&failures);
 }

@@ -44,12 +44,9 @@ struct batch_facts {
 };
 typedef facet_status (*batch_filler)(struct local *l, int block, int32_t cell, double *c,
                                      struct batch_facts *facts);
-/* Of diffusion: what all cells of a block share; K, reaction, a tau that is given, and nodes are not; */
+/* Of diffusion: what all cells of a block share; K, reaction, a tau that is given, and nodes are not. */
 struct straight_cells batch_straight(const struct hdg *hdg, int block);
-/* and the coefficients of one. */
-facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
-                               struct batch_facts *facts);
-/* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory. Or NULL:
+/* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory.
  * volumes: of the batches; *reaction: the largest coefficient. */
 facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin, int64_t end,
                                 batch_filler fill, int64_t n_coefficients, double *coefficients,
@@ -74,8 +71,8 @@ struct condenser {
     int64_t n_coefficients; /* of a fast cell */
     int64_t n_scratch;      /* of the kernel `fast`, */
     int64_t n_inner;        /* and of `solve` */
-    int n_flux;             /* numbers of a cell that `solve` makes of the flux, p after it; 0: none */
-    batch_filler fill;      /* this and the next two: NULL where there is no fast path */
+    batch_filler fill;      /* of its coefficients; NULL: the device makes them of its corners */
+    /* This and the next: NULL where there is no fast path. */
     int64_t (*fast)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                     double *K, double *scratch);
     int64_t (*solve)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,

@@ -5,14 +5,13 @@
 #include <lapacke.h>
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "hdg/contact.h"
 #include "hdg/elastic.h"
 #include "hdg/free_motions.h"
-#include "hdg/resident.h"
+#include "hdg/general.h"
 
 #define FAST_BATCHES    256       /* of one call of the affine kernel, at least; */
 #define FAST_SHARE      64        /* of every thread: all wait for the last one; */
@@ -29,10 +28,9 @@ void hdg_destroy(struct hdg **hdg) {
     if (h == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&h->ways[b]);
-        general_forget_cells(h, b);
+        cells_forget(h, b);
         local_functions_destroy(&h->functions[b]);
     }
-    hdg_resident_destroy(h);
     contact_destroy(h);
     free_motions_destroy(h);
     trace_matrices_destroy(&h->matrices);
@@ -47,21 +45,6 @@ void hdg_destroy(struct hdg **hdg) {
     if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
     hdg_space_destroy(&h->space);
     base_free(hdg);
-}
-
-/* Says that the matrices will not fit before anybody waits for them. */
-static facet_status check_memory(const struct hdg *h) {
-    double bytes = 0.0, available = device_free_bytes(h->device);
-    char fits[64];
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        double n = (double)trace_n_batches(h->device, h->data.mesh, b);
-        bytes += n * (double)packed_size(trace_cell_size(&h->trace, b)) * h->lanes * sizeof(double);
-    }
-    snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
-             floor(h->data.mesh->n_cells * available / bytes));
-    return base_check_memory(bytes, available, device_has_memory(h->device) ? " on the GPU" : "", fits,
-                             "the local solvers of %d cells at degree %d", h->data.mesh->n_cells,
-                             h->space.degree);
 }
 
 /* Weights contain x, a polynomial like the map: the rules of a map of a higher order. */
@@ -243,12 +226,10 @@ struct tile {
     double *K;         /* host: n_general batches */
     int n_workers;
     struct worker *workers;
-    int64_t n_fast;              /* batches of a call of the affine kernel */
-    double *coefficients;        /* host: n_fast batches */
-    double *device_coefficients; /* device */
-    double *scratch;             /* device */
-    double *volumes;             /* host: of the batches, added in their order, whoever made them; */
-    double *cell_volumes;        /* and of the cells of n_general */
+    int64_t n_fast;       /* batches of a call of the affine kernel */
+    double *scratch;      /* device */
+    double *volumes;      /* host: of the batches, added in their order, whoever made them; */
+    double *cell_volumes; /* and of the cells of n_general */
 };
 
 static void tile_destroy(const struct hdg *h, struct tile *t) {
@@ -260,8 +241,6 @@ static void tile_destroy(const struct hdg *h, struct tile *t) {
         base_free(&t->workers[i].matrix);
     }
     base_free(&t->workers);
-    base_free(&t->coefficients);
-    device_free(h->device, &t->device_coefficients);
     device_free(h->device, &t->scratch);
 }
 
@@ -341,27 +320,9 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
                              struct tile *t) {
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
-    double reaction;
     int64_t n_coefficients = c->n_coefficients * lanes, failed;
     if (t->scratch == NULL) TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
-    if (h->resident != NULL) {
-        failed = c->fast(h, block, end - begin, hdg_resident_coefficients(h, block) + begin * n_coefficients,
-                         h->matrices.values[block] + begin * t->n_K, t->scratch);
-        if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
-        goto done;
-    }
-    if (t->coefficients == NULL) {
-        TRY(ALLOC(t->coefficients, t->n_fast * n_coefficients));
-        TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(t->n_fast * n_coefficients),
-                         sizeof(double)));
-    }
-    TRY(batch_coefficients(h, block, begin, end, c->fill, c->n_coefficients, t->coefficients, t->volumes,
-                           &reaction));
-    add_volumes(h, end - begin, t);
-    h->largest_reaction = fmax(h->largest_reaction, reaction);
-    TRY(device_upload(h->device, t->device_coefficients, t->coefficients,
-                      (size_t)((end - begin) * n_coefficients) * sizeof(double)));
-    failed = c->fast(h, block, end - begin, t->device_coefficients,
+    failed = c->fast(h, block, end - begin, h->cells[block]->coefficients + begin * n_coefficients,
                      h->matrices.values[block] + begin * t->n_K, t->scratch);
     if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
 done:
@@ -589,18 +550,12 @@ static facet_status condense(struct hdg *h, int only) {
     h->volume = h->largest_robin = 0.0;
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
-        TRY(check_memory(h));
+        TRY(cells_check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
     if (h->unheld == NULL && is_held(h)) TRY(CALLOC(h->unheld, mesh->n_cells));
     if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
-    if (!only) {
-        hdg_resident_destroy(h);
-        for (int b = 0; b < mesh->n_blocks; b++)
-            if (h->there[b] != NULL) general_forget(&h->there[b]->work); /* which has data of before */
-        TRY(hdg_resident_create(h));
-    }
-    if (h->resident != NULL) hdg_resident_facts(h, &h->volume, &h->largest_reaction);
+    if (!only) TRY(cells_put_coefficients(h));
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     TRY(hdg_compare_samples(h, &samples));
@@ -610,7 +565,7 @@ static facet_status condense(struct hdg *h, int only) {
         h->data.equation->floats && held == 0.0 && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(contact_check(h));
     TRY(hdg_weak_constants_find(h, &h->weak));
-    hdg_resident_decide(h);
+    if (!only) cells_decide(h);
     TRY(mark_loose(h));
     TRY(make_lift(h));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));

@@ -296,8 +296,6 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .n_coefficients = affine_layout(h->data.mesh->dim, b->n_faces).count,
                             .n_scratch = device_condense_scratch(h->device, &h->tables[block]),
                             .n_inner = device_condense_scratch(h->device, &h->tables[block]),
-                            .n_flux = h->data.mesh->dim * b->N,
-                            .fill = batch_fill_hybrid,
                             .fast = hybrid_fast,
                             .solve = hybrid_solve,
                             .general = &general_diffusion,

@@ -283,7 +283,6 @@ void elastic_fast_condenser(const struct hdg *h, int block, struct condenser *c)
     c->n_coefficients = elastic_layout(t->dim, t->n_faces).count;
     c->n_scratch = device_elastic_scratch(h->device, t, 1);
     c->n_inner = device_elastic_scratch(h->device, t, 0);
-    c->n_flux = (t->dim * t->dim + (t->pressure != 0)) * t->N;
     c->fill = fill;
     c->fast = run_fast;
     c->solve = run_solve;

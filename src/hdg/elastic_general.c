@@ -12,7 +12,6 @@
     ((int64_t)64 << 20)                 /* bytes of a thread of the host: larger matrices are better off one \
                                            by one, */
 #define MOST_SCRATCH ((int64_t)2 << 30) /* and of all threads of another device */
-#define TILE_BYTES   ((int64_t)256 << 20) /* of such a device, where solutions do not stay there */
 
 /* The arrays of a tile, behind those of all equations. */
 enum {
@@ -48,7 +47,7 @@ void elastic_general_destroy(struct hdg *h, int block) {
     device_free(h->device, &g->coordinates);
     device_free(h->device, &g->middle);
     base_free(&h->elastic->general[block]);
-    general_forget_cells(h, block);
+    cells_forget(h, block);
     general_destroy(h, block);
 }
 
@@ -148,7 +147,7 @@ static facet_status make_tables(struct hdg *h, int block) {
                                                 .psi = from->psi};
     TRY(put_coordinates(h, block, g));
     TRY(put_middle(h, block, g));
-    if (!device_is_host(h->device)) TRY(general_keep_cells(h, block, sizes.rotations));
+    TRY(cells_place(h, block, sizes.rotations));
 done:
     return status;
 }
@@ -188,54 +187,46 @@ static const struct field *number_of(const struct hdg *h, int region, int c, int
 static struct general_plan plan_of(const struct hdg *h, int block) {
     struct elastic_general *g = h->elastic->general[block];
     const struct elastic_general_tables *t = &g->tables;
-    const int varies = h->elastic->varies, host = device_is_host(h->device);
+    const int varies = h->elastic->varies;
     const int64_t dim = t->sizes.dim, n = t->n, n_face = (int64_t)t->sizes.n_faces * t->n_face;
     const int64_t own = g->middle != NULL; /* functions */
-    const int64_t n_nodes = h->space.blocks[block].cell.n_nodes, rotations = t->sizes.rotations;
-    struct general_plan plan = {.n_arrays = N_ELASTIC_ARRAYS,
-                                .sizes = {[W_UHAT] = host ? 0 : dim * t->sizes.n_faces * t->sizes.m,
-                                          [A_NODES] = host * n_nodes * dim,
-                                          [A_OFFSETS] = host * rotations * n_nodes * dim,
-                                          [A_ORIENTATIONS] = host * t->sizes.n_faces,
-                                          [A_VOLUMES] = 1,
-                                          [A_POINTS] = n * (1 + dim) * dim,
-                                          [A_FACE_POINTS] = n_face * (1 + dim) * dim,
-                                          [A_WJ] = n,
-                                          [A_COFACTORS] = own ? 0 : n * dim * dim,
-                                          [A_NORMALS] = n_face * dim,
-                                          [E_COORDINATES] = rotations * t->sizes.n_faces * t->sizes.m * dim,
-                                          [E_MU] = varies ? n : 1,
-                                          [E_LAMBDA] = varies ? n : 1,
-                                          [E_DEV] = n,
-                                          [E_VOL] = varies ? n : 0,
-                                          [E_NUMBERS] = N_ELASTIC_NUMBERS,
-                                          [E_TAU] = n_face,
-                                          [E_FACE_MU] = varies ? n_face : 0,
-                                          [E_FACE_LAMBDA] = varies ? n_face : 0,
-                                          [E_MIDDLE] = own * (1 + dim) * dim,
-                                          [E_CHI] = own * n * t->sizes.Nu,
-                                          [E_SLOPES] = own * dim * n * t->sizes.N,
-                                          [E_FACE_CHI] = own * n_face * t->sizes.Nu},
-                                .n_seen = A_POINTS,
-                                .n_scratch = device_elastic_general_scratch(h->device, t),
-                                .bytes = host ? 0 : TILE_BYTES,
-                                .alone = !host,
-                                .number = number_of,
-                                .n_numbers = 2,
-                                .n_points = (int)(n > n_face ? n : n_face),
-                                .unit = 1.0};
-    if (!host) {
-        plan.there = h->there[block];
-        plan.kept = &h->there[block]->work;
-    }
-    return plan;
+    const int64_t rotations = t->sizes.rotations;
+    return (struct general_plan){.n_arrays = N_ELASTIC_ARRAYS,
+                                 .sizes = {[W_UHAT] = dim * t->sizes.n_faces * t->sizes.m,
+                                           [A_VOLUMES] = 1,
+                                           [A_POINTS] = n * (1 + dim) * dim,
+                                           [A_FACE_POINTS] = n_face * (1 + dim) * dim,
+                                           [A_WJ] = n,
+                                           [A_COFACTORS] = own ? 0 : n * dim * dim,
+                                           [A_NORMALS] = n_face * dim,
+                                           [E_COORDINATES] = rotations * t->sizes.n_faces * t->sizes.m * dim,
+                                           [E_MU] = varies ? n : 1,
+                                           [E_LAMBDA] = varies ? n : 1,
+                                           [E_DEV] = n,
+                                           [E_VOL] = varies ? n : 0,
+                                           [E_NUMBERS] = N_ELASTIC_NUMBERS,
+                                           [E_TAU] = n_face,
+                                           [E_FACE_MU] = varies ? n_face : 0,
+                                           [E_FACE_LAMBDA] = varies ? n_face : 0,
+                                           [E_MIDDLE] = own * (1 + dim) * dim,
+                                           [E_CHI] = own * n * t->sizes.Nu,
+                                           [E_SLOPES] = own * dim * n * t->sizes.N,
+                                           [E_FACE_CHI] = own * n_face * t->sizes.Nu},
+                                 .n_seen = A_POINTS,
+                                 .n_scratch = device_elastic_general_scratch(h->device, t),
+                                 .whole = 1,
+                                 .kept = &h->cells[block]->work,
+                                 .number = number_of,
+                                 .n_numbers = 2,
+                                 .n_points = (int)(n > n_face ? n : n_face),
+                                 .unit = 1.0};
 }
 
 /* Whether the kernels' scratch is not too large. */
 static int is_small(const struct hdg *h, int block) {
     const int64_t bytes = device_elastic_general_scratch(h->device, &h->elastic->general[block]->tables) *
                           (int64_t)sizeof(double);
-    return device_is_host(h->device) ? bytes / base_threads() <= HOST_SCRATCH : bytes <= MOST_SCRATCH;
+    return device_has_memory(h->device) ? bytes <= MOST_SCRATCH : bytes / base_threads() <= HOST_SCRATCH;
 }
 
 facet_status elastic_find_general(struct hdg *h, int block, elastic_cell_fits fits) {
@@ -385,7 +376,7 @@ static facet_status make_data(struct general_work *w, int64_t begin, int64_t n, 
     const int block = w->block, varies = h->elastic->varies, n_nodes = h->space.blocks[block].cell.n_nodes;
     const struct elastic_general *g = h->elastic->general[block];
     const struct elastic_tables *t = &g->tables.sizes;
-    TRY(general_place(w, begin, n));
+    general_place(w, begin);
     describe_cells(w);
     double *const *at = w->device;
     struct elastic_data d = {.lanes = h->lanes,

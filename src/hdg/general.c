@@ -3,15 +3,10 @@
 #include "hdg/general.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "hdg/diffusion.h"
-
-#define WORK_BYTES     (1 << 20)   /* of a tile where caches are what counts, about; */
-#define WORK_GPU_BYTES (16 << 20)  /* where calls cost more than caches bring, */
-#define KEPT_BYTES     (512 << 20) /* and where a GPU has all of it: many launches make one */
 
 /* ------------------------------------------------------------------------------------------ work */
 
@@ -19,12 +14,11 @@ static void work_destroy(struct general_work *w) {
     const struct device *device = w->hdg->device;
     for (int i = 0; i < w->n_arrays; i++) {
         if (w->host[i] != w->device[i]) base_free(&w->host[i]);
-        if (w->size[i] > 0) device_free(device, &w->device[i]); /* else they are of hdg.there */
+        if (w->size[i] > 0) device_free(device, &w->device[i]); /* else they are of hdg.cells */
     }
     for (int i = 0; w->numbers != NULL && i < w->hdg->data.n_regions * w->plan.n_numbers; i++)
         expr_program_destroy(&w->numbers[i].program);
     base_free(&w->numbers);
-    device_free(device, &w->regions);
     device_free(device, &w->scratch);
     local_destroy(&w->local);
 }
@@ -47,22 +41,17 @@ static facet_status put_numbers(struct general_work *w) {
     if (row == 0) return FACET_OK;
     TRY(CALLOC(w->numbers, n));
     for (int i = 0; i < n; i++) TRY(put_number(w, i / row, i % row, &w->numbers[i]));
-    if (w->hdg->data.n_regions > 1 && w->plan.there == NULL)
-        TRY(device_alloc(w->hdg->device, &w->regions, (size_t)(w->most * w->hdg->lanes), sizeof *w->regions));
 done:
     return status;
 }
 
 /* How many batches a tile has. */
 static int64_t tile_batches(const struct hdg *h, int block, const struct general_plan *plan) {
-    const int gpu = device_has_memory(h->device);
     const int64_t n = trace_n_batches(h->device, h->data.mesh, block);
-    int64_t all = 0, bytes = plan->kept != NULL || (plan->alone && gpu) ? KEPT_BYTES
-                             : gpu                                      ? WORK_GPU_BYTES
-                                                                        : WORK_BYTES;
-    if (plan->bytes > 0 && plan->kept == NULL) bytes = plan->bytes;
+    int64_t all = plan->beside * h->lanes;
     for (int i = 0; i < plan->n_arrays; i++) all += plan->sizes[i] * h->lanes;
-    const int64_t most = all > 0 ? bytes / (all * (int64_t)sizeof(double)) : n;
+    const int64_t bytes = device_work(h->device, plan->whole).bytes,
+                  most = all > 0 ? bytes / (all * (int64_t)sizeof(double)) : n;
     return most > n && n > 0 ? n : most > 1 ? most : 1;
 }
 
@@ -79,10 +68,8 @@ static facet_status work_create(const struct hdg *h, int block, const struct gen
         w->size[i] = plan->sizes[i] * h->lanes;
         size_t count = (size_t)(w->most * w->size[i]);
         if (!plan->on_host) TRY(device_alloc(h->device, &w->device[i], count, sizeof(double)));
-        if (!plan->on_host && device_is_host(h->device))
-            w->host[i] = w->device[i];
-        else if (i < n_seen)
-            TRY(ALLOC(w->host[i], count));
+        w->host[i] = device_seen(h->device, w->device[i]);
+        if (w->host[i] == NULL && i < n_seen) TRY(ALLOC(w->host[i], count));
     }
     TRY(device_alloc(h->device, &w->scratch, (size_t)plan->n_scratch, sizeof(double)));
     TRY(put_numbers(w));
@@ -121,10 +108,11 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
                                 const struct general_plan *plan, general_piece work, void *user,
                                 double *reaction) {
     struct base_collector failures;
-    int together = plan->on_host || device_is_host(h->device) || device_has_memory(h->device),
-        n_threads = together && !plan->alone ? base_threads() : 1;
+    const struct device_work share = device_work(h->device, plan->whole);
+    const int n_threads = plan->on_host ? base_threads() : share.threads;
     double largest = 0.0;
-    if (plan->kept != NULL) return kept_pieces(h, block, begin, end, plan, work, user, reaction);
+    if (plan->kept != NULL && share.keeps)
+        return kept_pieces(h, block, begin, end, plan, work, user, reaction);
     base_collector_init(&failures);
 #pragma omp parallel num_threads(n_threads) reduction(max : largest)
     {
@@ -160,138 +148,38 @@ facet_status general_send(const struct general_work *w, int array, int64_t n_bat
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-/* Lanes without a cell repeat the last one. */
-static int64_t cell_of_lane(const struct mesh_block *b, int64_t i) {
-    return i < b->count ? i : b->count - 1;
-}
-
-facet_status general_keep_cells(struct hdg *h, int block, int offsets) {
-    facet_status status = FACET_OK;
-    struct general_there *to;
-    const struct mesh_block *b = &h->data.mesh->blocks[block];
-    const int lanes = h->lanes, n_faces = shape_n_faces(b->shape), dim = h->data.mesh->dim,
-              size = b->n_nodes * dim;
-    const int64_t n = trace_n_batches(h->device, h->data.mesh, block) * lanes;
-    double *nodes = NULL, *orientations = NULL;
-    int32_t *regions = NULL;
-    if (h->there[block] != NULL) return FACET_OK;
-    TRY(CALLOC(h->there[block], 1));
-    to = h->there[block];
-    TRY(ALLOC(nodes, n * size));
-    TRY(ALLOC(orientations, n * n_faces));
-    for (int less = 0; less <= offsets; less++) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            const double *from = b->nodes + cell_of_lane(b, i) * size;
-            for (int k = 0; k < size; k++)
-                nodes[(i / lanes * size + k) * lanes + i % lanes] = from[k] - (less ? from[k % dim] : 0.0);
-        }
-        TRY(device_copy(h->device, less ? &to->offsets : &to->nodes, nodes, (size_t)(n * size),
-                        sizeof *nodes));
-    }
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        for (int f = 0; f < n_faces; f++)
-            orientations[(i / lanes * n_faces + f) * lanes + i % lanes] =
-                b->orientations[cell_of_lane(b, i) * n_faces + f];
-    TRY(device_copy(h->device, &to->orientations, orientations, (size_t)(n * n_faces), sizeof *orientations));
-    if (h->data.n_regions == 1) goto done;
-    TRY(ALLOC(regions, n));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) regions[i] = local_region(&h->data, block, (int32_t)cell_of_lane(b, i));
-    TRY(device_copy(h->device, &to->regions, regions, (size_t)n, sizeof *regions));
-done:
-    base_free(&nodes);
-    base_free(&orientations);
-    base_free(&regions);
-    return status;
-}
-
-void general_forget_cells(struct hdg *h, int block) {
-    struct general_there *there = h->there[block];
-    if (there == NULL) return;
-    general_forget(&there->work);
-    device_free(h->device, &there->nodes);
-    device_free(h->device, &there->orientations);
-    device_free(h->device, &there->offsets);
-    device_free(h->device, &there->regions);
-    base_free(&h->there[block]);
-}
-
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane) {
-    return (int32_t)cell_of_lane(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
+    return (int32_t)cells_of_lane(&w->hdg->data.mesh->blocks[w->block], batch * w->hdg->lanes + lane);
 }
 
-facet_status general_nodes(const struct general_work *w, int array, int less, int64_t begin, int64_t n) {
-    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    int lanes = w->hdg->lanes, dim = w->hdg->data.mesh->dim, size = b->n_nodes * dim;
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) {
-            const double *from = b->nodes + (int64_t)general_cell(w, begin + batch, lane) * size;
-            double *to = w->host[array] + batch * w->size[array] + lane;
-            for (int i = 0; i < size; i++) to[i * lanes] = from[i] - (less ? from[i % dim] : 0.0);
-        }
-    return general_send(w, array, n);
-}
-
-static facet_status put_orientations(const struct general_work *w, int64_t begin, int64_t n) {
-    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    int lanes = w->hdg->lanes, n_faces = shape_n_faces(b->shape);
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) {
-            int64_t cell = general_cell(w, begin + batch, lane);
-            double *to = w->host[A_ORIENTATIONS] + batch * w->size[A_ORIENTATIONS] + lane;
-            for (int f = 0; f < n_faces; f++) to[f * lanes] = b->orientations[cell * n_faces + f];
-        }
-    return general_send(w, A_ORIENTATIONS, n);
-}
-
-void general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
-                         const struct general_numbers *from) {
-    const int64_t lanes = w->hdg->lanes, width = from->width, count = from->count;
+facet_status general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
+                                 const double *values, int64_t count, int64_t width) {
+    const int64_t lanes = w->hdg->lanes;
     for (int64_t l = 0; l < n * lanes; l++) {
-        const double *cell =
-            from->values + general_cell(w, begin + l / lanes, (int)(l % lanes)) * count * width;
-        double *to = w->host[array] + l / lanes * w->size[array] + from->first * lanes + l % lanes;
+        const double *cell = values + general_cell(w, begin + l / lanes, (int)(l % lanes)) * count * width;
+        double *to = w->host[array] + l / lanes * w->size[array] + l % lanes;
         for (int64_t i = 0; i < count; i++)
             for (int64_t a = 0; a < width; a++) to[(i * width + a) * lanes] = cell[a * count + i];
     }
+    return general_send(w, array, n);
 }
 
-facet_status general_regions(struct general_work *w, int64_t begin, int64_t n) {
-    facet_status status = FACET_OK;
-    const struct hdg *h = w->hdg;
-    int32_t *host = NULL;
-    w->regions_here = w->regions;
-    if (w->regions == NULL) return FACET_OK;
-    TRY(ALLOC(host, n * h->lanes));
-    for (int64_t i = 0; i < n * h->lanes; i++)
-        host[i] =
-            local_region(&h->data, w->block, general_cell(w, begin + i / h->lanes, (int)(i % h->lanes)));
-    TRY(device_upload(h->device, w->regions, host, (size_t)(n * h->lanes) * sizeof *host));
-done:
-    base_free(&host);
-    return status;
+void general_nodes(struct general_work *w, int array, int64_t begin) {
+    const struct hdg_cells *there = w->hdg->cells[w->block];
+    const int64_t first = begin * w->hdg->lanes;
+    w->device[array] =
+        there->nodes + first * w->hdg->data.mesh->blocks[w->block].n_nodes * w->hdg->data.mesh->dim;
+    w->regions = there->regions != NULL ? there->regions + first : NULL;
 }
 
-facet_status general_place(struct general_work *w, int64_t begin, int64_t n) {
-    facet_status status = FACET_OK;
+void general_place(struct general_work *w, int64_t begin) {
     const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
-    const struct general_there *there = w->plan.there;
-    if (there != NULL) {
-        const int64_t first = begin * w->hdg->lanes, size = b->n_nodes * w->hdg->data.mesh->dim;
-        w->device[A_NODES] = there->nodes + first * size;
-        if (there->offsets != NULL) w->device[A_OFFSETS] = there->offsets + first * size;
-        w->device[A_ORIENTATIONS] = there->orientations + first * shape_n_faces(b->shape);
-        w->regions_here = there->regions != NULL ? there->regions + first : NULL;
-        return FACET_OK;
-    }
-    TRY(general_nodes(w, A_NODES, 0, begin, n));
-    if (w->size[A_OFFSETS] > 0) TRY(general_nodes(w, A_OFFSETS, 1, begin, n));
-    if (w->size[A_ORIENTATIONS] > 0) TRY(put_orientations(w, begin, n));
-    TRY(general_regions(w, begin, n));
-done:
-    return status;
+    const struct hdg_cells *there = w->hdg->cells[w->block];
+    const int64_t first = begin * w->hdg->lanes;
+    general_nodes(w, A_NODES, begin);
+    if (there->offsets != NULL)
+        w->device[A_OFFSETS] = there->offsets + first * b->n_nodes * w->hdg->data.mesh->dim;
+    w->device[A_ORIENTATIONS] = there->orientations + first * shape_n_faces(b->shape);
 }
 
 /* ------------------------------------------------------------------------------------------ data */
@@ -401,7 +289,7 @@ facet_status general_put_field(const struct general_work *w, int64_t begin, int6
                                           .step = to->step,
                                           .points = w->device[to->points],
                                           .weights = to->weights,
-                                          .regions = w->regions_here,
+                                          .regions = w->regions,
                                           .region = r,
                                           .row = k,
                                           .n_rows = to->count,

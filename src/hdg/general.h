@@ -3,13 +3,14 @@
  * a batch would not fit the caches: then its cells are worked on one by one (local.h).
  *
  * Work is done on tiles, runs of batches. How large a tile is, is a property of the device: on the host what
- * stays in a cache, one for every thread; on others as much as makes many launches one. general_place brings
+ * stays in a cache, one for every thread; on others as much as makes many launches one. general_place finds
  * the cells of a tile, the struct general_maker of an equation makes maps and data at their points, and its
  * kernels work on these. */
 #ifndef FACET_HDG_GENERAL_H
 #define FACET_HDG_GENERAL_H
 
 #include "hdg/batch.h"
+#include "hdg/device_cells.h"
 
 /* The points of a table as the kernels want them, on the device. In straight cells one Jacobian serves all of
  * them. */
@@ -85,16 +86,6 @@ enum {
     N_GENERAL_ARRAYS
 };
 
-/* The cells of a block, all batches of them, on a device whose memory is not the host's. */
-struct general_there {
-    double *nodes, *orientations; /* batch x (n_nodes dim, n_faces) x LANES */
-    double *offsets;              /* nodes less the first of the cell; NULL: not wanted */
-    int32_t *regions;             /* NULL: there is one region */
-    struct general_work *work;    /* of batches that are BATCH_GENERAL, kept from run to run; NULL: not yet */
-};
-facet_status general_keep_cells(struct hdg *hdg, int block, int offsets); /* hdg.there, unless it is there */
-void general_forget_cells(struct hdg *hdg, int block);
-
 struct general_work;
 struct general_plan {
     int n_arrays;
@@ -102,15 +93,14 @@ struct general_plan {
     int n_seen;                    /* arrays from here on are those of the device alone; 0: there are none */
     int64_t n_scratch;             /* of the kernels */
     int on_host;                   /* no kernels: the host's memory, and all its threads */
-    int64_t bytes; /* of a tile, what a thread works on at a time; 0: as the device likes it */
-    int alone;     /* one thread: all is made on the device */
+    int whole;      /* the device makes all of it, and the host nothing but what it knows alone */
+    int64_t beside; /* numbers of a cell that a tile has besides, in other arrays */
     /* Data at points: number c of all that a region has (component *component of a field; NULL: zero), at so
      * many points of a cell at once. */
     const struct field *(*number)(const struct hdg *hdg, int region, int c, int *component);
     int n_numbers, n_points;
-    double unit;                       /* of A_VOLUMES */
-    const struct general_there *there; /* hdg.there; NULL: cells are brought tile by tile */
-    struct general_work **kept; /* the work of a device that is kept from run to run; NULL: it is not */
+    double unit;                /* of A_VOLUMES */
+    struct general_work **kept; /* where the work of a device that keeps it is; NULL: it is not kept */
 };
 struct general_work {
     const struct hdg *hdg;
@@ -121,8 +111,7 @@ struct general_work {
     double *device[GENERAL_ARRAYS], *host[GENERAL_ARRAYS];
     double *scratch;
     struct general_number *numbers; /* n_regions x n_numbers */
-    int32_t *regions;               /* device: of the cells at hand, where they are brought, */
-    const int32_t *regions_here;    /* and where they are; NULL: there is one region */
+    const int32_t *regions;         /* of the cells at hand; NULL: there is one region */
     double largest_reaction;
     struct general_cells cells;
     struct elastic_general_cells bodies;
@@ -134,20 +123,14 @@ facet_status general_put_turned(const struct hdg *h, int n, int columns, int row
                                 double **to);
 /* The cell of a lane; lanes nobody uses repeat the last one. */
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
-/* Nodes of the cells of n batches from `begin` on into an array, to the device; less: those of the first
- * node. */
-facet_status general_nodes(const struct general_work *w, int array, int less, int64_t begin, int64_t n);
+/* The batches from `begin` on become those at hand: an array without a size of its own is their nodes; */
+void general_nodes(struct general_work *w, int array, int64_t begin);
 /* Numbers of the cells of n batches, which the host has one cell after the other, width x count of each:
- * into an array of the host from number `first` of a cell on, as count x width. */
-struct general_numbers {
-    const double *values;
-    int64_t count, width, first;
-};
-void general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
-                         const struct general_numbers *from);
-/* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of n batches; or these alone. */
-facet_status general_place(struct general_work *w, int64_t begin, int64_t n);
-facet_status general_regions(struct general_work *w, int64_t begin, int64_t n);
+ * into an array of the host, as count x width, and to the device. */
+facet_status general_put_numbers(const struct general_work *w, int array, int64_t begin, int64_t n,
+                                 const double *values, int64_t count, int64_t width);
+/* A_NODES, A_OFFSETS, A_ORIENTATIONS and the regions of the batches from `begin` on. */
+void general_place(struct general_work *w, int64_t begin);
 /* A number of the data of a region as the device knows it: a program, or a number. */
 struct general_number {
     struct expr_program program; /* empty where it is a number */
@@ -215,13 +198,12 @@ facet_status general_refuse_inverted(const struct hdg *hdg, int block, int64_t b
 
 /* general_data.c: diffusion, for struct general_maker (batch.h). */
 extern const struct general_maker general_diffusion;
-/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, chi). source: as of hdg_load. totals:
- * per cell the integrals of f - shift and of its modulus; NULL: not wanted. */
+/* general_load.c: loads (batch x N x LANES, on the device) of a block = (f - shift, chi). source: as of
+ * hdg_load. totals: per cell the integrals of f - shift and of its modulus; NULL: not wanted. */
 struct general_load {
     const double *source;
     double shift, *loads, *totals;
-    int there; /* of a problem that stays on the device, which knows f: the loads are there as well */
-    int ones;  /* f = 1 instead, of one component */
+    int ones; /* f = 1 instead, of one component */
 };
 facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
 /* Whether a device knows f. source: as of hdg_load. */

@@ -41,14 +41,11 @@ static const struct field *number_of(const struct hdg *h, int region, int c, int
 static struct general_plan plan_of(const struct hdg *h, int block) {
     const struct general_tables *t = &h->general[block]->tables;
     const struct form form = form_of(h);
-    struct general_there *there = h->there[block];
-    const int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face, here = there == NULL;
+    const int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face;
     const int reaction = h->data.reaction != NULL, full = form.n_components > 1 && form.varying;
-    struct general_plan plan = {
+    return (struct general_plan){
         .n_arrays = N_GENERAL_ARRAYS,
-        .sizes = {[W_UHAT] = here ? 0 : (int64_t)t->n_faces * t->m,
-                  [A_NODES] = here * h->space.blocks[block].cell.n_nodes * dim,
-                  [A_ORIENTATIONS] = here * t->n_faces,
+        .sizes = {[W_UHAT] = (int64_t)t->n_faces * t->m,
                   [A_VOLUMES] = 1,
                   [A_LARGEST] = 1,
                   [A_POINTS] = n * (1 + dim) * dim,
@@ -69,16 +66,12 @@ static struct general_plan plan_of(const struct hdg *h, int block) {
                   [A_TAU_GIVEN] = tau_varies(h) ? n_face : 0},
         .n_seen = A_POINTS,
         .n_scratch = device_condense_general_scratch(h->device, t, full),
-        .alone = !device_is_host(h->device),
+        .whole = 1,
+        .kept = &h->cells[block]->work,
         .number = number_of,
         .n_numbers = form.n_components + 2,
         .n_points = (int)(n > n_face ? n : n_face),
         .unit = shape_measure(h->data.mesh->blocks[block].shape)};
-    if (there != NULL) {
-        plan.there = there;
-        plan.kept = &there->work;
-    }
-    return plan;
 }
 
 /* What is wrong with the data of a batch, number `failed` of those at hand, as the host says it. */
@@ -159,7 +152,7 @@ static facet_status make_data(struct general_work *w, int64_t begin, int64_t n, 
     const struct general_tables *t = &h->general[w->block]->tables;
     const struct form form = form_of(h);
     (void)check;
-    TRY(general_place(w, begin, n));
+    general_place(w, begin);
     describe_cells(w, &form);
     double *const *at = w->device;
     struct general_data d = {.lanes = h->lanes,
@@ -255,7 +248,6 @@ facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t
                                       .step = step,
                                       .count = dim * dim,
                                       .values = w->device[array]};
-    TRY(general_regions(w, begin, n));
     TRY(general_put_field(w, begin, n, &to));
     TRY(general_fetch(w, array, n));
     for (int64_t i = 0; i < n * lanes; i++) {

@@ -9,7 +9,7 @@
 
 /* Values: f with weights, component by component. The last three are the host's, cell after cell: points, f,
  * and what it is made of. */
-enum { L_POINTS = A_POINTS, L_MIDDLE, L_DET, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_JETS, N_ARRAYS };
+enum { L_POINTS = A_POINTS, L_MIDDLE, L_DET, L_WJ, L_VALUES, L_X, L_F, L_JETS, N_ARRAYS };
 
 struct load_job {
     struct general_load data;
@@ -150,7 +150,7 @@ static facet_status put_sources(struct general_work *w, const struct load_job *j
             TRY(put_lane(w, job, begin, i / h->lanes, (int)(i % h->lanes)));
         TRY(general_send(w, L_VALUES, n));
     }
-    take_totals(w, job, begin, n, &finite);
+    if (job->data.totals != NULL) take_totals(w, job, begin, n, &finite);
     if (!finite && job->known) TRY(find_sources(w, job, begin, n)); /* says where */
 done:
     return status;
@@ -164,9 +164,10 @@ static facet_status single_piece(struct general_work *w, const struct load_job *
     const int64_t lanes = w->hdg->lanes, count = w->hdg->data.mesh->blocks[w->block].count,
                   N = w->hdg->n_eliminated[w->block];
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
-        double *to = job->data.loads + local_lane((int)lanes, (int32_t)cell, N), *load = w->local.vector;
+        double *to = job->data.loads + local_lane((int)lanes, (int32_t)cell, N), *load = w->local.vector,
+               totals[2];
         TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, &job->data.shift, load,
-                       job->data.totals + 2 * cell));
+                       job->data.totals != NULL ? job->data.totals + 2 * cell : totals));
         for (int64_t i = 0; i < N; i++) to[i * lanes] = load[i];
     }
 done:
@@ -179,9 +180,8 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct hdg *h = w->hdg;
     const int nc = h->trace.n_components, Nu = h->functions[w->block].Nu;
     const int64_t size = (int64_t)nc * Nu * h->lanes;
-    double *to = job->data.there ? job->data.loads + begin * size : w->device[L_LOADS];
     if (job->single) return single_piece(w, job, begin, n);
-    TRY(general_place(w, begin, n));
+    general_place(w, begin);
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){.nodes = A_NODES,
                                               .points = L_POINTS,
@@ -191,36 +191,31 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
                                               .det = L_DET}));
     TRY(put_sources(w, job, begin, n));
     device_table_apply(h->device, h->lanes, n * nc, Nu, job->rule.table->n, 1, job->chi, w->device[L_VALUES],
-                       to);
-    if (job->data.there) goto done;
-    TRY(general_fetch(w, L_LOADS, n));
-    memcpy(job->data.loads + begin * size, w->host[L_LOADS], (size_t)(n * size) * sizeof(double));
+                       job->data.loads + begin * size);
 done:
     return status;
 }
 
 static struct general_plan plan_of(const struct hdg *h, int block, const struct load_job *job) {
     const int64_t dim = h->data.mesh->dim, n = job->rule.table->n, nc = h->trace.n_components,
-                  host = !job->data.there;
+                  host = !job->data.ones && (!job->known || job->data.totals != NULL);
     struct general_plan plan = {.n_arrays = N_ARRAYS,
-                                .sizes = {[A_NODES] = host * job->rule.table->n_nodes * dim,
-                                          [L_POINTS] = n * general_point_size(&job->rule),
+                                .sizes = {[L_POINTS] = n * general_point_size(&job->rule),
                                           [L_MIDDLE] = (1 + dim) * dim,
                                           [L_DET] = 1,
                                           [L_WJ] = n,
                                           [L_VALUES] = n * nc,
-                                          [L_LOADS] = host * nc * h->functions[block].Nu,
                                           [L_X] = host * n * dim,
                                           [L_F] = host * n * nc,
                                           [L_JETS] = host * (nc == 1) * n * (2 + 2 * dim + dim * dim)},
                                 .n_scratch = 1,
                                 .number = number_of,
                                 .n_numbers = (int)nc,
-                                .n_points = (int)n};
-    if (host) return plan;
-    plan.alone = 1;
+                                .n_points = (int)n,
+                                .beside = nc * h->functions[block].Nu};
+    if (host || job->single) return plan;
+    plan.whole = 1;
     plan.n_seen = A_POINTS;
-    plan.there = h->there[block];
     return plan;
 }
 

@@ -69,8 +69,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
     int64_t dim = h->data.mesh->dim, n = job->table.n, plain = job->plain, star = job->star;
     int64_t at = job->rule.middle != NULL ? 1 : n; /* points with a Jacobian of their own */
     return (struct general_plan){.n_arrays = N_ARRAYS,
-                                 .sizes = {[E_NODES] = job->table.n_nodes * dim,
-                                           [E_POINTS] = n * general_point_size(&job->rule),
+                                 .sizes = {[E_POINTS] = n * general_point_size(&job->rule),
                                            [E_MIDDLE] = (1 + dim) * dim,
                                            [E_DET] = 1,
                                            [E_WJ] = n,
@@ -99,13 +98,10 @@ static facet_status find_values(struct general_work *w, const struct error_job *
     int lanes = h->lanes, dim = h->data.mesh->dim, points = job->table.n;
     const struct hdg_solution *s = job->solution;
     if (job->plain) {
-        general_put_numbers(w, E_U, begin, n, &(struct general_numbers){s->u[w->block], b->N, 1, 0});
-        general_put_numbers(w, E_Q, begin, n, &(struct general_numbers){s->q[w->block], b->N, dim, 0});
+        TRY(general_put_numbers(w, E_U, begin, n, s->u[w->block], b->N, 1));
+        TRY(general_put_numbers(w, E_Q, begin, n, s->q[w->block], b->N, dim));
     }
-    if (job->star)
-        general_put_numbers(w, E_STAR, begin, n,
-                            &(struct general_numbers){s->star[w->block], b->N_star, 1, 0});
-    for (int i = E_U; i <= E_STAR; i++) TRY(general_send(w, i, n));
+    if (job->star) TRY(general_put_numbers(w, E_STAR, begin, n, s->star[w->block], b->N_star, 1));
     if (job->plain) {
         device_table_apply(h->device, lanes, n, points, b->N, 1, job->values, w->device[E_U],
                            w->device[E_VALUES]);
@@ -195,7 +191,7 @@ static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n
                                           .middle = E_MIDDLE,
                                           .det = E_DET};
     TRY(find_values(w, job, begin, n));
-    TRY(general_nodes(w, E_NODES, 0, begin, n));
+    general_nodes(w, E_NODES, begin);
     TRY(general_maps(w, &job->rule, begin, n, &places));
     general_all_points(w->hdg, n * job->table.n, general_point_size(&job->rule), w->host[E_POINTS],
                        w->host[E_X]);

@@ -87,9 +87,8 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct hdg_block_space *b = &h->space.blocks[w->block];
     int lanes = h->lanes, dim = h->data.mesh->dim, n_points = b->star.n, N = b->N, P = b->N_star;
     int64_t count = h->data.mesh->blocks[w->block].count;
-    general_put_numbers(w, S_Q, begin, n, &(struct general_numbers){job->solution->q[w->block], N, dim, 0});
-    TRY(general_send(w, S_Q, n));
-    TRY(general_nodes(w, S_NODES, 0, begin, n));
+    TRY(general_put_numbers(w, S_Q, begin, n, job->solution->q[w->block], N, dim));
+    general_nodes(w, S_NODES, begin);
     TRY(general_maps(w, &job->rule, begin, n,
                      &(struct general_places){
                          .nodes = S_NODES, .points = S_POINTS, .wJ = S_WJ, .cofactors = S_COFACTORS}));
@@ -121,8 +120,7 @@ facet_status general_star(const struct hdg *h, int block, int64_t begin, int64_t
     int64_t dim = h->data.mesh->dim, n = b->star.n;
     struct star_job job;
     struct general_plan plan = {.n_arrays = N_ARRAYS,
-                                .sizes = {[S_NODES] = b->star.n_nodes * dim,
-                                          [S_POINTS] = n * (1 + dim) * dim,
+                                .sizes = {[S_POINTS] = n * (1 + dim) * dim,
                                           [S_WJ] = n,
                                           [S_COFACTORS] = n * dim * dim,
                                           [S_Q] = b->N * dim,

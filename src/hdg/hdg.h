@@ -162,8 +162,8 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *ways[MESH_MAX_BLOCKS];               /* per batch: how it is worked on (batch.h) */
     struct hdg_general *general[MESH_MAX_BLOCKS]; /* NULL: no batch is BATCH_GENERAL */
-    struct general_there
-        *there[MESH_MAX_BLOCKS];            /* cells on the device (general.h); NULL: they are not there */
+    struct hdg_cells *cells[MESH_MAX_BLOCKS]; /* cells on the device (device_cells.h); NULL: there are none */
+    int stays; /* solutions stay on the device until the host asks (device_cells.h); after hdg_condense */
     double *eliminated;                     /* n_all: Dirichlet values, 0 elsewhere */
     double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
                                                what they contribute; after hdg_condense */
@@ -183,8 +183,7 @@ struct hdg {
     double contrast;           /* the largest diagonal entry of a K_e over that of another, from the sample */
     double heaviest, lightest; /* tau h / K, from the sample */
     struct hdg_weak_constants weak;
-    struct hdg_resident *resident; /* resident.h, or NULL */
-    int has_robin;                 /* some face has a condition of that kind */
+    int has_robin;  /* some face has a condition of that kind */
     double *unheld; /* of cells with Robin's a or springs on a face: the largest diagonal entry of K_e without
                        these, of others 0; NULL: there are none */
 };
@@ -206,14 +205,26 @@ struct hdg_consistent {
     double left;   /* sum of the moduli of what is left of the equations of vertices */
     struct solve_balance balance;
 };
+/* What the cells of a block have on the device, all batches of them in lanes; p follows q. */
+struct hdg_stored {
+    double *loads, *u, *q;
+};
 struct hdg_solution {
+    const struct device *device; /* NULL: nothing of it is there */
+    struct hdg_stored cells[MESH_MAX_BLOCKS];
+    double *device_trace; /* where the solution stays: the free unknowns, then those that are eliminated, by
+                            faces; else as `trace` */
+    /* What the host has of it: the trace, u with the loads, and q, of all cells; whether u* is made; and q is
+     * wanted when all cells are fetched. */
+    int has_trace, has_u, has_q, has_star, wants_q;
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
     double *p[MESH_MAX_BLOCKS]; /* equation_gradient; or, hdg_has_hoop, the stress around the axis */
     double *trace;              /* behind them those of second sides (contact.h), which hdg_recover makes */
     double *kept;               /* of these: what the loads make of them; NULL: there are none */
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
-                                       eliminates: batch x N x LANES on the host */
+                                       eliminates: batch x N x LANES. This and the trace are the device's
+                                       where the host sees them */
     double *vertex_loads; /* equation_condensed, n_all: (f, phi) of the vertices, in this part of the mesh */
     struct hdg_consistent consistent;
     double imbalance[2]; /* what the data of such a problem sum to, and their moduli; elasticity: the largest
@@ -283,8 +294,8 @@ int64_t hdg_n_single(const struct hdg *hdg);
 void hdg_local_sizes(const struct hdg *hdg, int block, int *N, int *n);
 facet_status hdg_operator_create(const struct hdg *hdg, struct linear_operator *A);
 facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
-/* solution->trace from the free values (host). */
-void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
+/* The trace of the solution from the free values. */
+facet_status hdg_set_trace(const struct hdg *hdg, const struct vector *free, struct hdg_solution *solution);
 void hdg_free_constant(const struct hdg *hdg, double *free); /* the function 1 in the free numbering */
 /* The largest diagonal entry of K_e (n x n) of a cell, or without Robin's a and springs, if it has these. */
 double hdg_stiffest(const struct hdg *hdg, int block, int32_t cell, int n, const double *K);
@@ -308,19 +319,16 @@ int hdg_n_rigid_modes(const struct hdg *hdg);
 facet_status hdg_rigid_modes(const struct hdg *hdg, double *modes);
 
 facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);
-/* Its arrays, where they are not there yet: what stays on a device may never need them. */
-facet_status hdg_solution_need(const struct hdg *hdg, struct hdg_solution *solution);
 void hdg_solution_destroy(struct hdg_solution *solution);
-/* The loads (f, phi) into the solution, and the right-hand side F (n_free, host). source: values at the
+/* The loads (f, phi) into the solution, and the right-hand side F. source: values at the
  * points of the source rule, cell after cell (NULL: the problem's), the components of a point together. For a
  * singular problem the source is balanced by a constant; an imbalance beyond quadrature error is an error. */
-facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution, double *F);
-/* The loads alone. */
-facet_status hdg_load_cells(const struct hdg *hdg, const double *source, struct hdg_solution *solution);
+facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution,
+                      struct vector *F);
 /* Gives weak pieces of an error, in the free numbering, the constants that hdg_recover will leave them: those
  * with which the reaction and Robin's a take nothing. */
 facet_status hdg_weak_constants_forget(const struct hdg *hdg, double *free);
-/* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
+/* u and q from the trace and the loads. A singular problem's u is shifted to the mean of the exact
  * solution, or to mean zero. */
 facet_status hdg_recover(const struct hdg *hdg, struct hdg_solution *solution);
 /* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means; equation_gradient: (grad u*, grad
@@ -347,9 +355,8 @@ void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, 
 /* The imbalance of a cell is f - lambda u against the numerical flux through its faces, and the terms of the
  * flux are |q.n| + tau (|u| + |uhat|) over the faces of a cell. cells is -1 where nothing is conserved cell
  * by cell (equation_condensed). In elasticity every component of the force is balanced in this way; in
- * equation_gradient the force on a face is the integral of (mu H - p I) n. solution NULL: all of it stays on
- * the device (resident.h). */
-facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
+ * equation_gradient the force on a face is the integral of (mu H - p I) n. */
+facet_status hdg_conservation(const struct hdg *hdg, struct hdg_solution *solution,
                               struct solve_balance *balance);
 /* Elasticity with a source of its own, in space or a plane: what is missing of the moments about a center that
  * the loads and supports of the body have, relative to half of their moduli (moments.c). */

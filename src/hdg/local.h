@@ -39,16 +39,12 @@ struct local {
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
     struct elastic_local *elastic;   /* elasticity only, which leaves X and A out */
     int known; /* the region, and 1, of the last fast cell, whose data all of them there have; 0: none */
-    double known_K[9], known_reaction, known_tau;
+    double known_K[9], known_reaction;
 };
 facet_status local_create(const struct hdg *hdg, struct local *local);
 /* With room for coefficients at a few points only. */
 facet_status local_create_light(const struct hdg *hdg, struct local *local);
 void local_destroy(struct local *local);
-
-static inline int local_in_batches(const struct hdg *hdg) {
-    return hdg->data.equation->in_batches && !hdg->space.revolved;
-}
 
 /* Runs `work` for every cell in parallel, with scratch per thread; the failure of the first failing cell is
  * returned. */

@@ -287,7 +287,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     *errors = (struct hdg_errors){0};
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
-    if (local_in_batches(h))
+    if (cells_in_batches(h))
         TRY(batch_errors(h, &job));
     else
         TRY(local_for_all_cells(h, error_work, &job));

@@ -76,210 +76,154 @@ done:
 
 /* ------------------------------------------------------------------------------------- fast batches */
 
-#define STAR_BATCHES 512 /* of one call of the kernel */
-#define STAR_GROUP   8   /* batches of one product with D* */
+/* The host sees what comes before the nodes. */
+enum { F_Q, F_X, F_NODES, F_MIDDLE, F_DET, F_COFACTORS, F_WJ, F_C, F_FLOW, F_WEIGHTS, F_TERMS, N_ARRAYS };
 
-/* The tables and the memory of one block. M = N_star - 1: without the constant. */
+/* The tables of one block, on the device. M = N_star - 1: without the constant. */
 struct star {
-    const struct hdg *hdg;
-    struct hdg_solution *solution;
-    int block, M;
-    int64_t most;               /* batches of one call */
-    double *D;                  /* M x dim N: D*_b side by side; host */
-    double *coefficients, *rhs; /* host: most batches */
+    const struct hdg_solution *solution;
+    int M;
+    struct general_rule rule;
     struct sum_tables tables;
-    double *device_coefficients, *device_rhs, *scratch;
+    double *D;    /* dim N x M: D*_b, one after the other */
+    double *ones; /* N */
+    double *pick; /* from the coefficients of a cell those of its terms */
 };
 
-static void star_destroy(struct star *s) {
-    const struct device *device = s->hdg->device;
-    base_free(&s->D);
-    base_free(&s->coefficients);
-    base_free(&s->rhs);
-    device_free(device, &s->tables.terms);
-    device_free(device, &s->tables.moments);
-    double **arrays[] = {&s->device_coefficients, &s->device_rhs, &s->scratch};
-    for (int i = 0; i < 3; i++) device_free(device, arrays[i]);
+static void star_destroy(const struct hdg *h, struct star *s) {
+    general_rule_destroy(h, &s->rule);
+    device_free(h->device, &s->tables.terms);
+    device_free(h->device, &s->tables.moments);
+    double **arrays[] = {&s->D, &s->ones, &s->pick};
+    for (int i = 0; i < 3; i++) device_free(h->device, arrays[i]);
 }
 
-/* D* on the first N_star functions (the columns of the star table), and from it the terms of the matrix. */
-static facet_status star_tables(struct star *s) {
+/* D*_b (M x N_star each), and from it the terms of the matrix. */
+static facet_status star_terms(const struct hdg *h, const struct hdg_table *table, struct star *s,
+                               const double *D) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &s->hdg->space.blocks[s->block];
-    const struct hdg_table *table = &b->star;
-    int dim = table->dim, n = table->n, P = table->N, M = s->M, N = b->N, pair = 0;
-    double *weighted = NULL, *D = NULL, *terms = NULL, *zeros = NULL;
-    s->tables = (struct sum_tables){.lanes = s->hdg->lanes, .N = M, .n_terms = dim * (dim + 1) / 2};
-    size_t size = (size_t)M * (size_t)M, n_terms = (size_t)s->tables.n_terms;
-    TRY(ALLOC(weighted, (int64_t)n * P));
-    TRY(ALLOC(D, (int64_t)dim * M * P));
+    const int dim = table->dim, P = table->N, M = s->M;
+    double *terms = NULL, *zeros = NULL;
+    s->tables = (struct sum_tables){.lanes = h->lanes, .N = M, .n_terms = dim * (dim + 1) / 2};
+    const size_t size = (size_t)M * (size_t)M, n_terms = (size_t)s->tables.n_terms;
     TRY(ALLOC(terms, n_terms * size));
     TRY(CALLOC(zeros, M));
-    TRY(ALLOC(s->D, (int64_t)dim * M * N));
-    for (int p = 0; p < n; p++)
-        for (int i = 0; i < P; i++)
-            weighted[(int64_t)p * P + i] = table->w[p] * table->phi[(int64_t)p * P + i];
-    for (int e = 0; e < dim; e++) {
-        double *De = D + (int64_t)e * M * P;
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, M, P, n, 1.0,
-                    table->grad + (int64_t)e * n * P + 1, P, weighted, P, 0.0, De, P);
-        for (int i = 0; i < M; i++)
-            memcpy(s->D + ((int64_t)i * dim + e) * N, De + (int64_t)i * P, (size_t)N * sizeof *D);
+    for (int e = 0, pair = 0; e < dim; e++)
         for (int a = 0; a <= e; a++, pair++) {
-            double *to = terms + (size_t)pair * size, *Da = D + (int64_t)a * M * P;
+            double *to = terms + (size_t)pair * size;
+            const double *Da = D + (int64_t)a * M * P, *De = D + (int64_t)e * M * P;
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, M, M, P, 1.0, Da, P, De, P, 0.0, to, M);
             if (a < e)
                 cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, M, M, P, 1.0, De, P, Da, P, 1.0, to, M);
         }
-    }
-    TRY(device_copy(s->hdg->device, &s->tables.terms, terms, n_terms * size, sizeof *terms));
-    TRY(device_copy(s->hdg->device, &s->tables.moments, zeros, (size_t)M, sizeof *zeros));
+    TRY(device_copy(h->device, &s->tables.terms, terms, n_terms * size, sizeof *terms));
+    TRY(device_copy(h->device, &s->tables.moments, zeros, (size_t)M, sizeof *zeros));
 done:
-    base_free(&weighted);
-    base_free(&D);
     base_free(&terms);
     base_free(&zeros);
     return status;
 }
 
-static facet_status star_create(const struct hdg *h, int block, struct hdg_solution *solution,
+static facet_status star_create(const struct hdg *h, int block, const struct hdg_solution *solution,
                                 struct star *s) {
-    const int lanes = h->lanes;
     facet_status status = FACET_OK;
-    const struct device *device = h->device;
-    *s =
-        (struct star){.hdg = h, .solution = solution, .block = block, .M = h->space.blocks[block].N_star - 1};
-    int64_t M = s->M, n_batches = h->matrices.n_batches[block];
-    s->most = STAR_BATCHES < n_batches ? STAR_BATCHES : n_batches;
-    TRY(star_tables(s));
-    size_t n_coefficients = (size_t)(s->most * s->tables.n_terms * lanes),
-           n_rhs = (size_t)(s->most * M * lanes);
-    TRY(ALLOC(s->coefficients, n_coefficients));
-    TRY(ALLOC(s->rhs, n_rhs));
-    TRY(device_alloc(device, &s->device_coefficients, n_coefficients, sizeof(double)));
-    TRY(device_alloc(device, &s->device_rhs, n_rhs, sizeof(double)));
-    TRY(device_alloc(device, &s->scratch, (size_t)device_condense_sum_scratch(device, &s->tables),
-                     sizeof(double)));
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    const struct hdg_table *table = &b->star;
+    const struct affine_layout at = affine_layout(table->dim, b->n_faces);
+    const int dim = table->dim, n = table->n, P = table->N, N = b->N, M = P - 1, terms = dim * (dim + 1) / 2;
+    double *weighted = NULL, *D = NULL, *turned = NULL;
+    *s = (struct star){.solution = solution, .M = M};
+    TRY(ALLOC(weighted, (int64_t)n * P));
+    TRY(ALLOC(D, (int64_t)dim * M * P));
+    TRY(CALLOC(turned, (int64_t)dim * N * M + at.count * terms));
+    TRY(general_rule_create(h, table, 1, &s->rule));
+    for (int64_t i = 0; i < (int64_t)n * P; i++) weighted[i] = table->w[i / P] * table->phi[i];
+    for (int64_t e = 0; e < dim; e++)
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, M, P, n, 1.0, table->grad + e * n * P + 1, P,
+                    weighted, P, 0.0, D + e * M * P, P);
+    TRY(star_terms(h, table, s, D));
+    for (int64_t i = 0; i < (int64_t)dim * N * M; i++) turned[i] = D[(i / M / N * M + i % M) * P + i / M % N];
+    TRY(device_copy(h->device, &s->D, turned, (size_t)(dim * N) * (size_t)M, sizeof *turned));
+    memset(turned, 0, (size_t)(at.count * terms) * sizeof *turned);
+    for (int i = 0; i < terms; i++) turned[(at.stiffness + i) * terms + i] = 1.0;
+    TRY(device_copy(h->device, &s->pick, turned, (size_t)(at.count * terms), sizeof *turned));
+    TRY(device_alloc(h->device, &s->ones, (size_t)N, sizeof *turned));
+    device_fill(h->device, F64, N, 1.0, s->ones);
 done:
+    base_free(&weighted);
+    base_free(&D);
+    base_free(&turned);
     return status;
 }
 
-/* Coefficients of one cell, and -C'q into its column of V (dim N rows of STAR_GROUP x LANES). */
-static facet_status star_cell(const struct star *s, struct local *l, int32_t cell, double *c, double *V) {
-    const int lanes = l->hdg->lanes;
-    const struct hdg *h = s->hdg;
-    int dim = h->data.mesh->dim, N = h->space.blocks[s->block].N;
-    const double *q = s->solution->q[s->block] + (int64_t)cell * dim * N;
-    struct batch_cell a;
-    facet_status status = batch_cell(l, s->block, cell, &a);
-    if (status != FACET_OK) return status;
-    batch_stiffness(dim, &a, lanes, c);
-    for (int b = 0; b < dim; b++)
-        for (int i = 0; i < N; i++) {
-            double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum -= a.C[d * dim + b] * q[d * N + i];
-            V[(int64_t)(b * N + i) * STAR_GROUP * lanes] = sum;
-        }
-    return FACET_OK;
-}
-
-/* Coefficients and loads of a group of batches, `begin` being the first of the call. V, product: (dim N and
- * M) x STAR_GROUP x LANES. */
-static facet_status star_group(const struct star *s, struct local *l, int64_t begin, int64_t batch, int count,
-                               double *V, double *product) {
-    const int lanes = l->hdg->lanes;
+/* The loads are -C'q in every coefficient: those of points, as many as there are coefficients, all with the
+ * same C. */
+static facet_status fast_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
     facet_status status = FACET_OK;
-    int dim = s->hdg->data.mesh->dim, N = s->hdg->space.blocks[s->block].N, M = s->M;
-    int width = STAR_GROUP * lanes;
-    int64_t n_cells = s->hdg->data.mesh->blocks[s->block].count;
-    for (int k = 0; k < count * lanes; k++) {
-        int64_t cell = batch * lanes + k, at = batch - begin + k / lanes;
-        /* lanes nobody uses repeat the last cell */
-        TRY(star_cell(s, l, (int32_t)(cell < n_cells ? cell : n_cells - 1),
-                      s->coefficients + at * s->tables.n_terms * lanes + k % lanes, V + k));
+    const struct star *s = user;
+    const struct hdg *h = w->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[w->block];
+    const int lanes = h->lanes, dim = h->data.mesh->dim, N = b->N, n_terms = s->tables.n_terms;
+    const int64_t row = affine_layout(dim, b->n_faces).count, count = h->data.mesh->blocks[w->block].count;
+    double *const *at = w->device;
+    TRY(general_put_numbers(w, F_Q, begin, n, s->solution->q[w->block], N, dim));
+    general_nodes(w, F_NODES, begin);
+    device_table_apply(h->device, lanes, n, 1 + dim, b->star.n_nodes, dim, s->rule.middle, at[F_NODES],
+                       at[F_MIDDLE]);
+    (void)device_cell_metric(h->device, lanes, n, dim, 1, s->rule.w, at[F_MIDDLE], at[F_DET],
+                             at[F_COFACTORS]);
+    device_table_apply(h->device, lanes, n, N, 1, 1, s->ones, at[F_DET], at[F_WJ]);
+    device_table_apply(h->device, lanes, n, N, 1, dim * dim, s->ones, at[F_COFACTORS], at[F_C]);
+    device_star_weights(h->device, lanes, n, dim, N, 0, at[F_WJ], at[F_C], at[F_COFACTORS], at[F_Q],
+                        at[F_FLOW], at[F_WEIGHTS]); /* weights are not looked at */
+    device_table_apply(h->device, lanes, n, s->M, dim * N, 1, s->D, at[F_FLOW], at[F_X]);
+    device_table_apply(h->device, lanes, n, n_terms, (int)row, 1, s->pick,
+                       h->cells[w->block]->coefficients + begin * row * lanes, at[F_TERMS]);
+    const int64_t failed =
+        device_sum_solve(h->device, &s->tables, n, at[F_TERMS], NULL, at[F_X], NULL, w->scratch);
+    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the post-processing system"));
+    TRY(general_fetch(w, F_X, n));
+    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
+        double *to = s->solution->star[w->block] + cell * (s->M + 1);
+        const double *x = w->host[F_X] + (cell / lanes - begin) * w->size[F_X] + cell % lanes;
+        to[0] = s->solution->u[w->block][cell * N];
+        for (int i = 0; i < s->M; i++) to[i + 1] = x[i * lanes];
     }
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, count * lanes, dim * N, 1.0, s->D, dim * N, V,
-                width, 0.0, product, width);
-    for (int k = 0; k < count; k++)
-        for (int i = 0; i < M; i++)
-            memcpy(s->rhs + ((batch - begin + k) * M + i) * lanes, product + (int64_t)i * width + k * lanes,
-                   lanes * sizeof *product);
 done:
     return status;
 }
 
-static facet_status star_loads(const struct star *s, int64_t begin, int64_t end) {
-    const int lanes = s->hdg->lanes;
-    struct base_collector failures;
-    int dim = s->hdg->data.mesh->dim, N = s->hdg->space.blocks[s->block].N;
-    base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads())
-    {
-        struct local l;
-        double *V = NULL, *product = NULL;
-        facet_status mine = local_create_light(s->hdg, &l);
-        if (mine == FACET_OK) mine = ALLOC(V, (int64_t)dim * N * STAR_GROUP * lanes);
-        if (mine == FACET_OK) mine = ALLOC(product, (int64_t)s->M * STAR_GROUP * lanes);
-        base_collect(&failures, -1, mine);
-#pragma omp for schedule(static)
-        for (int64_t batch = begin; batch < end; batch += STAR_GROUP) {
-            if (mine != FACET_OK) continue;
-            mine = star_group(s, &l, begin, batch, (int)(end - batch < STAR_GROUP ? end - batch : STAR_GROUP),
-                              V, product);
-            base_collect(&failures, batch, mine);
-        }
-        base_free(&V);
-        base_free(&product);
-        local_destroy(&l);
-    }
-    return base_collected(&failures);
-}
-
-/* u* of the fast batches begin .. end-1. */
-static facet_status star_batches(struct star *s, int64_t begin, int64_t end) {
-    const int lanes = s->hdg->lanes;
-    facet_status status = FACET_OK;
-    const struct hdg *h = s->hdg;
-    int N = h->space.blocks[s->block].N, M = s->M;
-    int64_t n = end - begin, count = h->data.mesh->blocks[s->block].count;
-    double *star = s->solution->star[s->block];
-    const double *u = s->solution->u[s->block];
-    size_t n_rhs = (size_t)(n * M * lanes) * sizeof(double);
-    TRY(star_loads(s, begin, end));
-    TRY(device_upload(h->device, s->device_coefficients, s->coefficients,
-                      (size_t)(n * s->tables.n_terms * lanes) * sizeof(double)));
-    TRY(device_upload(h->device, s->device_rhs, s->rhs, n_rhs));
-    int64_t failed = device_sum_solve(h->device, &s->tables, n, s->device_coefficients, NULL, s->device_rhs,
-                                      NULL, s->scratch);
-    if (failed >= 0) TRY(batch_refuse(h, s->block, begin + failed, "the post-processing system"));
-    TRY(device_download(h->device, s->rhs, s->device_rhs, n_rhs));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t batch = begin; batch < end; batch++)
-        for (int64_t cell = batch * lanes; cell < (batch + 1) * lanes && cell < count; cell++) {
-            double *to = star + cell * (M + 1);
-            const double *from = s->rhs + (batch - begin) * M * lanes + cell % lanes;
-            to[0] = u[cell * N];
-            for (int i = 0; i < M; i++) to[i + 1] = from[i * lanes];
-        }
-done:
-    return status;
+static facet_status fast_star(const struct hdg *h, int block, int64_t begin, int64_t end, struct star *s) {
+    const int64_t dim = h->data.mesh->dim, N = h->space.blocks[block].N, pairs = dim * (dim + 1) / 2;
+    const struct general_plan plan = {.n_arrays = N_ARRAYS,
+                                      .sizes = {[F_Q] = N * dim,
+                                                [F_X] = s->M,
+                                                [F_MIDDLE] = (1 + dim) * dim,
+                                                [F_DET] = 1,
+                                                [F_COFACTORS] = dim * dim,
+                                                [F_WJ] = N,
+                                                [F_C] = N * dim * dim,
+                                                [F_FLOW] = dim * N,
+                                                [F_WEIGHTS] = N * pairs,
+                                                [F_TERMS] = pairs},
+                                      .n_seen = F_NODES,
+                                      .n_scratch = device_condense_sum_scratch(h->device, &s->tables)};
+    return general_for_pieces(h, block, begin, end, &plan, fast_piece, s, NULL);
 }
 
 static facet_status star_block(const struct hdg *h, int block, struct hdg_solution *solution) {
     facet_status status = FACET_OK;
-    struct star s = {.hdg = h};
+    struct star s = {0};
     int64_t n = h->matrices.n_batches[block];
     for (int64_t begin = 0, end; begin < n; begin = end) {
         enum batch_way way = star_way(h, block, begin);
-        end = begin + 1;
-        if (way == BATCH_FAST && s.D == NULL) TRY(star_create(h, block, solution, &s));
-        while (end < n && (way != BATCH_FAST || end - begin < s.most) && star_way(h, block, end) == way)
-            end++;
-        if (way == BATCH_FAST) TRY(star_batches(&s, begin, end));
+        for (end = begin + 1; end < n && star_way(h, block, end) == way;) end++;
+        if (way == BATCH_FAST && s.M == 0) TRY(star_create(h, block, solution, &s));
+        if (way == BATCH_FAST) TRY(fast_star(h, block, begin, end, &s));
         if (way == BATCH_GENERAL) TRY(general_star(h, block, begin, end, solution));
     }
 done:
-    star_destroy(&s);
+    star_destroy(h, &s);
     return status;
 }
 

@@ -8,55 +8,49 @@
 #include "hdg/hdg_null_space.h"
 #include "hdg/inner.h"
 
-/* n numbers; what a device brings is written before it is read, as far as it is wanted: often of a few cells
- * alone. */
-static facet_status make(const struct hdg *h, int64_t n, double **array) {
-    if (h->resident == NULL) return CALLOC(*array, n);
-    return base_alloc_sparse(array, (size_t)n, sizeof **array);
-}
-
-facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
-    const int lanes = h->lanes;
+/* The free unknowns as they are, and those that are eliminated. */
+static facet_status take_free(const struct hdg *h, const struct vector *x, struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct hdg_system system;
-    if (s->trace != NULL) return FACET_OK;
-    hdg_describe(h, &system);
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        int64_t count = mesh->blocks[b].count, flux = count * h->functions[b].N;
-        int N, n, nc = h->trace.n_components;
-        hdg_local_sizes(h, b, &N, &n);
-        TRY(make(h, count * nc * h->functions[b].Nu, &s->u[b]));
-        if (h->data.equation->flux != NULL) TRY(make(h, flux * nc * mesh->dim, &s->q[b]));
-        if (equation_has_field(h->data.equation, HDG_P) || hdg_has_hoop(h)) TRY(CALLOC(s->p[b], flux));
-        TRY(make(h, trace_n_batches(h->device, mesh, b) * N * lanes, &s->loads[b]));
+    const struct trace_space *t = &h->trace;
+    const int64_t n_eliminated = t->n_all - t->n_free;
+    double *host = NULL, *to;
+    if (t->n_free > 0) device_move(h->device, s->device_trace, x->data, (size_t)t->n_free * sizeof(double));
+    if (n_eliminated == 0) goto done;
+    TRY(ALLOC(host, n_eliminated));
+    to = host;
+    for (int64_t f = 0, k = 0; f < t->n_faces; f++) {
+        const int64_t end = k < t->n_free_faces ? t->free_faces[k++] : t->n_faces, n = f < end ? end - f : 0;
+        const int64_t size = t->face_first[f + n] - t->face_first[f];
+        if (size > 0) memcpy(to, h->eliminated + t->face_first[f], (size_t)size * sizeof *to);
+        to += size;
+        f = end;
     }
-    int64_t n_seconds = h->contacts != NULL ? h->contacts->seen.n_all - h->trace.n_all : 0;
-    if (n_seconds > 0) TRY(CALLOC(s->kept, n_seconds));
-    TRY(make(h, system.n_all + n_seconds, &s->trace));
+    TRY(device_upload(h->device, s->device_trace + t->n_free, host, (size_t)n_eliminated * sizeof *host));
 done:
-    if (status != FACET_OK) hdg_solution_destroy(s);
+    base_free(&host);
     return status;
 }
 
-facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
-    *s = (struct hdg_solution){0};
-    return hdg_solution_need(h, s);
-}
-
-void hdg_solution_destroy(struct hdg_solution *s) {
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        base_free(&s->u[b]);
-        base_free(&s->q[b]);
-        base_free(&s->p[b]);
-        base_free(&s->star[b]);
-        base_free(&s->loads[b]);
+facet_status hdg_set_trace(const struct hdg *h, const struct vector *x, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct trace_space *t = &h->trace;
+    const void *view = NULL;
+    const double *free;
+    cells_forget_fetched(s);
+    if (h->stays) return take_free(h, x, s);
+    TRY(cells_need_host(h, s));
+    TRY(device_view(h->device, x->data, (size_t)t->n_free, sizeof(double), &view));
+    free = view;
+    trace_scatter(t, free, h->eliminated, s->trace);
+    for (int64_t b = 0; b < t->n_free_faces && t->fixed != NULL; b++) { /* exactly as given */
+        double *to = s->trace + t->face_first[t->free_faces[b]] - t->free_offsets[b];
+        for (int64_t i = t->free_offsets[b]; i < t->free_offsets[b + 1]; i++)
+            if (t->fixed[i]) to[i] = h->held[i];
     }
-    base_free(&s->trace);
-    base_free(&s->kept);
-    base_free(&s->supply);
-    base_free(&s->vertex_loads);
-    base_free(&s->consistent.lacks);
+    s->has_trace = 1;
+done:
+    device_unview(h->device, x->data, &view);
+    return status;
 }
 
 /* The part of the flux that u and uhat do not make: of tensors on the diagonal (and around an axis), minus it
@@ -76,19 +70,38 @@ done:
     return status;
 }
 
+/* u and q of all cells, from their trace, which the host has unless the solution stays on the device. jump:
+ * as of contact_recover. */
+static facet_status solve_inside(const struct hdg *h, int jump, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    if (!h->stays) {
+        contact_recover(h, jump, s);
+        TRY(cells_send_trace(h, s));
+    }
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    TRY(device_check(h->device));
+    s->has_u = s->has_q = 0;
+    s->wants_q = !h->stays;
+    if (!h->stays) TRY(cells_fetch(h, s));
+done:
+    return status;
+}
+
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     s->consistent.known = 0;
-    contact_recover(h, 1, s);
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+    TRY(solve_inside(h, 1, s));
+    if (h->stays) return FACET_OK;
     if (h->free_pieces != NULL) {
         TRY(hdg_fix_null_space(h, s));
-        contact_recover(h, 1, s);
-        for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
+        TRY(solve_inside(h, 1, s));
     }
     if (h->data.expansion != NULL) TRY(local_for_all_cells(h, initial_work, s));
     if (h->singular) TRY(hdg_fix_null_space(h, s));
     TRY(hdg_weak_constants_fix(h, s));
+    if (h->data.expansion == NULL && !h->singular && h->weak.n == 0) goto done;
+    TRY(cells_send_trace(h, s));
+    TRY(cells_send_fields(h, s));
 done:
     return status;
 }
@@ -115,8 +128,12 @@ facet_status hdg_recover_error(const struct hdg *h, const double *error, struct 
     TRY(hdg_solution_create(h, d));
     TRY(CALLOC(zero, h->trace.face_first[h->trace.n_faces]));
     trace_scatter(&h->trace, error, zero, d->trace);
-    contact_recover(h, 0, d);
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, d));
+    d->has_trace = 1;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        if (h->cells[b] != NULL)
+            device_fill(h->device, F64, h->matrices.n_batches[b] * h->lanes * h->cells[b]->N, 0.0,
+                        d->cells[b].loads);
+    TRY(solve_inside(h, 0, d));
 done:
     base_free(&zero);
     return status;

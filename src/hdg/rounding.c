@@ -115,7 +115,7 @@ facet_status hdg_measure_rounding(struct hdg *h, struct rounding_samples *sample
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct local l = {0};
-    double *matrix = NULL, robin, softest = INFINITY, stiffest = 0.0;
+    double *matrix = NULL, robin = 0.0, softest = INFINITY, stiffest = 0.0;
     TRY(local_create(h, &l));
     h->rounding = h->inside = DBL_EPSILON;
     h->uneven = h->heaviest = h->lightest = 1.0;

@@ -51,15 +51,6 @@ facet_status hdg_assemble(const struct hdg *h, struct csr *csr) {
     return status;
 }
 
-void hdg_set_trace(const struct hdg *h, const double *free, struct hdg_solution *s) {
-    trace_scatter(&h->trace, free, h->eliminated, s->trace);
-    for (int64_t b = 0; b < h->trace.n_free_faces && h->trace.fixed != NULL; b++) { /* exactly as given */
-        double *to = s->trace + h->trace.face_first[h->trace.free_faces[b]] - h->trace.free_offsets[b];
-        for (int64_t i = h->trace.free_offsets[b]; i < h->trace.free_offsets[b + 1]; i++)
-            if (h->trace.fixed[i]) to[i] = h->held[i];
-    }
-}
-
 /* psi_0 = 1 / sqrt(measure) */
 double local_one_on(const struct hdg *h, int64_t face) {
     return sqrt(shape_measure((enum shape)h->trace.records[face].shape));

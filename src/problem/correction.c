@@ -186,7 +186,7 @@ done:
 static int is_correctable(const struct facet_solver *s, int by_factor) {
     if (s->backend != &mapped_backend || s->n_unknowns == 0) return 0;
     const struct mapped *m = mapped_of(s);
-    return m->hdg->resident == NULL && (m->cholesky != NULL) == by_factor;
+    return !m->hdg->stays && (m->cholesky != NULL) == by_factor;
 }
 
 /* A factor leaves nothing but rounding. */

@@ -140,7 +140,7 @@ static facet_status size_up(const struct facet_solver *s, double *sizes, double 
     facet_status status = FACET_OK;
     const struct hdg *h = m->hdg;
     double *full = NULL;
-    if (h->resident == NULL) {
+    if (!h->stays) {
         add_squares(s, 0, m->solution.trace, sizes, counts);
         goto done;
     }

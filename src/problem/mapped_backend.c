@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "device/seam.h"
-#include "hdg/resident.h"
+#include "hdg/device_cells.h"
 #include "mesh/part.h"
 #include "problem/mapped_backend.h"
 #include "solve/external.h"
@@ -101,7 +101,7 @@ facet_status mapped_create(struct facet_solver *s) {
     m->b.seam = m->x.seam = m->hdg->trace.seam;
     vector_fill(&m->x, 0.0);
     TRY(make_system(s));
-    if (m->hdg->resident == NULL) TRY(hdg_solution_create(m->hdg, &m->solution));
+    if (!m->hdg->stays) TRY(hdg_solution_create(m->hdg, &m->solution));
     TRY(solver_group_errors_create(s));
 done:
     return status;
@@ -186,10 +186,8 @@ done:
 static facet_status load(struct facet_solver *s, const double *source) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    if (m->hdg->resident != NULL) return hdg_resident_load(m->hdg, source, &m->solution, &m->b);
-    TRY(hdg_load(m->hdg, source, &m->solution, m->F));
+    TRY(hdg_load(m->hdg, source, &m->solution, &m->b));
     memcpy(s->imbalance, m->solution.imbalance, sizeof s->imbalance);
-    TRY(vector_upload(&m->b, m->F));
 done:
     return status;
 }
@@ -354,12 +352,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
     }
     TRY(solve_reached(s->options.error, &s->report));
-    if (m->hdg->resident != NULL) {
-        TRY(hdg_resident_take(m->hdg, &m->x));
-        goto done;
-    }
-    TRY(vector_download(&m->x, m->F));
-    hdg_set_trace(m->hdg, m->F, &m->solution);
+    TRY(hdg_set_trace(m->hdg, &m->x, &m->solution));
 done:
     return status;
 }
@@ -367,10 +360,10 @@ done:
 /* The host has trace, u and q, or gets them. */
 static facet_status bring(const struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
-    if (m->hdg->resident == NULL) return FACET_OK;
+    if (!m->hdg->stays) return FACET_OK;
     solver_lock(s);
-    hdg_resident_want_flux(m->hdg);
-    facet_status status = hdg_resident_fetch(m->hdg, &m->solution);
+    m->solution.wants_q = 1;
+    facet_status status = cells_fetch(m->hdg, &m->solution);
     solver_unlock(s);
     return status;
 }
@@ -416,12 +409,8 @@ static facet_status recover(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
     double inside, weak = 0.0, largest = INFINITY;
-    if (m->hdg->resident != NULL) {
-        TRY(hdg_resident_recover(m->hdg));
-        largest = hdg_resident_size(m->hdg);
-    } else {
-        TRY(hdg_recover(m->hdg, &m->solution));
-    }
+    TRY(hdg_recover(m->hdg, &m->solution));
+    if (m->hdg->stays) largest = cells_size(m->hdg, &m->solution);
     if (!isfinite(largest)) {
         TRY(bring(s));
         TRY(largest_value(s, &largest));
@@ -457,34 +446,33 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
         *balance = m->solution.consistent.balance;
         return status;
     }
-    return hdg_conservation(m->hdg, m->hdg->resident != NULL ? NULL : &m->solution, balance);
+    return hdg_conservation(m->hdg, &m->solution, balance);
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */
 static facet_status postprocess(struct facet_solver *s) {
     struct mapped *m = mapped_of(s);
-    return m->hdg->resident != NULL ? FACET_OK : hdg_postprocess(m->hdg, &m->solution);
+    return m->hdg->stays ? FACET_OK : hdg_postprocess(m->hdg, &m->solution);
 }
 
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
-    if (m->hdg->resident == NULL || field == HDG_U) return FACET_OK;
-    hdg_resident_want_flux(m->hdg);
-    if (hdg_fields[field].star) status = hdg_resident_star(m->hdg, &m->solution);
+    if (!m->hdg->stays || field == HDG_U) return FACET_OK;
+    m->solution.wants_q = 1;
+    if (hdg_fields[field].star) status = cells_fetch_star(m->hdg, &m->solution);
     return status;
 }
 
 static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
     struct mapped *m = mapped_of(s);
     struct hdg_solution *solution = &m->solution;
-    if (m->hdg->resident == NULL) return FACET_OK;
-    return cells != NULL ? hdg_resident_fetch_some(m->hdg, n, cells, solution)
-                         : hdg_resident_fetch(m->hdg, solution);
+    if (!m->hdg->stays) return FACET_OK;
+    return cells != NULL ? cells_fetch_some(m->hdg, n, cells, solution) : cells_fetch(m->hdg, solution);
 }
 
 static int is_whole(const struct facet_solver *s) {
-    return mapped_of(s)->hdg->resident == NULL || hdg_resident_is_here(mapped_of(s)->hdg);
+    return cells_are_here(mapped_of(s)->hdg, &mapped_of(s)->solution);
 }
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
@@ -492,17 +480,17 @@ static facet_status reduce(const struct facet_solver *s, enum hdg_field field, e
     struct mapped *m = mapped_of(s);
     (void)x;
     *n_pairs = 0;
-    if (m->hdg->resident == NULL || field != HDG_U) return FACET_OK;
+    if (field != HDG_U || !cells_in_batches(m->hdg)) return FACET_OK;
     switch (take) {
     case BACKEND_INTEGRALS:
         *n_pairs = s->problem->mesh->n_cells;
-        return hdg_resident_integrals(m->hdg, values);
+        return cells_integrals(m->hdg, &m->solution, values);
     case BACKEND_TOTAL:
         *n_pairs = 1;
-        return hdg_resident_total(m->hdg, values);
+        return cells_total(m->hdg, &m->solution, values);
     case BACKEND_RANGE:
         *n_pairs = s->problem->mesh->n_cells;
-        return hdg_resident_range(m->hdg, n - 1, values);
+        return cells_range(m->hdg, &m->solution, n - 1, values);
     default:
         return FACET_OK;
     }
@@ -735,11 +723,10 @@ static void on_host(const struct facet_solver *s, char *text, size_t bytes) {
     }
     const struct facet_mesh *mesh = s->problem->mesh;
     const int64_t singles = m->n_single, n = mesh->part != NULL ? mesh->part->n_cells : mesh->n_cells;
-    int used = singles == 0
-                   ? 0
-                   : snprintf(text, bytes, "the matrices of %lld of %lld cells, one by one%s",
-                              (long long)singles, (long long)n, m->hdg->resident == NULL ? ", " : "");
-    if (m->hdg->resident == NULL) snprintf(text + used, bytes - (size_t)used, "load and recovery");
+    int used = singles == 0 ? 0
+                            : snprintf(text, bytes, "the matrices of %lld of %lld cells, one by one%s",
+                                       (long long)singles, (long long)n, !m->hdg->stays ? ", " : "");
+    if (!m->hdg->stays) snprintf(text + used, bytes - (size_t)used, "load and recovery");
 }
 
 /* clang-format off */

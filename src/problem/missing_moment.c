@@ -24,7 +24,7 @@ static int is_known(const struct facet_solver *s) {
     return s->backend == &mapped_backend && data->equation->is_vector && data->exact == NULL &&
            s->options.formulation != FORMULATION_GRADIENT && !s->has_source &&
            data->plane != HDG_AXISYMMETRIC && s->problem->mesh->order > s->options.degree &&
-           mapped_of(s)->hdg->resident == NULL && mapped_of(s)->hdg->condensed == NULL && s->report.converged;
+           !mapped_of(s)->hdg->stays && mapped_of(s)->hdg->condensed == NULL && s->report.converged;
 }
 
 facet_status solver_find_missing_moment(struct facet_solver *s) {
@@ -36,7 +36,7 @@ facet_status solver_find_missing_moment(struct facet_solver *s) {
     int32_t n;
     s->notes[SOLVER_NOTE_MOMENT][0] = '\0';
     if (!is_known(s)) return FACET_OK;
-    const struct mapped *m = mapped_of(s);
+    struct mapped *m = mapped_of(s);
     int64_t most[2] = {curved_order(s->problem->mesh), 0};
     TRY(mesh_find_joined(s->problem->mesh, &joined, &n)); /* sides that repeat each other carry moments */
     most[1] = n;

@@ -175,12 +175,12 @@ static void same_recovery(const struct hdg *a, const struct hdg *b, double star_
     double *F = test_calloc((size_t)n + 1, sizeof *F), *G = test_calloc((size_t)n + 1, sizeof *G);
     ok(hdg_solution_create(a, &s));
     ok(hdg_solution_create(b, &t));
-    ok(hdg_load(a, NULL, &s, F));
-    ok(hdg_load(b, NULL, &t, G));
+    ok(load_to_host(a, &s, F));
+    ok(load_to_host(b, &t, G));
     same_numbers(n, F, G, 1e-12);
-    for (int64_t i = 0; i < a->trace.n_all; i++) s.trace[i] = t.trace[i] = random_signed(&seed);
-    ok(hdg_recover(a, &s));
-    ok(hdg_recover(b, &t));
+    for (int64_t i = 0; i < n; i++) F[i] = random_signed(&seed);
+    ok(recover_from(a, F, &s));
+    ok(recover_from(b, F, &t));
     for (int k = 0; k < a->data.mesh->n_blocks; k++) {
         int64_t size = (int64_t)a->data.mesh->blocks[k].count * a->space.blocks[k].N;
         same_numbers(size, s.u[k], t.u[k], 1e-12);
@@ -371,7 +371,7 @@ static void every_allocation_may_fail(void **state) {
             assert_int_equal(status, FACET_ERROR_MACHINE);
             assert_int_equal(live_blocks(), before);
         }
-        assert_true((mapped_of(solved.solver)->hdg->resident != NULL) == (device == 1));
+        assert_true((mapped_of(solved.solver)->hdg->stays) == (device == 1));
         release(&solved);
         assert_int_equal(live_blocks(), before);
     }

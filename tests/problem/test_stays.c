@@ -413,8 +413,8 @@ static void data_that_vary_stay(void **state) {
         double a[64], b[64];
         ok(make_varied("cpu", i, &here));
         ok(make_varied("debug", i, &there));
-        assert_null(mapped_of(here.solver)->hdg->resident);
-        assert_non_null(mapped_of(there.solver)->hdg->resident);
+        assert_false(mapped_of(here.solver)->hdg->stays);
+        assert_true(mapped_of(there.solver)->hdg->stays);
         int n = ask(&here, a);
         assert_int_equal(ask(&there, b), n);
         for (int k = 0; k < n; k++) close_to(b[k], a[k]);
