@@ -66,7 +66,8 @@ static void put_plane(const struct line *line, int slab, int mode, int plane, do
         host[line->starts[SLABS] + first * p + plane * width + mode - first] = value;
 }
 
-static void fill_planes(const struct box_axis *a, double k, const struct line *line, int slab, double *host) {
+/* Planes belong to K / k, so that the matrices fit single precision whatever k is. */
+static void fill_planes(const struct box_axis *a, const struct line *line, int slab, double *host) {
     const struct box_fold *f = &a->plane_fold;
     for (int mode = 0; mode < a->modes.n_modes; mode++) {
         int parity = mode >= a->modes.sizes[0], size = f->sizes[parity];
@@ -81,7 +82,7 @@ static void fill_planes(const struct box_axis *a, double k, const struct line *l
                 int i = f->from[1][s][e], parity = i >= f->sizes[0];
                 const double *row =
                     a->inverse[parity] + (int64_t)(i - box_fold_first(f, parity)) * f->sizes[parity];
-                inverse[s * line->n_planes + t] += f->weights[1][s][e] * unfold_column(f, parity, t, row) / k;
+                inverse[s * line->n_planes + t] += f->weights[1][s][e] * unfold_column(f, parity, t, row);
             }
 }
 
@@ -115,7 +116,7 @@ static facet_status make_line(const struct lattice *s, int axis, struct line *li
                 box_direction_value(&a.modes, i, mode) / b;
     }
     for (int i = 0; i < m; i++) theta[i] = i < a.modes.n_modes ? a.modes.theta[i] : 1.0;
-    fill_planes(&a, s->k, line, s->slab, host);
+    fill_planes(&a, line, s->slab, host);
     TRY(device_copy(device, &line->matrices[F64], host, (size_t)all, sizeof *host));
     TRY(device_alloc(device, &line->matrices[F32], (size_t)all, sizeof(float)));
     device_narrow(device, F32, all, line->matrices[F64], line->matrices[F32]);
@@ -220,7 +221,7 @@ static void clear_constant(const struct lattice *s, enum precision precision, co
 static void pass_slabs(const struct lattice *s, enum precision precision) {
     int size[3];
     sizes_of(s, -1, size);
-    struct slab slab = {.by = {.n_0 = size[0], .n_1 = size[1], .k = s->k, .lambda = s->lambda}};
+    struct slab slab = {.by = {.n_0 = size[0], .n_1 = size[1], .k = 1.0, .lambda = s->lambda / s->k}};
     for (int d = 0; d < 3; d++) slab.by.theta[d] = s->lines[d]->theta;
     for (; slab.z < size[2]; slab.z += slab.count, slab.by.theta[2] += slab.count) {
         slab.count = size[2] - slab.z < s->slab ? size[2] - slab.z : s->slab;
@@ -252,8 +253,8 @@ static void solve_in(struct lattice *s, enum precision precision, double a, cons
         sizes_of(s, d, size);
         swap(&s->result[d], &s->work[0]);
         transform(s, precision, d, BACKWARD, size);
-        device_box_from_lattice(device, precision, plan, d, size[0], size[1], size[2], 1.0 / a, s->work[0],
-                                x->data);
+        device_box_from_lattice(device, precision, plan, d, size[0], size[1], size[2], 1.0 / a / s->k,
+                                s->work[0], x->data);
     }
 }
 
