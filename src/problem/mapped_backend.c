@@ -446,7 +446,11 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
         *balance = m->solution.consistent.balance;
         return status;
     }
-    return hdg_conservation(m->hdg, &m->solution, balance);
+    /* Where it stays on a device, the walk over its cells is in room that is kept, one for all walks. */
+    if (m->hdg->stays) solver_lock(s);
+    const facet_status status = hdg_conservation(m->hdg, &m->solution, balance);
+    if (m->hdg->stays) solver_unlock(s);
+    return status;
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */
