@@ -185,7 +185,6 @@ facet_status cells_fetch_some(const struct hdg *h, int64_t n, const int32_t *cel
     facet_status status = FACET_OK;
     int64_t *mine = NULL, *there = NULL;
     int32_t *sorted = NULL;
-    if (cells_are_here(h, s)) return FACET_OK;
     TRY(cells_need_host(h, s));
     TRY(ALLOC(mine, n));
     TRY(ALLOC(sorted, n));
@@ -220,8 +219,8 @@ facet_status cells_fetch(const struct hdg *h, struct hdg_solution *s) {
     if (!s->has_u) {
         TRY(cells_fetch_loads(h, s));
         TRY(fetch_u(h, s));
+        s->has_u = 1;
     }
-    s->has_u = 1;
     if (!s->wants_q || s->has_q) goto done;
     TRY(exchange_q(h, s, 0));
     s->has_q = 1;

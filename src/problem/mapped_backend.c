@@ -446,7 +446,11 @@ static facet_status conservation(const struct facet_solver *s, struct solve_bala
         *balance = m->solution.consistent.balance;
         return status;
     }
-    return hdg_conservation(m->hdg, &m->solution, balance);
+    /* Where it stays on a device, the walk over its cells is in room that is kept, one for all walks. */
+    if (m->hdg->stays) solver_lock(s);
+    const facet_status status = hdg_conservation(m->hdg, &m->solution, balance);
+    if (m->hdg->stays) solver_unlock(s);
+    return status;
 }
 
 /* What stays on a device is post-processed when somebody asks for it. */
@@ -464,15 +468,16 @@ static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     return status;
 }
 
+static int is_whole(const struct facet_solver *s) {
+    return cells_are_here(mapped_of(s)->hdg, &mapped_of(s)->solution);
+}
+
+/* Where all is there nothing is written, not even that it is: others read without the lock. */
 static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
     struct mapped *m = mapped_of(s);
     struct hdg_solution *solution = &m->solution;
-    if (!m->hdg->stays) return FACET_OK;
+    if (is_whole(s)) return FACET_OK;
     return cells != NULL ? cells_fetch_some(m->hdg, n, cells, solution) : cells_fetch(m->hdg, solution);
-}
-
-static int is_whole(const struct facet_solver *s) {
-    return cells_are_here(mapped_of(s)->hdg, &mapped_of(s)->solution);
 }
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,

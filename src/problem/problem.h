@@ -251,10 +251,11 @@ facet_status solver_check_host(const struct facet_solver *s, const char *functio
     } while (0)
 
 /* Any number of threads may read a solution at once. What is made when somebody asks for it (q and u* of a
- * box, what is fetched from a device) is made between lock and unlock, which one thread may nest. Whoever
- * looks at some cells alone keeps the lock until it has seen them: SOLVER_READ is SOLVER_CALL for those who
- * do. What all cells were fetched for stays until the next solve, and is read without the lock. The exact
- * solution, which may be a function that reads this very solution, is not asked under the lock. */
+ * box, what is fetched from a device) is made between lock and unlock, which one thread may nest; so is what
+ * needs the room that a device keeps for walks over cells. Whoever looks at some cells alone keeps the lock
+ * until it has seen them: SOLVER_READ is SOLVER_CALL for those who do. What all cells were fetched for stays
+ * until the next solve, and is read without the lock. The exact solution, which may be a function that reads
+ * this very solution, is not asked under the lock. */
 void solver_lock(const struct facet_solver *s);
 void solver_unlock(const struct facet_solver *s);
 int solver_hold(const struct facet_solver *s); /* solver_lock, unless all cells were fetched: 0 */

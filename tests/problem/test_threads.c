@@ -279,7 +279,6 @@ static facet_status read_all(const facet_solver *solver, const struct job *job, 
     facet_status status = FACET_OK;
     facet_sample *sample = NULL;
     facet_sample_info info = {.size = sizeof info};
-    facet_report report = {.size = sizeof report};
     double x[3 * N_POINTS];
     int n;
     memset(seen, 0, sizeof *seen);
@@ -294,10 +293,21 @@ static facet_status read_all(const facet_solver *solver, const struct job *job, 
     TRY(facet_sample_create(solver, NULL, 0, &sample));
     TRY(facet_sample_get_info(sample, &info));
     seen->n_points = (double)info.n_points;
-    TRY(facet_solver_report(solver, &report));
-    seen->conservation = report.conservation;
 done:
     facet_sample_destroy(&sample);
+    return status;
+}
+
+/* Each walks over all cells. */
+#define N_REPORTS 50
+static facet_status read_reports(const facet_solver *solver, struct seen *seen) {
+    facet_status status = FACET_OK;
+    facet_report report = {.size = sizeof report};
+    for (int i = 0; i < N_REPORTS; i++) {
+        TRY(facet_solver_report(solver, &report));
+        seen->conservation = fmax(seen->conservation, report.conservation);
+    }
+done:
     return status;
 }
 
@@ -324,6 +334,8 @@ static void *read_at_once(void *data) {
     struct seen seen;
     pthread_barrier_wait(r->barrier);
     facet_status status = read_all(r->solver, r->job, r->number, &seen);
+    pthread_barrier_wait(r->barrier); /* now all cells are there, and nobody waits for another */
+    if (status == FACET_OK) status = read_reports(r->solver, &seen);
     if (status == FACET_OK && are_close(&seen, r->expected)) return NULL;
     fprintf(stderr, "job %d, reader %d: %s\n", (int)(r->job - jobs), r->number,
             status == FACET_OK ? "other numbers" : facet_message());
@@ -350,6 +362,7 @@ static void read_from_threads(facet_context *context, const struct job *job, ato
     ok(facet_solver_create(problem, &options, &solver));
     ok(facet_solver_solve(solver, NULL, NULL));
     ok(read_all(solver, job, 0, &expected));
+    ok(read_reports(solver, &expected));
     ok(facet_solver_solve(solver, NULL, NULL));
     assert_int_equal(pthread_barrier_init(&barrier, NULL, N_THREADS), 0);
     for (int t = 0; t < N_THREADS; t++) {
