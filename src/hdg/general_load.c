@@ -158,18 +158,23 @@ done:
 
 /* ------------------------------------------------------------------------------------------ loads */
 
+/* Cell by cell, on the host. */
 static facet_status single_piece(struct general_work *w, const struct load_job *job, int64_t begin,
                                  int64_t n) {
     facet_status status = FACET_OK;
     const int64_t lanes = w->hdg->lanes, count = w->hdg->data.mesh->blocks[w->block].count,
                   N = w->hdg->n_eliminated[w->block];
+    const size_t bytes = (size_t)(n * lanes * N) * sizeof(double);
+    double *loads = w->host[L_VALUES];
+    memset(loads, 0, bytes);
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++) {
-        double *to = job->data.loads + local_lane((int)lanes, (int32_t)cell, N), *load = w->local.vector,
+        double *to = loads + local_lane((int)lanes, cell - begin * lanes, N), *load = w->local.vector,
                totals[2];
         TRY(local_load(&w->local, w->block, (int32_t)cell, job->data.source, &job->data.shift, load,
                        job->data.totals != NULL ? job->data.totals + 2 * cell : totals));
         for (int64_t i = 0; i < N; i++) to[i * lanes] = load[i];
     }
+    TRY(device_upload(w->hdg->device, job->data.loads + begin * lanes * N, loads, bytes));
 done:
     return status;
 }
@@ -204,7 +209,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
                                           [L_MIDDLE] = (1 + dim) * dim,
                                           [L_DET] = 1,
                                           [L_WJ] = n,
-                                          [L_VALUES] = n * nc,
+                                          [L_VALUES] = job->single ? h->n_eliminated[block] : n * nc,
                                           [L_X] = host * n * dim,
                                           [L_F] = host * n * nc,
                                           [L_JETS] = host * (nc == 1) * n * (2 + 2 * dim + dim * dim)},

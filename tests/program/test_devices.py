@@ -97,6 +97,39 @@ class Devices(unittest.TestCase):
                 self.assertEqual(len(found), 0 if words is None else 1, found)
                 self.assertTrue(words is None or words in found[0], found)
 
+    def test_quads_one_by_one(self):
+        """Orthotropic cells that are no parallelograms: their functions are of physical coordinates, and the host loads
+        and recovers them one by one, on its side of the wall."""
+        mesh = """$MeshFormat
+2.2 0 8
+$EndMeshFormat
+$Nodes
+6
+1 0 0 0
+2 1 0.1 0
+3 2 0 0
+4 0 1 0
+5 1.2 0.8 0
+6 2 1 0
+$EndNodes
+$Elements
+2
+1 3 2 1 1 1 2 5 4
+2 3 2 1 1 2 3 6 5
+$EndElements
+"""
+        with tempfile.TemporaryDirectory() as place:
+            name = os.path.join(place, "quads.msh")
+            with open(name, "w") as file:
+                file.write(mesh)
+            case = {"mesh": {"file": name}, "equation": "elasticity", "plane": "stress",
+                    "material": {"orthotropic": {"E": [140, 10], "nu": 0.3, "G": 5, "first": [0.8, 0.6]}},
+                    "source": ["1+x", "y"], "boundary": [{"on": "rest", "displacement": [0, "x*y"]}],
+                    "discretization": {"degree": 3}, "values": [{"name": "mean", "field": "u", "take": "mean"}]}
+            found = {device: self.solve_case(case, device) for device in ("cpu", "ref", "debug")}
+        for device in ("ref", "debug"):
+            self.assert_same(found["cpu"]["values"], found[device]["values"], device)
+
     def test_moduli_on_faces(self):
         """Moduli that are none on faces, though at all points inside, are refused by every device."""
         for shape, dim, mu in (("tet", 3, "x"), ("triangle", 2, "1-1.2*exp(-2000*((x-0.26)^2+(y-0.26)^2))")):
