@@ -219,25 +219,30 @@ done:
     return status;
 }
 
-/* A preconditioner that took so many steps, or has to do with such jumps of K, a tiny tau, or cells whose
- * matrices have such diagonals (stretched by more than 100), is far from an inverse, and so may be its
+/* A preconditioner that took so many steps, or has to do with such jumps of K, a tiny tau, contacts, or cells
+ * whose matrices have such diagonals (stretched by more than 100), is far from an inverse, and so may be its
  * estimate. */
 #define SLOW      40
 #define CONTRAST  1e8
 #define STRETCHED 1e4
 
-/* Where K is not definite to rounding, no estimate sees what it hardly holds. */
+/* Where K is not definite to rounding, no estimate sees what it hardly holds. Behind a contact the residual of
+ * what u lacks as a whole is nothing beside that of the rest: steps that end early never see how little of it
+ * the preconditioner finds. Where no factor can be had, the preconditioner's second step tells. */
 static facet_status judge_again(struct facet_solver *s, struct solve_control *control) {
     struct mapped *m = mapped_of(s);
     facet_status status = FACET_OK;
+    const double before = s->report.error;
+    const int contacts = m->hdg->data.contacts != NULL && m->M.apply != NULL;
     int far = s->report.iterations >= SLOW || m->hdg->contrast > CONTRAST || m->hdg->uneven > STRETCHED ||
-              hdg_is_light(m->hdg);
+              hdg_is_light(m->hdg) || contacts;
     if (m->cholesky != NULL || s->method == METHOD_PETSC || control->judge != NULL || !far) return FACET_OK;
     if (m->judge.apply == NULL) status = solver_make_exact_judge(s);
     if (status == FACET_NOT_CONVERGED) return solve_accept_more(control->rtol, 1.0, &s->report);
-    if (status != FACET_OK || m->judge.apply == NULL) return status;
-    control->judge = &m->judge;
+    if (status != FACET_OK || (m->judge.apply == NULL && !contacts)) return status;
+    control->judge = m->judge.apply != NULL ? &m->judge : &m->M;
     TRY(solve_judge(&m->A, &m->b, &m->x, control, &s->report));
+    if (m->judge.apply == NULL) TRY(solve_accept_more(control->rtol, before, &s->report));
 done:
     return status;
 }

@@ -349,6 +349,32 @@ values:
             out = self.solve(case + "solver: {method: direct}\n", "--set", "interfaces.0.conductance=1")
             self.assertNotIn("bars", out)
 
+    def test_what_steps_never_saw(self):
+        """Between two contacts u as a whole is a billionth of that before them, and so is its part of the residual: steps
+        that end before they know how little of it a preconditioner finds say how far values there may be off."""
+        h, q, names = 1e-9, 1e-9, "aabbccd"
+        for thin, between in ((0.04, 0.76), (0.04, 0.076), (0.1, 0.76)):
+            lines = [-0.6, -0.4, -0.2, -0.2 + thin/2, -0.2 + thin, -0.08, 0.06, 0.4]
+
+            def along(x):
+                i = min(int(7*x[0] + 1e-9), 6)
+                return [lines[i] + (7*x[0] - i)*(lines[i + 1] - lines[i]), x[1], x[2]]
+
+            wanted = q*(1/8e5 + 0.34/0.16 + (0.26 - thin)/10 + 1/between + thin/1400)
+            for shape in SHAPES[3]:
+                mesh = self.lattice(shape, cells=[7, 1, 2], moved=along, region=lambda x: names[int(7*x[0])])
+                for solver in ("method: cg, preconditioner: amg", "method: cg, preconditioner: pmg",
+                               "method: fgmres, preconditioner: pmg"):
+                    out = self.solve(mesh + f"""equation: diffusion
+conductivity: [{{on: a, value: 240}}, {{on: b, value: 700}}, {{on: c, value: 10}}, {{on: d, value: 0.16}}]
+interfaces: [{{between: [a, b], conductance: {h}}}, {{between: [b, c], conductance: {between}}}]
+boundary: [{{on: xmin, total_flux: {q}}}, {{on: xmax, robin: {{a: 8e5, g: 0}}}}, {{on: rest, neumann: 0}}]
+discretization: {{degree: 2}}
+values: [{{name: mean, field: u, take: mean, on: b}}]
+solver: {{{solver}, rtol: 1e-11}}
+""")
+                    self.assert_told(out, {"mean": (wanted, wanted)}, f"{shape} {thin} {between} {solver}")
+
     def test_groups_of_one_size_are_not_told(self):
         out = self.solve(self.bars("triangle") + """equation: diffusion
 conductivity: [{on: left, value: 1}, {on: right, value: 1e3}]
