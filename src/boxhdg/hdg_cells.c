@@ -1,4 +1,4 @@
-/* Solutions. */
+/* Arrays of a solution of HDG on a box, and what frees them. */
 #include "boxhdg/hdg_cells.h"
 
 #include <string.h>

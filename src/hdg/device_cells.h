@@ -36,22 +36,22 @@ void cells_forget(struct hdg *hdg, int block);
 /* Before element matrices are made: the cells, with coefficients; adds the volume of fast batches, and what
  * reacts there. */
 facet_status cells_put_coefficients(struct hdg *hdg);
-/* After that: whether solutions stay. */
+/* After element matrices are made: decides whether solutions stay on the device (hdg.stays). */
 void cells_decide(struct hdg *hdg);
 /* Whether loads of the trace are those of the cells, face by face, so that a kernel adds them up. */
 int cells_add_up(const struct hdg *hdg);
 /* Says that this and the matrices will not fit before anybody waits for them. */
 facet_status cells_check_memory(const struct hdg *hdg);
 
-/* The arrays of a solution on the device, with maps, and on the host; where they are not there yet. */
+/* Make the arrays of a solution, with its maps, on the device and on the host, unless they are there. */
 facet_status cells_need(const struct hdg *hdg, struct hdg_solution *solution);
 facet_status cells_need_host(const struct hdg *hdg, struct hdg_solution *solution);
-/* fetch_cells.c: loads, trace; u, q and p from the host; */
+/* fetch_cells.c. From the host to the device: loads; the trace; u, q and p. */
 facet_status cells_send_loads(const struct hdg *hdg, struct hdg_solution *solution);
 facet_status cells_send_trace(const struct hdg *hdg, struct hdg_solution *solution);
 facet_status cells_send_fields(const struct hdg *hdg, struct hdg_solution *solution);
-/* and to it: loads; trace, u and loads, and q once somebody wants it; or trace, u and q of n cells alone: all
- * others are left as they were. */
+/* From the device to the host: loads; trace, u and loads, with q once somebody wants it; or trace, u and q of
+ * n cells alone, while all other cells are left as they were. */
 facet_status cells_fetch_loads(const struct hdg *hdg, struct hdg_solution *solution);
 facet_status cells_fetch(const struct hdg *hdg, struct hdg_solution *solution);
 facet_status cells_fetch_some(const struct hdg *hdg, int64_t n, const int32_t *cells,
@@ -60,7 +60,7 @@ facet_status cells_fetch_some(const struct hdg *hdg, int64_t n, const int32_t *c
 int cells_are_here(const struct hdg *hdg, const struct hdg_solution *solution);
 /* Brings u* as well, made there, once. */
 facet_status cells_fetch_star(const struct hdg *hdg, struct hdg_solution *solution);
-/* What the host was told is of another solution. */
+/* Call this when a new solution is made: what the host has fetched belongs to the one before. */
 void cells_forget_fetched(struct hdg_solution *solution);
 /* A number no smaller than the largest of u and the trace, and no more than the root of their number times
  * it; infinite where it is not known. */

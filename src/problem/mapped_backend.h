@@ -10,7 +10,7 @@ struct mapped_version {
     struct hdg_solution solution;
     int known;         /* it has its solution */
     double left;       /* of fluxes no more than this is missing, by the sizes of psi and of r */
-    double rest;       /* the same of this version */
+    double rest;       /* what a flux of this version may lack */
     unsigned n_solves; /* of the solver, when `left` was found */
 };
 #define MAPPED_VERSIONS (BACKEND_DRAWN - 1 + SOLVER_DRAWS)
